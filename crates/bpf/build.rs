@@ -1,4 +1,4 @@
-//! Compiles the BPF programs, and generates their skeleton and the list of their types.
+//! Compiles the BPF programs, and generates their skeleton and the list of the types that they use.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err(format!(
             "{}: {error}: tr record needs clang to compile its BPF programs (Debian: apt install \
              clang libelf-dev zlib1g-dev pkg-config gcc libc6-dev make); everything but tr record \
-             builds without: cargo build --no-default-features",
+             builds without it: cargo build --no-default-features",
             clang.display()
         )
         .into());
     }
-    // BTF has the names of the sources: the same ones in any directory.
+    // BTF contains the names of the sources, which must not depend on the directory of the build.
     let here = env::var("CARGO_MANIFEST_DIR")?;
     let sources = format!("-fdebug-prefix-map={here}=crates/bpf");
     SkeletonBuilder::new()
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Rust's minimal profile has no rustfmt, and rustup's stand-in for it fails. Without
         // a program of that name the code stays as it is generated.
         .rustfmt(out.join("absent/rustfmt"))
-        // Every kernel with ring buffers has v3 (32-bit registers).
+        // Every kernel that has ring buffers supports v3 (32-bit registers).
         .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources])
         .build_and_generate(out.join("tracer.skel.rs"))?;
     compress(&out)?;
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The skeleton's object becomes that of `object()`, in which most of its bytes, names and lines of the sources, take
-/// an eighth.
+/// Compresses the object, and makes the skeleton take it from `object()`. Most of the object is names and source lines,
+/// which shrink to an eighth.
 fn compress(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let object = fs::read(out.join("tracer.bpf.o"))?;
     fs::write(
@@ -60,17 +60,17 @@ fn compress(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The names of the programs' structs, unions and enums, without the suffix ___x of another kernel
-/// version's form: only these can be types of the kernel's that the programs read.
+/// The names of the structs, unions and enums in the programs, without the suffix ___x that marks another kernel
+/// version's form of a type. Only these can be kernel types that the programs read.
 fn type_names(object: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let btf = Btf::from_path(object)?;
     let mut names = BTreeSet::new();
     for id in 1..u32::try_from(btf.len())? {
         let id = id.into();
-        let name = (btf.type_by_id::<Struct<'_>>(id).map(|it| it.name()))
-            .or_else(|| btf.type_by_id::<Union<'_>>(id).map(|it| it.name()))
-            .or_else(|| btf.type_by_id::<Enum<'_>>(id).map(|it| it.name()));
-        if let Some(name) = name.flatten() {
+        let found = (btf.type_by_id::<Struct<'_>>(id).map(|found| found.name()))
+            .or_else(|| btf.type_by_id::<Union<'_>>(id).map(|found| found.name()))
+            .or_else(|| btf.type_by_id::<Enum<'_>>(id).map(|found| found.name()));
+        if let Some(name) = found.flatten() {
             let name = name.to_string_lossy();
             names.insert(name.split("___").next().unwrap_or_default().to_owned());
         }

@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tr_record::{Choice, Config, Containers, Error, Follow, Inherited, Target};
+use tr_record::{
+    Choice, CommandSettings, Config, Containers, Error, FactSettings, Follow, Inherited, Limits,
+    MaskSettings, MethodSettings, Notices, Scope, Target, TraceFile,
+};
 use tr_redact::Redactor;
 use tr_text::called::TR;
 
@@ -197,44 +200,60 @@ impl Args {
     fn config(&self, follow: Follow, redactor: Redactor, started: Instant) -> Config {
         let on_begin = notes::on_begin(self, &redactor);
         Config {
-            output: Target::of(self.output()),
-            replaces: (!self.force).then_some(RECORDING),
-            keeps: self.output.is_none() && self.rotate.is_empty(),
-            redactor,
-            method: self.choice(),
-            // Not without a word to someone who can end it.
-            may_ptrace: !self.best_effort && !self.quiet && std::io::stderr().is_terminal(),
-            follow,
-            command: self.command.clone(),
-            cpus: self.cpu.clone().map(|cpus| cpus.0),
-            duration: self.duration,
-            buffer: self.buffer,
-            argv_limit: u32::try_from(self.argv_limit).unwrap_or(u32::MAX),
-            containers: self.containers,
-            servers: !self.no_servers,
-            syscalls: self.syscalls,
-            light: self.light,
-            rotation: rotation::rotation(&self.rotate),
-            stacks: self.stacks,
-            off_cpu_stacks: self.off_cpu_stacks,
-            symbols: !self.no_symbols,
-            mask_addresses: self.mask_addresses,
-            inherited: Inherited::now(
-                inherited::sigpipe_ignored(),
-                inherited::closed_streams(),
-                inherited::original_environment(),
-            ),
-            wait_all: self.wait_all,
-            user: self.user.clone(),
-            on_begin,
-            best_effort: self.best_effort || self.choice() == Choice::Auto,
-            on_panic: notes::say_panicked,
-            on_wait: if self.quiet {
-                || {}
-            } else {
-                notes::say_waiting
+            file: TraceFile {
+                target: Target::of(self.output()),
+                replaces: (!self.force).then_some(RECORDING),
+                keeps: self.output.is_none() && self.rotate.is_empty(),
+                rotation: rotation::rotation(&self.rotate),
             },
-            watching: line::watching(self.status),
+            method: MethodSettings {
+                choice: self.choice(),
+                // Not without a word to someone who can end it.
+                may_ptrace: !self.best_effort && !self.quiet && std::io::stderr().is_terminal(),
+            },
+            scope: Scope {
+                follow,
+                cpus: self.cpu.clone().map(|cpus| cpus.0),
+                containers: self.containers,
+                servers: !self.no_servers,
+            },
+            facts: FactSettings {
+                light: self.light,
+                syscalls: self.syscalls,
+                stacks: self.stacks,
+                off_cpu_stacks: self.off_cpu_stacks,
+                symbols: !self.no_symbols,
+                argv_limit: u32::try_from(self.argv_limit).unwrap_or(u32::MAX),
+            },
+            mask: MaskSettings {
+                redactor,
+                addresses: self.mask_addresses,
+            },
+            command: CommandSettings {
+                argv: self.command.clone(),
+                user: self.user.clone(),
+                inherited: Inherited::now(
+                    inherited::sigpipe_ignored(),
+                    inherited::closed_streams(),
+                    inherited::original_environment(),
+                ),
+                wait_all: self.wait_all,
+                best_effort: self.best_effort || self.choice() == Choice::Auto,
+            },
+            limits: Limits {
+                duration: self.duration,
+                buffer: self.buffer,
+            },
+            notices: Notices {
+                on_begin,
+                on_panic: notes::say_panicked,
+                on_wait: if self.quiet {
+                    || {}
+                } else {
+                    notes::say_waiting
+                },
+                watching: line::watching(self.status),
+            },
             started,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
@@ -285,7 +304,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         }
         Err(error) => {
             let runs = !args.holds_command(&error);
-            explain(&args, &config.redactor, &error, runs);
+            explain(&args, &config.mask.redactor, &error, runs);
             if runs {
                 untraced(&args, &config, &error)
             } else {

@@ -1,18 +1,18 @@
-//! The kernel's BTF (Documentation/bpf/btf.rst), of which one pass finds the few types that are
-//! asked for by name, and a copy with these types alone.
+//! The kernel's BTF (Documentation/bpf/btf.rst). One pass finds a few types by name and makes a copy that
+//! has only these types.
 //!
-//! libbpf searches each type that the programs read among all of the kernel's, more than 100,000,
-//! by name. With the copy in their place it has some hundreds.
+//! libbpf searches by name for each type that the programs read, among more than 100,000 types of the
+//! kernel. In the copy it searches among some hundreds.
 
 use std::collections::HashMap;
 
 /// The first word of BTF.
 const MAGIC: u16 = 0xeb9f;
 const HEADER: usize = 24;
-/// A type without what its kind adds.
+/// The size in bytes of the part that types of all kinds have.
 const TYPE: usize = 12;
 
-/// The kinds that matter here.
+/// The kinds of types (`BTF_KIND_*`) that the copy supports.
 pub(crate) mod kind {
     pub(crate) const INT: u32 = 1;
     pub(crate) const PTR: u32 = 2;
@@ -38,7 +38,7 @@ pub(crate) mod kind {
 /// The number of a type; 0 is void.
 pub(crate) type Id = u32;
 
-/// BTF, with the types of some names.
+/// The kernel's BTF, with an index of the types that have some given names.
 pub(crate) struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
@@ -47,12 +47,12 @@ pub(crate) struct Btf<'a> {
     named: HashMap<&'a [u8], Vec<Id>>,
 }
 
-/// A type; the meaning of `target` and of `rest` is its kind's.
+/// A type. The kind decides what `target` and `rest` mean.
 #[derive(Clone, Copy)]
 pub(crate) struct Type<'a> {
     name: u32,
     info: u32,
-    /// A size in bytes, or another type.
+    /// The size in bytes, or the id of another type.
     pub(crate) target: u32,
     rest: &'a [u8],
 }
@@ -62,14 +62,14 @@ impl<'a> Type<'a> {
         self.info >> 24 & 0x1f
     }
 
-    /// The parts of a struct, of a function's parameters, of a section: three words each, or two.
+    /// The members of a struct, the parameters of a function or the variables of a section, with `N` words each.
     pub(crate) fn parts<const N: usize>(&self) -> impl Iterator<Item = [u32; N]> + 'a {
         self.rest
             .chunks_exact(4 * N)
             .map(|part| std::array::from_fn(|at| word(part, 4 * at).unwrap_or(0)))
     }
 
-    /// A member's offset in bits; `None`: it is a bitfield.
+    /// The offset of a member in bits; `None` for a bitfield.
     pub(crate) fn bits(&self, offset: u32) -> Option<u32> {
         match (self.info >> 31, offset >> 24) {
             (0, _) => Some(offset),
@@ -83,7 +83,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The bytes behind a type's first words; `None`: a kind that is not known.
+/// The number of bytes that follow the common part of a type; `None` for an unknown kind.
 fn added(info: u32) -> Option<usize> {
     use kind::*;
     let many = (info & 0xffff) as usize;
@@ -97,15 +97,15 @@ fn added(info: u32) -> Option<usize> {
     })
 }
 
-/// A string that ends with a zero.
+/// The string that begins at `at` and ends with a zero.
 fn string(strings: &[u8], at: u32) -> &[u8] {
     let from = strings.get(at as usize..).unwrap_or_default();
     from.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 impl<'a> Btf<'a> {
-    /// Finds all types with one of these names, which have at least two characters; `None`: this is
-    /// no BTF, or of a later form.
+    /// Indexes all types that have one of these names. Each name has at least two characters. Returns `None` if
+    /// the bytes are no BTF, or BTF of a later form.
     pub(crate) fn find(bytes: &'a [u8], names: impl Iterator<Item = &'a [u8]>) -> Option<Btf<'a>> {
         let (magic, form) = (bytes.first_chunk()?, bytes.get(2)?);
         if u16::from_ne_bytes(*magic) != MAGIC || *form != 1 {
@@ -117,7 +117,7 @@ impl<'a> Btf<'a> {
             body.get(from..from.checked_add(len)?)
         };
         let (types, strings) = (part(8)?, part(16)?);
-        let mut named: HashMap<&[u8], Vec<Id>> = names.map(|it| (it, Vec::new())).collect();
+        let mut named: HashMap<&[u8], Vec<Id>> = names.map(|name| (name, Vec::new())).collect();
         // The first characters, or the end of a name of two, rule out most names at a glance.
         let mut begins = vec![false; 1 << 16];
         let begin = |name: &[u8]| {
@@ -133,7 +133,7 @@ impl<'a> Btf<'a> {
             let (name, info) = (word(types, at)?, word(types, at + 4)?);
             places.push(u32::try_from(at).ok()?);
             let starts = || begin(strings.get(name as usize..)?);
-            if name != 0 && starts().is_some_and(|it| begins.get(it) == Some(&true)) {
+            if name != 0 && starts().is_some_and(|start| begins.get(start) == Some(&true)) {
                 if let Some(ids) = named.get_mut(string(strings, name)) {
                     ids.push(u32::try_from(places.len()).ok()?);
                 }
@@ -148,7 +148,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// A type by its number.
+    /// The type with this number.
     pub(crate) fn get(&self, id: Id) -> Option<Type<'a>> {
         let place = *self.places.get((id as usize).checked_sub(1)?)? as usize;
         let info = word(self.types, place + 4)?;
@@ -161,7 +161,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// Whether a function is known as global.
+    /// Whether any function is marked as global.
     pub(crate) fn has_global_functions(&self) -> bool {
         const GLOBAL: u32 = 1;
         let info = |place: &u32| word(self.types, *place as usize + 4);
@@ -169,49 +169,49 @@ impl<'a> Btf<'a> {
         all.any(|info| info >> 24 & 0x1f == kind::FUNC && info & 0xffff == GLOBAL)
     }
 
-    /// The types of one of the names.
+    /// All types with this name, which must be one of the indexed names.
     fn all(&self, name: &str) -> &[Id] {
         self.named.get(name.as_bytes()).map_or(&[], Vec::as_slice)
     }
 
-    /// The first type of one of the names that is of this kind.
+    /// The number of the first type with this name and kind. The name must be one of the indexed names.
     pub(crate) fn id(&self, name: &str, kind: u32) -> Option<Id> {
         let mut ids = self.all(name).iter().copied();
-        ids.find(|id| self.get(*id).is_some_and(|it| it.kind() == kind))
+        ids.find(|id| self.get(*id).is_some_and(|found| found.kind() == kind))
     }
 
-    /// The same, as the type.
+    /// The first type with this name and kind. The name must be one of the indexed names.
     pub(crate) fn named(&self, name: &str, kind: u32) -> Option<Type<'a>> {
         self.get(self.id(name, kind)?)
     }
 
-    /// A name, of a type or of a part; empty: it has none.
+    /// The name of a type or member, by its place among the strings; empty if it has no name.
     pub(crate) fn name(&self, at: u32) -> &'a [u8] {
         string(self.strings, at)
     }
 
     /// The name of a type.
     pub(crate) fn name_of(&self, id: Id) -> &'a [u8] {
-        self.get(id).map_or(&[], |it| self.name(it.name))
+        self.get(id).map_or(&[], |found| self.name(found.name))
     }
 
-    /// What stands behind names and qualifiers of a type.
+    /// The type that remains when typedefs and qualifiers such as `const` are removed.
     pub(crate) fn plain(&self, mut id: Id) -> Option<Type<'a>> {
         use kind::*;
-        // A circle is no type.
+        // The bound is for hostile or broken BTF, where typedefs can form a circle.
         for _ in 0..32 {
-            let it = self.get(id)?;
-            match it.kind() {
-                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => id = it.target,
-                _ => return Some(it),
+            let found = self.get(id)?;
+            match found.kind() {
+                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => id = found.target,
+                _ => return Some(found),
             }
         }
         None
     }
 
-    /// BTF of these names' structs, unions and enums alone, with all that lies within them; a
-    /// pointer points to void. Besides the enum `kernel_type_id`: the numbers that the structs have
-    /// here.
+    /// A BTF that has only the structs, unions and enums with these names, and the types of their members. All
+    /// pointers in it point to void. The enum `kernel_type_id` is added: it has the numbers of the structs in the
+    /// kernel's BTF.
     pub(crate) fn extract(&self, names: &[&str]) -> Option<Vec<u8>> {
         use kind::*;
         let mut copy = Copy::new(self);
@@ -241,7 +241,7 @@ fn put(strings: &mut Vec<u8>, name: &[u8]) -> u32 {
     place
 }
 
-/// A copy of some types.
+/// A BTF that receives copies of some types of another one.
 struct Copy<'b, 'a> {
     from: &'b Btf<'a>,
     /// The numbers of the copied types in the original, by their numbers in the copy, less 1.
@@ -264,7 +264,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// The number of a type in the copy, to which it will be added.
+    /// The number that a type has, or will have, in the copy.
     fn place(&mut self, id: Id) -> Id {
         if id == 0 {
             return 0;
@@ -285,7 +285,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         *names.or_insert_with(|| put(strings, from.name(at)))
     }
 
-    /// Adds an enum of the numbers of types.
+    /// Adds the enum `kernel_type_id` with the numbers of types.
     fn number(&mut self, ids: Vec<(String, Id)>) {
         let name = put(&mut self.strings, b"kernel_type_id");
         self.words(&[name, kind::ENUM << 24 | ids.len() as u32, 4]);
@@ -301,37 +301,37 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// Adds the type whose turn it is.
-    fn add(&mut self, it: Type<'a>) {
+    /// Adds a type. The types must come in the order of their numbers in the copy.
+    fn add(&mut self, original: Type<'a>) {
         use kind::*;
-        let name = self.name(it.name);
-        match it.kind() {
+        let name = self.name(original.name);
+        match original.kind() {
             INT | FWD | FLOAT | ENUM | ENUM64 | STRUCT | UNION => {
-                self.words(&[name, it.info, it.target]);
+                self.words(&[name, original.info, original.target]);
             }
             TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => {
-                let target = self.place(it.target);
-                self.words(&[name, it.info, target]);
+                let target = self.place(original.target);
+                self.words(&[name, original.info, target]);
             }
-            ARRAY => self.words(&[0, it.info, 0]),
+            ARRAY => self.words(&[0, original.info, 0]),
             // Nothing else lies within a struct.
             _ => self.words(&[0, PTR << 24, 0]),
         }
-        match it.kind() {
-            INT => it.parts::<1>().for_each(|part| self.words(&part)),
-            ENUM => it.parts().for_each(|[name, value]| {
+        match original.kind() {
+            INT => original.parts::<1>().for_each(|part| self.words(&part)),
+            ENUM => original.parts().for_each(|[name, value]| {
                 let name = self.name(name);
                 self.words(&[name, value]);
             }),
-            ENUM64 => it.parts().for_each(|[name, low, high]| {
+            ENUM64 => original.parts().for_each(|[name, low, high]| {
                 let name = self.name(name);
                 self.words(&[name, low, high]);
             }),
-            STRUCT | UNION => it.parts().for_each(|[name, member, offset]| {
+            STRUCT | UNION => original.parts().for_each(|[name, member, offset]| {
                 let (name, member) = (self.name(name), self.place(member));
                 self.words(&[name, member, offset]);
             }),
-            ARRAY => it.parts().for_each(|[element, _, count]| {
+            ARRAY => original.parts().for_each(|[element, _, count]| {
                 let element = self.place(element);
                 self.words(&[element, 0, count]);
             }),
@@ -341,7 +341,7 @@ impl<'b, 'a> Copy<'b, 'a> {
 
     fn finish(self) -> Option<Vec<u8>> {
         let (types, strings) = (self.types.len(), self.strings.len());
-        let lengths = [0, types, types, strings].map(|it| u32::try_from(it).ok());
+        let lengths = [0, types, types, strings].map(|length| u32::try_from(length).ok());
         let mut bytes = Vec::with_capacity(HEADER + types + strings);
         bytes.extend_from_slice(&MAGIC.to_ne_bytes());
         bytes.extend_from_slice(&[1, 0]);

@@ -1,5 +1,5 @@
-//! The reader of the sums of system calls: two mapped tables, of which the programs fill one
-//! (`syscalls.h`).
+//! The reader of the sums of system calls. There are two mapped tables: the programs fill one of them while the reader
+//! empties the other (`syscalls.bpf.h`).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +8,10 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::wire::{CallSum, CALL_SUMS};
 
-/// The words of a sum, in the order of [`CallSum`].
+/// The number of words in a [`CallSum`].
 const WORDS: usize = size_of::<CallSum>() / size_of::<u64>();
 
+/// The two mapped tables of sums of system calls.
 #[derive(Debug)]
 pub struct Calls(MmapRaw);
 
@@ -23,13 +24,13 @@ impl Calls {
             .map(Calls)
     }
 
-    /// Empties the table that the programs do not fill; they fill `active`.
+    /// Empties the table that the programs do not fill. `active` is the number of the table that they fill.
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
         let begin = self.0.as_ptr().cast::<AtomicU64>();
-        // SAFETY: `map` has made the mapping, to read and write; it begins at a page's boundary and
-        // lives as long as `self`, which the slice borrows. Every bit pattern is a word. The programs
-        // write whole words only, and this process accesses them as atomics only.
+        // SAFETY: `map` has made the mapping, which is writable, aligned to a page, and lives as long as `self`, which
+        // the slice borrows. Every bit pattern is a valid word. The programs write whole words only, and this process
+        // accesses them as atomics only.
         let words = unsafe { std::slice::from_raw_parts(begin, words) };
         let first = if active & 1 == 0 { CALL_SUMS } else { 0 };
         let table = words.chunks_exact(WORDS).skip(first).take(CALL_SUMS);

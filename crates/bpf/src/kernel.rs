@@ -1,5 +1,5 @@
-//! The running kernel's features, by its BTF and not by its version: distributions move
-//! features between versions.
+//! The features of the running kernel. Its BTF decides, and not its version, because distributions move features
+//! between versions.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,12 +11,12 @@ use crate::btf::{kind, Btf, Id, Type};
 use crate::refusal::BTF;
 use crate::{Error, Refusal};
 
-/// The layout of this kernel's tracepoints, and its types that the programs read.
+/// The layout of this kernel's tracepoints, and those of its types that the programs read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Index of `prev` among the arguments of `sched_switch`.
+    /// The index of `prev` among the arguments of `sched_switch`.
     pub switch_prev: u32,
-    /// Index of `prev_state`; `None` before 5.18.
+    /// The index of `prev_state` among the arguments of `sched_switch`; `None` before 5.18.
     pub switch_state: Option<u32>,
     /// `sched_process_exit` has the argument `group_dead` (6.16).
     pub exit_group_dead: bool,
@@ -27,27 +27,26 @@ pub struct Kernel {
     pub preempt_count_in_task: bool,
     /// Bytes from a CPU's run queue to its pointer to the running task.
     pub current: Option<i64>,
-    /// The facts whose tracepoints it has.
+    /// The optional facts for which this kernel has tracepoints.
     pub extras: Extras,
     /// `block_rq_issue` has the request queue as its first argument (before 5.11).
     pub issue_has_queue: bool,
-    /// `block_bio_queue` has it, too (before 5.11).
+    /// `block_bio_queue` has the request queue as its first argument (before 5.11).
     pub bio_has_queue: bool,
     /// `mark_victim` has the task as its argument (6.9).
     pub victim_is_task: bool,
     /// BTF of the types that the programs read.
     pub(crate) types: Vec<u8>,
-    /// What programs attach to, by the names of tracepoints and of the iterator: the numbers in the
-    /// kernel's BTF.
+    /// The numbers in the kernel's BTF of the tracepoints and the iterator that programs attach to, by their names.
     pub(crate) targets: HashMap<&'static str, Id>,
-    /// `bpf_rdonly_cast`, a function for programs (6.2).
+    /// The number of `bpf_rdonly_cast`, a function that programs can call (6.2).
     pub(crate) cast: Option<Id>,
 }
 
 /// The names of the structs, unions and enums in the programs.
 pub(crate) const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_names.rs"));
 
-/// The types, variables and functions that are asked for here, beside tracepoints.
+/// The types, variables and functions that this module looks up, in addition to tracepoints.
 const NAMES: [&str; 12] = [
     "bpf_ringbuf",
     "bpf_iter__task",
@@ -69,7 +68,7 @@ const CAST: &str = "bpf_rdonly_cast";
 /// The function that stands for the iterator over the tasks.
 const ITERATOR: &str = "bpf_iter_task";
 
-/// Facts that not every kernel has tracepoints for.
+/// A set of optional facts: not every kernel has tracepoints for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras(pub(crate) u32);
 
@@ -77,11 +76,11 @@ impl Extras {
     pub const NETWORK: Extras = Extras(1);
     /// Requests to block devices.
     pub const BLOCK: Extras = Extras(2);
-    /// System calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only if asked for.
+    /// System calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only on request.
     pub const CALLS: Extras = Extras(1 << 8);
     /// Direct reclaim of memory.
     pub const RECLAIM: Extras = Extras(4);
-    /// Reclaim of memory of a cgroup.
+    /// Reclaim of memory in a cgroup that has reached its limit.
     pub const CGROUP_RECLAIM: Extras = Extras(8);
     /// Kills for lack of memory.
     pub const OOM_KILLS: Extras = Extras(16);
@@ -89,20 +88,20 @@ impl Extras {
     pub const DNS: Extras = Extras(32);
     /// The disks that tasks wait for.
     pub const DISK_WAITS: Extras = Extras(64);
-    /// The state of each task that is switched out, whatever wakes it meanwhile (5.18).
+    /// The state of each task at its switch-out, even if the task is woken at the same moment (5.18).
     pub const SWITCH_STATES: Extras = Extras(128);
 
-    fn with(self, other: Extras, is: bool) -> Extras {
-        Extras(if is { self.0 | other.0 } else { self.0 })
+    fn with(self, other: Extras, included: bool) -> Extras {
+        Extras(if included { self.0 | other.0 } else { self.0 })
     }
 
-    /// All of `other` are there.
+    /// Whether this set contains all facts of `other`.
     pub fn has(self, other: Extras) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// The recordings that have a tracepoint's program.
+/// The kinds of recordings that use the program of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recordings {
     All,
@@ -110,24 +109,27 @@ pub(crate) enum Recordings {
     Light,
 }
 
-/// A tracepoint, which has one program.
+/// A tracepoint with one of the programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tracepoint {
     pub name: &'static str,
-    pub of: Recordings,
-    /// The fact that a kernel without it lacks; `None`: the recorder requires it.
+    pub recordings: Recordings,
+    /// The fact that needs this tracepoint; `None`: the recorder cannot do without the tracepoint.
     pub extra: Option<Extras>,
 }
 
-const fn needed(name: &'static str, of: Recordings) -> Tracepoint {
-    let extra = None;
-    Tracepoint { name, of, extra }
+const fn needed(name: &'static str, recordings: Recordings) -> Tracepoint {
+    Tracepoint {
+        name,
+        recordings,
+        extra: None,
+    }
 }
 
 const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
     Tracepoint {
         name,
-        of: Recordings::Full,
+        recordings: Recordings::Full,
         extra: Some(extra),
     }
 }
@@ -138,7 +140,7 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 24] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),
     needed("sched_process_exit", Recordings::All),
-    // Where the kernel drops a dead task.
+    // The kernel drops a dead task.
     needed("sched_process_free", Recordings::Light),
     needed("task_rename", Recordings::Full),
     needed("cgroup_attach_task", Recordings::All),
@@ -147,10 +149,10 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 24] = [
     needed("sched_waking", Recordings::Full),
     needed("sched_switch", Recordings::Full),
     optional("inet_sock_set_state", Extras::NETWORK),
-    // A query that is recorded has its answer recorded.
+    // The program for answers comes first, so that each recorded query has its answer recorded.
     optional("netif_receive_skb", Extras::DNS),
     optional("net_dev_queue", Extras::DNS),
-    // A request whose issue is recorded has its completion recorded.
+    // The program for completions comes first, so that each recorded request has its completion recorded.
     optional("block_rq_complete", Extras::BLOCK),
     optional("block_rq_issue", Extras::BLOCK),
     optional("block_bio_queue", Extras::DISK_WAITS),
@@ -164,20 +166,20 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 24] = [
     needed("signal_generate", Recordings::All),
 ];
 
-/// The place of a tracepoint among them.
+/// The place of a tracepoint in [`TRACEPOINTS`].
 pub(crate) fn place(tracepoint: &str) -> Option<usize> {
-    TRACEPOINTS.iter().position(|it| it.name == tracepoint)
+    TRACEPOINTS.iter().position(|row| row.name == tracepoint)
 }
 
 impl Kernel {
     /// Reads the kernel's BTF.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it cannot be read, [`Error::Missing`] naming what a
-    /// kernel before 5.8 (or one built without it) lacks.
+    /// [`Error::Refused`] if the BTF cannot be read. [`Error::Missing`] names a feature that this kernel lacks,
+    /// because it is older than 5.8 or was built without the feature.
     pub fn detect() -> Result<Kernel, Error> {
         let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
-        // The recorder reads /proc, too.
+        // The recorder needs /proc as well.
         for needed in ["/proc/self", BTF] {
             if !std::path::Path::new(needed).exists() {
                 return Err(refused());
@@ -190,9 +192,9 @@ impl Kernel {
             },
             Err(_) => refused(),
         })?;
-        let typedefs = TRACEPOINTS.map(|it| typedef(it.name));
-        let names = TYPES.iter().chain(&NAMES).copied();
-        let names = names.chain(typedefs.iter().map(String::as_str));
+        let typedefs = TRACEPOINTS.map(|tracepoint| typedef(tracepoint.name));
+        let names =
+            (TYPES.iter().chain(&NAMES).copied()).chain(typedefs.iter().map(String::as_str));
         let unknown = || Error::Bpf {
             action: READ,
             source: std::io::Error::other("its form is not known").into(),
@@ -201,7 +203,7 @@ impl Kernel {
         Kernel::of(&btf)?.ok_or_else(unknown)
     }
 
-    /// `None`: the types are of no known form.
+    /// Reads the features from BTF; `None` if its types have no known form.
     fn of(btf: &Btf<'_>) -> Result<Option<Kernel>, Error> {
         for (name, what) in [
             ("bpf_ringbuf", "BPF ring buffers"),
@@ -231,7 +233,7 @@ impl Kernel {
         let Some(types) = btf.extract(TYPES) else {
             return Ok(None);
         };
-        let target = |it: Tracepoint| Some((it.name, btf.id(&typedef(it.name), kind::TYPEDEF)?));
+        let target = |row: Tracepoint| Some((row.name, btf.id(&typedef(row.name), kind::TYPEDEF)?));
         let mut targets: HashMap<_, _> = TRACEPOINTS.into_iter().filter_map(target).collect();
         targets.extend(btf.id(ITERATOR, kind::FUNC).map(|id| ("task", id)));
         Ok(Some(Kernel {
@@ -252,25 +254,25 @@ impl Kernel {
         }))
     }
 
-    /// Wake-ups by interrupts are told from those by the running task.
+    /// Whether wake-ups by interrupts can be distinguished from wake-ups by the running task.
     pub fn knows_interrupts(&self) -> bool {
         self.preempt_count.is_some() || self.preempt_count_in_task
     }
 }
 
-/// The facts of which no tracepoint is missing.
+/// The optional facts for which this kernel has all tracepoints.
 fn extras(btf: &Btf<'_>) -> Extras {
     let optional = || {
         TRACEPOINTS
             .iter()
-            .filter_map(|it| Some((it.name, it.extra?)))
+            .filter_map(|tracepoint| Some((tracepoint.name, tracepoint.extra?)))
     };
     let bits = optional().fold(0, |bits, (_, extra)| bits | extra.0);
     let missing = optional().filter(|(name, _)| arguments(btf, name).is_none());
     Extras(missing.fold(bits, |bits, (_, extra)| bits & !extra.0))
 }
 
-/// The positions of `prev` and `prev_state`, from the arguments' kinds.
+/// The positions of `prev` and `prev_state` in `sched_switch`, from the kinds of its arguments.
 ///
 /// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev,
 /// next`; since then it is `preempt, prev, next, prev_state`.
@@ -284,8 +286,8 @@ fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// From `runqueues` to another variable in the per-CPU section. x86 only: other machines keep
-/// the preemption count in the task, and the task in a register. In 6.2 to 6.14 both are
+/// The distance in bytes from `runqueues` to another variable in the per-CPU section. `None` except on x86: other
+/// machines keep the preemption count in the task, and the task in a register. In 6.2 to 6.14 both variables are
 /// members of `pcpu_hot`.
 fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> {
     if !cfg!(target_arch = "x86_64") {
@@ -306,7 +308,7 @@ fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> 
     Some(place - offset_of("runqueues")?)
 }
 
-/// The offset of a struct's member in bytes, anonymous structs and unions included.
+/// The offset in bytes of a struct's member, which can be inside an anonymous struct or union.
 fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     fn find(btf: &Btf<'_>, of: Type<'_>, member: &str, depth: usize) -> Option<i64> {
         of.parts().find_map(|[name, id, offset]| {
@@ -326,7 +328,7 @@ fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     find(btf, btf.named(name, kind::STRUCT)?, member, 16)
 }
 
-/// The name of a tracepoint's type.
+/// The name of a tracepoint's type in BTF.
 fn typedef(tracepoint: &str) -> String {
     format!("btf_trace_{tracepoint}")
 }
@@ -339,13 +341,14 @@ fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<u32>> {
         return None;
     }
     let parameters = function.parts().skip(1);
-    let kinds = parameters.map(|[_, id]| btf.plain(id).map(|it| it.kind()));
-    kinds.collect()
+    parameters
+        .map(|[_, id]| Some(btf.plain(id)?.kind()))
+        .collect()
 }
 
 const READ: &str = "read the kernel's BTF";
 
-/// The kernel's BTF: mapped, which Linux 6.16 allows, or read.
+/// The bytes of the kernel's BTF: mapped (since Linux 6.16), or else read into memory.
 enum Bytes {
     Mapped(Mmap),
     Read(Vec<u8>),
@@ -354,8 +357,8 @@ enum Bytes {
 impl Bytes {
     fn read() -> std::io::Result<Bytes> {
         let mut file = File::open(BTF)?;
-        // The kernel takes no shared mapping.
-        // SAFETY: the kernel's own memory, which stays and does not change.
+        // The mapping is private, because the kernel refuses a shared one.
+        // SAFETY: the file is the kernel's own memory, which stays and does not change.
         if let Ok(map) = unsafe { MmapOptions::new().map_copy_read_only(&file) } {
             return Ok(Bytes::Mapped(map));
         }
@@ -388,8 +391,8 @@ mod tests {
                 raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
             }
         }
-        // Those on system calls know the types of their arguments.
-        let typed = ["sys_exit", "sys_enter"].map(|it| place(it).unwrap());
+        // The programs on system calls know the types of their arguments.
+        let typed = ["sys_exit", "sys_enter"].map(|name| place(name).unwrap());
         raw.extend(typed);
         raw.sort_unstable();
         assert_eq!(raw, (0..TRACEPOINTS.len()).collect::<Vec<_>>());

@@ -1,5 +1,6 @@
-//! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
-//! features ([`Kernel`]), their loader ([`Programs`]) and their reader ([`Tracer`]). Files and reports are other crates'.
+//! The BPF programs (`src/bpf/`), their wire structs ([`wire`]), the kernel's
+//! features ([`Kernel`]), the loader of the programs ([`Programs`]) and their reader ([`Tracer`]). Other crates
+//! write files and make reports.
 
 mod btf;
 mod calls;
@@ -37,12 +38,12 @@ pub enum Error {
     /// The kernel lacks something that the programs need.
     #[error("this kernel lacks {what} (Linux {since} and later have it)")]
     Missing {
-        /// What, in words.
+        /// The missing feature, in words.
         what: String,
-        /// The version that brought it.
+        /// The first version of Linux that has the feature.
         since: &'static str,
     },
-    /// More CPUs than the programs have accounts for.
+    /// The machine has more CPUs than the programs support.
     #[error(
         "this machine has {found} CPUs, more than the {} that this version can record",
         wire::MAX_CPUS

@@ -1,5 +1,5 @@
-//! The reader of the lifecycle events' BPF ring buffer. libbpf's own asks bpf(2) for the map's
-//! size, which kernels before 5.19 refuse to a process without `CAP_BPF`.
+//! The reader of the BPF ring buffer with the lifecycle events. libbpf has a reader, too, but it gets the size of the map
+//! by bpf(2), which kernels before 5.19 refuse to a process without `CAP_BPF`.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use nix::unistd::{sysconf, SysconfVar};
 /// The mapped ring, which outlives the programs.
 #[derive(Debug)]
 pub struct LifeRing {
-    /// A page that begins with our position.
+    /// The page that begins with the reader's position.
     consumer: MmapRaw,
-    /// A page that begins with the programs' position, then the ring twice in a row: no
-    /// record is cut at its end.
+    /// The page that begins with the programs' position, and then the ring twice in a row, so that no record is cut at
+    /// the end of the ring.
     producer: MmapRaw,
-    /// Bytes, a power of two.
+    /// The size of the ring in bytes, a power of two.
     size: usize,
     page: usize,
 }
@@ -39,7 +39,7 @@ impl LifeRing {
     /// Passes all records to `sink`, in order.
     pub fn consume(&mut self, mut sink: impl FnMut(&[u8])) {
         let header = BPF_RINGBUF_HDR_SZ as usize;
-        // Later records wait: a storm would never let this end.
+        // Later records wait for the next call: a busy machine would never let this loop end.
         let end = self.produced().load(Ordering::Acquire);
         let mut at = self.consumed().load(Ordering::Relaxed);
         while at < end {
@@ -53,9 +53,8 @@ impl LifeRing {
                 return;
             }
             if len & BPF_RINGBUF_DISCARD_BIT == 0 {
-                // The programs do not write a committed record before we publish a position
-                // beyond it.
-                // SAFETY: inside the mapping, which has `size` bytes beyond every offset.
+                // SAFETY: the record is inside the mapping, which has `size` bytes beyond every offset. The programs
+                // do not overwrite a committed record before the reader publishes a position beyond it.
                 let record = unsafe {
                     let first = self.producer.as_ptr().add(self.page + offset + header);
                     std::slice::from_raw_parts(first, used)
@@ -68,19 +67,19 @@ impl LifeRing {
     }
 
     fn consumed(&self) -> &AtomicU64 {
-        // SAFETY: the beginning of a page that is mapped to read and write.
+        // SAFETY: the word is the beginning of a page that is mapped to read and write.
         unsafe { AtomicU64::from_ptr(self.consumer.as_mut_ptr().cast()) }
     }
 
     fn produced(&self) -> &AtomicU64 {
-        // SAFETY: the beginning of a mapped page, from which we only load.
+        // SAFETY: the word is the beginning of a mapped page, and is only loaded.
         unsafe { AtomicU64::from_ptr(self.producer.as_mut_ptr().cast()) }
     }
 
     /// The first word of a record's header.
     fn length(&self, offset: usize) -> &AtomicU32 {
-        // Records begin at multiples of 8.
-        // SAFETY: inside the mapping, as `offset` is less than `size`; we only load from it.
+        // SAFETY: the word is inside the mapping, because `offset` is less than `size`. It is aligned, because records
+        // begin at multiples of 8. It is only loaded.
         unsafe { AtomicU32::from_ptr(self.producer.as_mut_ptr().add(self.page + offset).cast()) }
     }
 }

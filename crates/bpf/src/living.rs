@@ -1,5 +1,6 @@
-//! The recordings that live on this machine, by the kernel's list of BPF maps. Memory of a map lives
-//! as long as a descriptor or a mapping of it, so its loader cannot count it.
+//! The recordings that are running on this machine, by the kernel's list of BPF maps. The memory of a map stays
+//! allocated as long as a descriptor or a mapping of it exists in any process, so the loader of a map cannot count
+//! it.
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
@@ -14,12 +15,12 @@ use crate::load::opened;
 /// The map that each recording has.
 const EACH: &str = "life_ring";
 
-/// A map of the programs: its name in the kernel, which cuts it after 15 bytes, and the bytes of a key and
-/// a value. Other programs have maps of these names, too, but hardly of these sizes.
+/// A map of the programs: its name in the kernel, which cuts names after 15 bytes, and the sizes of a key and a
+/// value in bytes. Other programs may have maps with the same name, but hardly with the same sizes.
 struct Map {
     name: &'static str,
     key: u32,
-    /// `None`: the loader or the number of variables decides.
+    /// The size of a value; `None` if the loader or the number of variables decides it.
     value: Option<u32>,
 }
 
@@ -39,7 +40,7 @@ const fn variables(name: &'static str) -> Map {
     }
 }
 
-/// All maps of the programs, as a test compares them with their object.
+/// All maps of the programs. A test compares this list with the programs' object.
 const MAPS: [Map; 26] = [
     map(EACH, 0, 0),
     map("sample_ring", 0, 0),
@@ -49,8 +50,8 @@ const MAPS: [Map; 26] = [
     variables("tracer_b.rodata"),
     variables(".rodata.cst16"),
     variables("tracer_b.bss"),
-    variables(".bss.told"),
-    variables(".bss.asked"),
+    variables(".bss.output"),
+    variables(".bss.input"),
     map("asked", 20, 4),
     map("begun", 4, 4),
     map("clients", 4, 4),
@@ -65,21 +66,22 @@ const MAPS: [Map; 26] = [
     map("submitters", 4, 16),
     map("taken_places", 4, 4),
     map("targets", 4, 4),
-    map("told_ids", 16, 4),
+    map("noted_ids", 16, 4),
     map("waiters", 4, 5096),
 ];
 
-/// What all recordings of this machine have together.
+/// The number and the memory of all recordings that are running on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Living {
-    /// Bytes of their maps.
+    /// The memory of all their maps in bytes.
     pub memory: u64,
-    /// Their number, with those whose recorder has ended and left a descriptor to another process.
+    /// The number of recordings. A recording whose recorder has ended counts if another process has kept a
+    /// descriptor of it.
     pub recordings: usize,
 }
 
 impl Living {
-    /// Counts them. Without `CAP_SYS_ADMIN`, as in a container, the kernel tells none.
+    /// Counts the recordings. Without `CAP_SYS_ADMIN`, as in a container, the kernel lists none.
     pub fn find() -> Living {
         let mut all = Living::default();
         let mut id = 0;
@@ -87,8 +89,8 @@ impl Living {
         while unsafe { bpf_map_get_next_id(id, &raw mut id) } == 0 {
             let Some(info) = info(id) else { continue };
             // C's characters are signed on x86-64, unsigned on aarch64.
-            let name = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
-            let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+            let bytes = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
+            let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
             let Some(known) = MAPS.iter().find(|map| map.is(name, &info)) else {
                 continue;
             };
@@ -99,7 +101,7 @@ impl Living {
     }
 }
 
-/// `None`: the map has gone.
+/// The kernel's description of a map; `None` if the map no longer exists.
 fn info(id: u32) -> Option<bpf_map_info> {
     let mut info = bpf_map_info::default();
     let mut len = size_of_val(&info) as u32;
@@ -119,11 +121,11 @@ impl Map {
     }
 }
 
-/// The bytes that the kernel has allocated for a map when it made it (`map_mem_usage` of its kind).
+/// The memory in bytes that the kernel allocates when it creates a map (`map_mem_usage` of the map's type).
 fn memory(info: &bpf_map_info) -> u64 {
-    /// The bytes of a hash table's entry beside its key and value (`struct htab_elem`).
+    /// The bytes of a hash table's entry without its key and value (`struct htab_elem`).
     const ENTRY: u64 = 48;
-    /// The bytes of a place of the table (`struct bucket`).
+    /// The bytes of a bucket of a hash table (`struct bucket`).
     const BUCKET: u64 = 16;
     let entries = u64::from(info.max_entries);
     let [key, value] =

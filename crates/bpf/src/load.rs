@@ -23,7 +23,7 @@ use nix::sys::memfd::{memfd_create, MFdFlags};
 use crate::btf::Btf;
 use crate::messages::keep;
 
-/// A file in memory, which has a path in /proc as long as this lives.
+/// A file in memory. It has a path in /proc as long as this value lives.
 pub(crate) struct MemoryFile(File);
 
 impl MemoryFile {
@@ -38,23 +38,23 @@ impl MemoryFile {
     }
 }
 
-/// A new descriptor, or the error of the call that returned it.
+/// Takes the result of a call of libbpf that opens a descriptor: the descriptor, or the error of the call.
 ///
 /// # Safety
-/// `fd` is what a call of libbpf has just returned that opens a descriptor or fails with a negative
-/// number, and nothing else owns it.
+/// The call has just returned `fd`. It returns a new descriptor, or a negative number if it fails, and nothing else
+/// owns the descriptor.
 pub(crate) unsafe fn opened(fd: RawFd) -> io::Result<OwnedFd> {
     match fd {
         ..0 => Err(io::Error::from_raw_os_error(-fd)),
-        // SAFETY: it is open, and the caller gives it up.
+        // SAFETY: the descriptor is open, and the caller gives it up.
         _ => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }
 
-/// A program before the kernel has it.
+/// A program that is still to be loaded.
 struct Job {
     name: CString,
-    /// In `raw_tp/NAME`, what it is called for.
+    /// The section of the program in the object, such as `raw_tp/NAME`. It names the tracepoint.
     section: String,
     target: u32,
     code: Vec<bpf_insn>,
@@ -62,24 +62,25 @@ struct Job {
     lines: Vec<bpf_line_info>,
 }
 
-/// A program that the kernel has.
-pub(crate) struct Loaded {
+/// A program that is loaded into the kernel.
+pub(crate) struct LoadedProgram {
     fd: OwnedFd,
     section: String,
 }
 
 /// The loaded programs by their names.
-pub(crate) type AllLoaded = HashMap<String, Loaded>;
+pub(crate) type LoadedPrograms = HashMap<String, LoadedProgram>;
 
-/// Relocates and loads the programs of the object that are to be loaded, and creates its maps.
-/// `targets` has what each attaches to, `cast` is the number of `bpf_rdonly_cast`.
+/// Relocates and loads those programs of the object that are marked for loading, and creates the object's maps.
+/// `targets` has the numbers of the tracepoints and the iterator that the programs attach to; `cast` is the number of
+/// `bpf_rdonly_cast`.
 pub(crate) fn load(
     object: &mut OpenObject,
     targets: &HashMap<&'static str, u32>,
     cast: Option<u32>,
-) -> io::Result<AllLoaded> {
+) -> io::Result<LoadedPrograms> {
     // libbpf needs the kernel's BTF for programs of type tracing alone: 4 ms.
-    for program in object.progs_mut().filter(|it| it.autoload()) {
+    for program in object.progs_mut().filter(|program| program.autoload()) {
         // SAFETY: the program is open.
         unsafe {
             bpf_program__set_type(
@@ -95,11 +96,11 @@ pub(crate) fn load(
         return Err(io::Error::from_raw_os_error(-error));
     }
     if !has_functions(btf) {
-        return Err(io::Error::other("the kernel takes no BTF of functions"));
+        return Err(io::Error::other("the kernel accepts no BTF of functions"));
     }
     let mut jobs = Vec::new();
-    for mut program in object.progs_mut().filter(|it| it.autoload()) {
-        // SAFETY: libbpf's arrays have the lengths that it tells, and live as long as the object.
+    for mut program in object.progs_mut().filter(|program| program.autoload()) {
+        // SAFETY: libbpf's arrays have the lengths that it returns, and live as long as the object.
         let (functions, lines) = unsafe {
             let program = program.as_libbpf_object().as_ptr();
             (
@@ -123,15 +124,15 @@ pub(crate) fn load(
             functions,
             lines,
         });
-        // libbpf is to load none.
+        // `load_all` loads the program, not libbpf.
         program.set_autoload(false);
     }
     load_all(jobs, btf)
 }
 
-/// Whether the kernel knows which functions are global. libbpf leaves that out, or all BTF, where the
-/// kernel refused a try of it; every kernel since 5.6 takes it. Without it the verifier follows each
-/// call of a function anew, and takes minutes of a processor's time.
+/// Whether the kernel knows which functions are global. Every kernel since 5.6 supports that, but libbpf omits this
+/// mark, or all BTF, if the kernel refused libbpf's test. Without the mark the verifier follows each call of a function
+/// again, which takes minutes of CPU time.
 fn has_functions(btf: RawFd) -> bool {
     let mut bytes = vec![0u8; 1 << 20];
     let mut info = bpf_btf_info {
@@ -145,31 +146,36 @@ fn has_functions(btf: RawFd) -> bool {
     error == 0 && Btf::find(&bytes, iter::empty()).is_some_and(|btf| btf.has_global_functions())
 }
 
+/// Copies an array of C.
+///
 /// # Safety
-/// `from` is null, or there are `count` elements.
+/// `from` is null, or it points to `count` elements.
 unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
-    match from.is_null() {
-        true => Vec::new(),
-        // SAFETY: as promised.
-        false => unsafe { slice::from_raw_parts(from, count as usize).to_vec() },
+    if from.is_null() {
+        Vec::new()
+    } else {
+        // SAFETY: the caller guarantees that there are `count` elements.
+        unsafe { slice::from_raw_parts(from, count as usize).to_vec() }
     }
 }
 
-/// The number of no helper function, which stands for `bpf_rdonly_cast` (tracer.bpf.c).
+/// The number that stands for `bpf_rdonly_cast` in the object (settings.bpf.h). No helper function has it.
 const RDONLY_CAST: i32 = 0x7472;
 
-/// The instructions with the kernel's function. Without one the calls are never reached.
+/// Replaces [`RDONLY_CAST`] by the number of the kernel's function. If the kernel has no such function, the calls are
+/// never reached.
 fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
     const CALL: u8 = 0x85;
     const PSEUDO_KFUNC_CALL: u8 = 2;
     const MOVE_0: u8 = 0xb7;
     let mut code = code.to_vec();
-    for it in &mut code {
-        if (it.code, it.src_reg(), it.imm) == (CALL, 0, RDONLY_CAST) {
-            it.imm = cast.map_or(0, u32::cast_signed);
+    for instruction in &mut code {
+        let operation = (instruction.code, instruction.src_reg(), instruction.imm);
+        if operation == (CALL, 0, RDONLY_CAST) {
+            instruction.imm = cast.map_or(0, u32::cast_signed);
             match cast {
-                Some(_) => it.set_src_reg(PSEUDO_KFUNC_CALL),
-                None => it.code = MOVE_0,
+                Some(_) => instruction.set_src_reg(PSEUDO_KFUNC_CALL),
+                None => instruction.code = MOVE_0,
             }
         }
     }
@@ -179,7 +185,7 @@ fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
 /// The most threads that load programs.
 const THREADS: usize = 4;
 
-fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<AllLoaded> {
+fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {
     // The longest ones first, so that the threads end at about the same time.
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.code.len()));
     let next = AtomicUsize::new(0);
@@ -199,30 +205,30 @@ fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<AllLoaded> {
             .collect();
         let mut all = work();
         for other in others {
-            // One that panics ends the recorder.
-            let other = other.join().unwrap_or_else(|_| Ok(Vec::new()));
+            // A thread that panics ends the recorder.
+            let more = other.join().unwrap_or_else(|_| Ok(Vec::new()));
             all = all.and_then(|mut all| {
-                all.extend(other?);
+                all.extend(more?);
                 Ok(all)
             });
         }
         all
     })?;
-    let mut loaded: HashMap<usize, OwnedFd> = loaded.into_iter().collect();
+    let mut descriptors: HashMap<usize, OwnedFd> = loaded.into_iter().collect();
     let named = jobs.into_iter().enumerate().filter_map(|(turn, job)| {
-        let (fd, section) = (loaded.remove(&turn)?, job.section);
+        let (fd, section) = (descriptors.remove(&turn)?, job.section);
         let name = job.name.to_string_lossy().into_owned();
-        Some((name, Loaded { fd, section }))
+        Some((name, LoadedProgram { fd, section }))
     });
     Ok(named.collect())
 }
 
 impl Job {
     fn load(&self, btf: RawFd) -> io::Result<OwnedFd> {
-        self.ask(btf, None).or_else(|_| {
-            // Again, for the verifier's reasons.
+        self.load_once(btf, None).or_else(|_| {
+            // The second attempt makes the verifier write its reasons.
             let mut log = vec![0; 1 << 20];
-            let loaded = self.ask(btf, Some(&mut log));
+            let loaded = self.load_once(btf, Some(&mut log));
             if loaded.is_err() {
                 let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
                 let (name, text) = (self.name.to_string_lossy(), String::from_utf8_lossy(text));
@@ -232,7 +238,7 @@ impl Job {
         })
     }
 
-    fn ask(&self, btf: RawFd, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
+    fn load_once(&self, btf: RawFd, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
         let (of, attach): (bpf_prog_type, bpf_attach_type) =
             match self.section.split('/').next().unwrap_or_default() {
                 "tp_btf" => (BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP),
@@ -262,9 +268,9 @@ impl Job {
             options.line_info_cnt = self.lines.len() as u32;
             options.line_info_rec_size = size_of::<bpf_line_info>() as u32;
         }
-        // SAFETY: name and licence end with 0. `self` keeps the code, the functions and the lines,
-        // and the caller the log, until the call returns; each has the length that is told of it, and
-        // the kernel writes to the log alone.
+        // SAFETY: name and licence end with 0. `self` keeps the code, the functions and the lines until the call
+        // returns, and the caller keeps the log. Each has the length that is passed with it, and the kernel writes
+        // only to the log.
         let fd = unsafe {
             bpf_prog_load(
                 of,
@@ -280,12 +286,12 @@ impl Job {
     }
 }
 
-impl Loaded {
+impl LoadedProgram {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// What it is called for.
+    /// The name of the tracepoint, or of the iterator's target, that calls the program.
     pub(crate) fn tracepoint(&self) -> &str {
         self.section.split_once('/').unwrap_or_default().1
     }
@@ -295,12 +301,12 @@ impl Loaded {
         let program = self.fd.as_raw_fd();
         let (of, target) = self.section.split_once('/').unwrap_or_default();
         let name = CString::new(target)?;
-        // SAFETY: `self` keeps the program's descriptor open. The name ends with 0 and lives until the
-        // call returns; for no name and no options, null is what the calls take.
+        // SAFETY: `self` keeps the program's descriptor open. The name ends with 0 and lives until the call returns.
+        // Null stands for no name and for no options.
         let fd = unsafe {
             match of {
                 "iter" => bpf_link_create(program, 0, BPF_TRACE_ITER, ptr::null()),
-                // The program knows its own.
+                // The program was loaded for its tracepoint.
                 "tp_btf" => bpf_raw_tracepoint_open(ptr::null(), program),
                 _ => bpf_raw_tracepoint_open(name.as_ptr(), program),
             }

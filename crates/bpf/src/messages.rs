@@ -1,17 +1,17 @@
-//! What libbpf and the kernel's verifier say.
+//! The messages of libbpf and of the kernel's verifier.
 
 use std::sync::Mutex;
 
 use libbpf_rs::PrintLevel;
 
-/// What libbpf and the verifier say, for [`log`].
+/// The last messages of libbpf and the verifier, which [`log`] returns.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 fn keep_log(_level: PrintLevel, text: String) {
     keep(&text);
 }
 
-/// Adds to [`log`].
+/// Adds a message to those of [`log`].
 pub(crate) fn keep(text: &str) {
     if let Ok(mut log) = LOG.lock() {
         log.push_str(text);
@@ -28,12 +28,12 @@ pub(crate) fn keep(text: &str) {
     }
 }
 
-/// From now on libbpf's messages are in [`log`], not on standard error.
+/// Keeps libbpf's messages from now on for [`log`], instead of printing them to standard error.
 pub fn keep_messages() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
 }
 
-/// The last lines that libbpf and the kernel's verifier said in this process.
+/// The last messages of libbpf and the kernel's verifier in this process.
 pub fn log() -> String {
     LOG.lock().map(|log| log.clone()).unwrap_or_default()
 }

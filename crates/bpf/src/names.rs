@@ -1,19 +1,19 @@
-//! What the names of processes say to the programs: who starts containers, is executed for one or asks
-//! for one, and who serves the machine and not a build.
+//! The names of processes that have a part in running containers (daemons, runtimes, clients), or that serve the
+//! machine and not a build.
 
-/// Bytes of a name in the kernel, the last one of which is 0.
+/// The size in bytes of a task's name in the kernel, with the 0 at its end.
 const COMM: usize = 16;
 
-/// `enum part` in containers.h.
+/// The part of a process in running containers (`enum part` in names.bpf.h).
 #[derive(Clone, Copy)]
 enum Part {
-    /// Starts containers for clients.
+    /// A daemon that starts containers for clients.
     Daemon = 1,
-    /// Is executed for each container.
+    /// A runtime, which is executed for each container.
     Runtime = 2,
-    /// Asks a daemon.
+    /// A client that sends requests to a daemon.
     Client = 3,
-    /// Serves the machine or a session.
+    /// A process that serves the machine or a session.
     System = 4,
 }
 
@@ -29,7 +29,7 @@ const NAMES: [(Part, &str); 6] = [
         Part::Client,
         "docker,docker-compose,docker-buildx,podman-remote,nerdctl,buildctl,ctr,crictl",
     ),
-    // The machine's own: init, its message bus, its log, its names.
+    // Services of the machine: init, the message bus, the log, name services.
     (
         Part::System,
         "init,systemd,systemd-journal,systemd-resolve,systemd-logind,systemd-udevd,systemd-userdbd,\
@@ -44,14 +44,14 @@ const NAMES: [(Part, &str); 6] = [
          konsole,xterm,alacritty,kitty,wezterm-gui,foot,Xorg,Xwayland,Xvfb,gnome-shell,kwin_wayland,\
          kwin_x11,sway,weston,pipewire,pulseaudio",
     ),
-    // CI's agents, beside those that are ancestors of COMMAND.
+    // CI agents that are no ancestors of COMMAND.
     (
         Part::System,
         "Runner.Listener,Runner.Worker,gitlab-runner,buildkite-agent",
     ),
 ];
 
-/// The number of the names, and the map's keys and values.
+/// The keys and values for the map of the names, and their number.
 pub(crate) fn all() -> (u32, Vec<u8>, Vec<u8>) {
     let (mut count, mut keys, mut values) = (0, Vec::new(), Vec::new());
     for (part, names) in NAMES {
@@ -77,7 +77,10 @@ mod tests {
         assert!(count <= 128);
         assert_eq!(keys.len(), count as usize * COMM);
         assert_eq!(values.len(), count as usize * 4);
-        let mut names: Vec<&str> = NAMES.iter().flat_map(|(_, it)| it.split(',')).collect();
+        let mut names: Vec<&str> = NAMES
+            .iter()
+            .flat_map(|(_, names)| names.split(','))
+            .collect();
         assert!(names.iter().all(|name| name.len() < COMM));
         names.sort_unstable();
         names.dedup();

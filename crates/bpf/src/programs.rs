@@ -1,4 +1,4 @@
-//! Opens, sizes, loads and attaches the programs.
+//! Opens the programs' object, sizes its maps, and loads and attaches the programs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,16 +12,16 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
 use crate::kernel::{place, Recordings, TRACEPOINTS};
-use crate::load::{self, opened, AllLoaded, Loaded, MemoryFile};
+use crate::load::{self, opened, LoadedProgram, LoadedPrograms, MemoryFile};
 use crate::messages::{keep, keep_messages};
 use crate::samplers::Samplers;
 use crate::skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire, Error, Extras, Kernel, Refusal};
 
-/// The traced tasks and CPUs, and the memory.
+/// The settings of the programs: the tasks and CPUs that they trace, and their memory.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Every task instead of only the followed ones.
+    /// Record every task instead of only the followed ones.
     pub all: bool,
     /// The CPUs whose scheduling events are recorded.
     pub cpus: Vec<u16>,
@@ -30,11 +30,11 @@ pub struct Settings {
     pub later_cpus: Option<u32>,
     /// The number of CPU numbers that the kernel may use.
     pub possible_cpus: usize,
-    /// Bytes of each CPU's slots: a power of two, at least a page.
+    /// The bytes of each CPU's slots: a power of two, at least a page.
     pub sched_ring: u32,
-    /// Bytes of the lifecycle ring: a power of two, at least a page.
+    /// The bytes of the lifecycle ring: a power of two, at least a page.
     pub life_ring: u32,
-    /// Longest argv that is copied, in bytes.
+    /// The longest argv that is copied, in bytes.
     pub argv_limit: u32,
     /// The kernel's largest task id, plus one.
     pub pid_max: u32,
@@ -44,60 +44,61 @@ pub struct Settings {
     pub target_cgroup: Option<u64>,
     /// The containers to follow.
     pub containers: Containers,
-    /// Follow servers that answer followed tasks: of this process's user, or for root of any.
+    /// Follow the servers that answer followed tasks: those of this process's user, or of any user if root records.
     pub servers: bool,
     /// Sum up the system calls of the followed tasks.
     pub syscalls: bool,
+    /// Record the stacks of the followed tasks.
     pub stacks: Option<Sampling>,
-    /// Record forks, execs and ends alone, with no program on switches and wakings.
+    /// Record only forks, execs and ends, without any program on switches and wakings.
     pub light: bool,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
-    /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
+    /// Ignore the switches of this task, for tests of what some guests' kernels do; 0: none.
     pub hidden_tid: u32,
 }
 
-/// The containers to follow that are no descendants of the followed tasks.
+/// The containers to follow in addition to the descendants of the followed tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Containers {
-    /// None.
+    /// No container is followed.
     None = 0,
-    /// Those that begin because a followed task has asked a daemon for them.
+    /// The containers that a daemon starts on the request of a followed task are followed.
     #[default]
     Mine = 1,
-    /// All that begin.
+    /// All containers that begin are followed.
     All = 2,
 }
 
 impl Containers {
-    /// By number.
+    /// The setting with this number.
     pub fn of(number: u32) -> Option<Containers> {
         let all = [Containers::None, Containers::Mine, Containers::All];
-        all.into_iter().find(|it| *it as u32 == number)
+        all.into_iter().find(|setting| *setting as u32 == number)
     }
 }
 
-/// Stacks of followed tasks: samples on the CPUs that are online at the start and on those of
-/// [`crate::Tracer::sample_on`], and stacks of waits.
+/// The recorded stacks of the followed tasks: samples on the CPUs that are online at the start and on those that
+/// [`crate::Tracer::sample_on`] adds, and stacks of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// Samples a second of each CPU; 0: none.
+    /// The samples a second on each CPU; 0: no samples.
     pub hz: u32,
-    /// The shortest wait whose stack is recorded, in ns; 0: none is.
+    /// The shortest wait whose stack is recorded, in ns; 0: no stacks of waits.
     pub wait_least: u64,
-    /// Bytes of the ring of samples: a power of two, at least a page.
+    /// The bytes of the ring of samples: a power of two, at least a page.
     pub ring: u32,
 }
 
 impl Settings {
-    /// Slots of each CPU.
+    /// The number of slots of each CPU.
     pub(crate) fn slots(&self) -> u32 {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
-    /// Bytes of the set of followed tasks. A tid has 22 bits at most (PID_MAX_LIMIT), and a map no
-    /// more than 4 MiB a value.
+    /// The bytes of the set of followed tasks: one for each tid. A tid has at most 22 bits (PID_MAX_LIMIT), and a value
+    /// of a map at most 4 MiB.
     fn followed(&self) -> u32 {
         self.pid_max.clamp(1, 1 << 22)
     }
@@ -109,16 +110,16 @@ impl Settings {
     }
 }
 
-/// Attached programs, as descriptors: another process can have loaded them. The programs
-/// are unloaded when their descriptors and those of their links are closed.
+/// The descriptors of attached programs, which another process can have loaded. The programs are unloaded when their
+/// descriptors and the descriptors of their links are closed.
 #[derive(Debug)]
 pub struct Programs {
     /// The map of [`crate::slots::Slots`].
     pub(crate) slots: OwnedFd,
-    /// The map of what the programs tell, which user space cannot write.
-    pub(crate) told: OwnedFd,
-    /// The map of what user space asks the programs for.
-    pub(crate) asked: OwnedFd,
+    /// The map of the variables that the programs write and user space can only read.
+    pub(crate) output: OwnedFd,
+    /// The map of the variables that user space writes and the programs read.
+    pub(crate) input: OwnedFd,
     /// The ring of lifecycle events.
     pub(crate) life: OwnedFd,
     /// The link of the iterator over the tasks.
@@ -129,9 +130,9 @@ pub struct Programs {
     pub(crate) samplers: Option<Samplers>,
     /// A link for each program, in the order of [`TRACEPOINTS`].
     pub(crate) links: Vec<OwnedFd>,
-    /// The programs, in the same order; none if another process has loaded them.
+    /// The programs, in the order of [`TRACEPOINTS`]; empty if another process has loaded them.
     pub(crate) programs: Vec<OwnedFd>,
-    /// The kernel refused `tp_btf` programs; all programs are `raw_tp`.
+    /// The kernel refused `tp_btf` programs, so all programs are `raw_tp`.
     pub(crate) raw: bool,
     /// Stacks have the kernel's addresses.
     pub(crate) kernel_shown: bool,
@@ -139,10 +140,10 @@ pub struct Programs {
     pub(crate) irq_known: bool,
 }
 
-/// What [`Programs`] consist of, beside what they always have.
+/// The form of attached programs: the parts of [`Programs`] that not every recording has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The programs are `raw_tp`.
+    /// All programs are `raw_tp`.
     pub raw: bool,
     /// Stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
@@ -154,8 +155,9 @@ pub struct Parts {
     pub calls: bool,
 }
 
-/// Whether it was for lack of rights, the kernel's error number does not tell: the
-/// verifier refuses with EACCES, too. So the facts are asked.
+/// Turns an error of libbpf into an [`Error`] that says why tracing cannot start. The error number does not show whether
+/// rights were missing, because the verifier returns EACCES as well. So [`Refusal::of`] examines the process and the
+/// kernel.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
     move |source| match Refusal::of(&source) {
         Some(refusal) => {
@@ -166,13 +168,13 @@ pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> E
     }
 }
 
-/// A descriptor of its own.
+/// Duplicates a descriptor.
 pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     let copy = fd.try_clone_to_owned();
     copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
 }
 
-/// The large maps: the kernel clears a MiB in 0.6 ms.
+/// The large maps. They are created early and on another CPU, because the kernel needs 0.6 ms to clear a MiB.
 struct Large {
     slots: MapHandle,
     life: MapHandle,
@@ -199,18 +201,18 @@ impl Large {
         Ok(Large {
             slots: map(MapType::Array, "slots", slots, BPF_F_MMAPABLE)?,
             life: map(MapType::RingBuf, "life_ring", [0, 0, settings.life_ring], 0)?,
-            // libbpf would fill it: with 4 MiB of zeros that it has to make first.
+            // libbpf would copy 4 MiB of zeros into this map.
             followed: map(MapType::Array, "followed", [4, settings.followed(), 1], 0)?,
         })
     }
 }
 
 impl Programs {
-    /// Reads the kernel's features; opens, sizes, loads and attaches the programs: those on switches
-    /// and wakings as `tp_btf`, or as `raw_tp` where that is refused. The recording begins.
+    /// Reads the kernel's features, and opens, sizes, loads and attaches the programs. The programs on switches and
+    /// wakings are `tp_btf`, or `raw_tp` if the kernel refuses that. The recording begins.
     ///
     /// # Errors
-    /// Those of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
+    /// The errors of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
     pub fn start(settings: &Settings) -> Result<Programs, Error> {
         if settings.possible_cpus > wire::MAX_CPUS {
             return Err(Error::TooManyCpus {
@@ -218,47 +220,69 @@ impl Programs {
             });
         }
         keep_messages();
-        // On two CPUs at once.
-        let (kernel, large) = thread::scope(|scope| {
-            let large = thread::Builder::new();
-            let large = large.spawn_scoped(scope, || Large::create(settings));
+        // The kernel's features are read, and the maps created, on two CPUs at once.
+        let (kernel, created) = thread::scope(|scope| {
+            let creator = thread::Builder::new().spawn_scoped(scope, || Large::create(settings));
             let kernel = Kernel::detect();
-            (kernel, large.ok().and_then(|it| it.join().ok()))
+            (kernel, creator.ok().and_then(|thread| thread.join().ok()))
         });
         let kernel = kernel?;
-        let large = large.unwrap_or_else(|| Large::create(settings));
         let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
-        let large = large.map_err(failed("create the maps of the BPF programs"))?;
-        let attach =
-            |raw, large: &Large| Programs::attach((&kernel, settings, large), (raw, kernel_shown));
+        let large = created
+            .unwrap_or_else(|| Large::create(settings))
+            .map_err(failed("create the maps of the BPF programs"))?;
+        let attach = |raw, large: &Large| {
+            let plan = Plan {
+                kernel: &kernel,
+                settings,
+                large,
+                raw,
+                kernel_shown,
+            };
+            plan.attach()
+        };
         attach(false, &large).or_else(|refused| {
-            // Programs that were attached may have written to the first ones.
+            // The first maps are not used again: programs that were attached may have written to them.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
             // The first refusal is the one that matters.
             programs.ok_or(refused)
         })
     }
+}
 
-    /// Opens, sizes, loads and attaches them; `form` is that of [`open`].
-    fn attach(given: (&Kernel, &Settings, &Large), form: (bool, bool)) -> Result<Programs, Error> {
-        let (kernel, settings, _) = given;
+/// A plan to open, size, load and attach the programs on this kernel.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    kernel: &'a Kernel,
+    settings: &'a Settings,
+    large: &'a Large,
+    /// All programs are `raw_tp`.
+    raw: bool,
+    /// Stacks have the kernel's addresses.
+    kernel_shown: bool,
+}
+
+impl Plan<'_> {
+    /// Opens, sizes, loads and attaches the programs.
+    fn attach(self) -> Result<Programs, Error> {
+        let (kernel, settings) = (self.kernel, self.settings);
         let (mut storage, action) = (MaybeUninit::uninit(), "load the BPF programs");
         let types = MemoryFile::new(&kernel.types).map_err(|error| failed(action)(error.into()))?;
         let path = types.path();
-        let mut skel = open(&mut storage, given, form, &path)?;
-        let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast);
-        let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
-        let mut skel = skel.load().map_err(failed(action))?;
-        if let Some(asked) = &mut skel.maps.bss_asked_data {
+        let mut open_skel = self.open(&mut storage, &path)?;
+        let loaded = load::load(open_skel.open_object_mut(), &kernel.targets, kernel.cast)
+            .map_err(|error| failed(action)(error.into()))?;
+        let mut skel = open_skel.load().map_err(failed(action))?;
+        if let Some(input) = &mut skel.maps.bss_input_data {
             for (region, cpu) in (0u32..).zip(&settings.cpus) {
-                if let Some(progress) = asked.sched_progress.get_mut(usize::from(*cpu)) {
+                if let Some(progress) = input.sched_progress.get_mut(usize::from(*cpu)) {
                     progress.first = u64::from(region * settings.slots() + 1);
                 }
             }
         }
-        if let Some(told) = &mut skel.maps.bss_told_data {
-            told.extras = if settings.light { 0 } else { kernel.extras.0 };
+        if let Some(output) = &mut skel.maps.bss_output_data {
+            output.extras = if settings.light { 0 } else { kernel.extras.0 };
         }
         for target in &settings.targets {
             let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
@@ -271,13 +295,12 @@ impl Programs {
             .maps
             .names
             .update_batch(&keys, &values, count, any, any);
-        updated.map_err(failed("tell the names of servers"))?;
-        let mut programs = Programs::of(&skel, &loaded, form, settings)?;
-        programs.irq_known = kernel.knows_interrupts();
-        // The kernel freezes no map that is mapped to write, as libbpf does.
+        updated.map_err(failed("set the names of daemons and servers"))?;
+        let programs = self.programs(&skel, &loaded)?;
+        // libbpf maps the map for writing, and the kernel freezes no map that is mapped so.
         drop(skel);
-        // SAFETY: a system call on an open descriptor.
-        match unsafe { bpf_map_freeze(programs.told.as_raw_fd()) } {
+        // SAFETY: this is a system call on an open descriptor.
+        match unsafe { bpf_map_freeze(programs.output.as_raw_fd()) } {
             0 => Ok(programs),
             error => Err(failed("freeze the programs' memory")(
                 io::Error::from_raw_os_error(-error).into(),
@@ -285,22 +308,18 @@ impl Programs {
         }
     }
 
-    /// Attaches loaded programs. The descriptors outlive the skeleton.
-    fn of(
-        skel: &TracerSkel<'_>,
-        loaded: &AllLoaded,
-        (raw, kernel_shown): (bool, bool),
-        settings: &Settings,
-    ) -> Result<Programs, Error> {
-        let attach = |program: &Loaded| {
+    /// Attaches loaded programs. Their descriptors outlive the skeleton.
+    fn programs(self, skel: &TracerSkel<'_>, loaded: &LoadedPrograms) -> Result<Programs, Error> {
+        let attach = |program: &LoadedProgram| {
             let link = program.attach();
             link.map_err(|error| failed("attach the BPF programs")(error.into()))
         };
         let (mut links, mut programs) = (Vec::new(), Vec::new());
-        let in_order = loaded
+        let in_order: BTreeMap<_, _> = loaded
             .iter()
-            .filter_map(|(name, it)| Some((turn(name, it)?, it)));
-        for program in in_order.collect::<BTreeMap<_, _>>().into_values() {
+            .filter_map(|(name, program)| Some((turn(name, program)?, program)))
+            .collect();
+        for program in in_order.into_values() {
             links.push(attach(program)?);
             programs.push(own(program.fd())?);
         }
@@ -309,34 +328,46 @@ impl Programs {
         };
         Ok(Programs {
             slots: own(skel.maps.slots.as_fd())?,
-            told: own(skel.maps.bss_told.as_fd())?,
-            asked: own(skel.maps.bss_asked.as_fd())?,
+            output: own(skel.maps.bss_output.as_fd())?,
+            input: own(skel.maps.bss_input.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: attach(tasks)?,
-            samplers: match &settings.stacks.filter(|_| !raw) {
-                Some(sampling) => Some(Samplers::start(skel, loaded, sampling, &settings.cpus)?),
+            samplers: match &self.stacks() {
+                Some(sampling) => {
+                    let cpus = &self.settings.cpus;
+                    Some(Samplers::start(skel, loaded, sampling, cpus)?)
+                }
                 None => None,
             },
-            calls: match loaded.contains_key("sys_exit_btf") {
-                true => Some(own(skel.maps.call_sums.as_fd())?),
-                false => None,
+            calls: if loaded.contains_key("sys_exit_btf") {
+                Some(own(skel.maps.call_sums.as_fd())?)
+            } else {
+                None
             },
             links,
             programs,
-            raw,
-            kernel_shown,
-            irq_known: false,
+            raw: self.raw,
+            kernel_shown: self.kernel_shown,
+            irq_known: self.kernel.knows_interrupts(),
         })
     }
 
-    /// The descriptors for another process, in the order that [`Programs::from_descriptors`]
-    /// takes. The programs' own are not among them: who has one can attach the program again, or to
-    /// another tracepoint, whose arguments it would take for addresses, without any right.
+    /// The stacks that are recorded. Only `tp_btf` programs know the types for the storage of tasks, which Linux 5.11
+    /// has.
+    fn stacks(self) -> Option<Sampling> {
+        self.settings.stacks.filter(|_| !self.raw)
+    }
+}
+
+impl Programs {
+    /// The descriptors for another process, in the order that [`Programs::from_descriptors`] takes. The descriptors of the
+    /// programs themselves are not included: any process that has one can attach the program again, even to another
+    /// tracepoint, whose arguments the program would use as addresses.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let single = [
             &self.slots,
-            &self.told,
-            &self.asked,
+            &self.output,
+            &self.input,
             &self.life,
             &self.tasks,
         ];
@@ -349,7 +380,7 @@ impl Programs {
     /// of descriptors.
     pub fn from_descriptors(descriptors: Vec<OwnedFd>, parts: Parts) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
-        let (slots, told, asked) = (rest.next()?, rest.next()?, rest.next()?);
+        let (slots, output, input) = (rest.next()?, rest.next()?, rest.next()?);
         let (life, tasks) = (rest.next()?, rest.next()?);
         let samplers = match parts.callers {
             None => None,
@@ -362,14 +393,17 @@ impl Programs {
         };
         let links: Vec<OwnedFd> = rest.collect();
         // A kernel can lack tracepoints. A light recording has the fewest.
-        let light = TRACEPOINTS.iter().filter(|it| it.of != Recordings::Full);
-        if !(light.count()..=TRACEPOINTS.len()).contains(&links.len()) {
+        let fewest = TRACEPOINTS
+            .iter()
+            .filter(|tracepoint| tracepoint.recordings != Recordings::Full)
+            .count();
+        if !(fewest..=TRACEPOINTS.len()).contains(&links.len()) {
             return None;
         }
         Some(Programs {
             slots,
-            told,
-            asked,
+            output,
+            input,
             life,
             tasks,
             calls,
@@ -382,7 +416,7 @@ impl Programs {
         })
     }
 
-    /// What [`Programs::from_descriptors`] has to know.
+    /// The parts that [`Programs::from_descriptors`] must know to take the descriptors.
     pub fn parts(&self) -> Parts {
         Parts {
             raw: self.raw,
@@ -398,27 +432,27 @@ impl Programs {
     /// # Errors
     /// Before Linux 5.19 EPERM without `CAP_BPF`, if `kernel.unprivileged_bpf_disabled` is set.
     pub fn iterator(&self) -> io::Result<OwnedFd> {
-        // SAFETY: `self` keeps the link's descriptor open; the call opens the iterator's, or fails.
+        // SAFETY: `self` keeps the link's descriptor open. The call opens a descriptor of the iterator, or fails.
         unsafe { opened(bpf_iter_create(self.tasks.as_raw_fd())) }
     }
 }
 
-/// The tracepoints whose programs exist as `tp_btf`, too.
+/// The tracepoints whose programs exist both as `tp_btf` and as `raw_tp`.
 const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
 
-/// The place of a program among those of [`TRACEPOINTS`]; `None`: something else calls it.
-fn turn(name: &str, program: &Loaded) -> Option<usize> {
+/// The place of a program's tracepoint in [`TRACEPOINTS`]; `None` if no tracepoint calls the program.
+fn turn(name: &str, program: &LoadedProgram) -> Option<usize> {
     let is_ours = name.ends_with("_raw") || name.ends_with("_btf");
     place(program.tracepoint()).filter(|_| is_ours)
 }
 
-/// A program that should be there is not.
+/// The error that a program is missing in the object.
 pub(crate) fn missing() -> libbpf_rs::Error {
     io::Error::from(io::ErrorKind::NotFound).into()
 }
 
-/// The kernel tells this process the addresses of its functions, see kernel.kptr_restrict in
-/// proc_sys_kernel(5). `None`: there is no list of them.
+/// Whether the kernel shows this process the addresses of its functions (kernel.kptr_restrict in proc_sys_kernel(5)).
+/// `None` if there is no list of functions.
 fn kernel_shown() -> Option<bool> {
     let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines();
     let address = lines.map_while(Result::ok).find_map(|line| {
@@ -428,43 +462,51 @@ fn kernel_shown() -> Option<bool> {
     address.map(|address| address.bytes().any(|digit| digit != b'0'))
 }
 
-/// Opens the object and sets everything that must be known before loading: for `raw_tp` if `raw`.
-/// `types` is the path of the kernel's BTF for libbpf.
-fn open<'a>(
-    storage: &'a mut MaybeUninit<OpenObject>,
-    (kernel, settings, large): (&Kernel, &Settings, &Large),
-    (raw, kernel_shown): (bool, bool),
-    types: &str,
-) -> Result<OpenTracerSkel<'a>, Error> {
-    let action = "open the BPF programs";
-    let mut builder = TracerSkelBuilder::default();
-    let options = builder.object_builder_mut().btf_custom_path(types);
-    options.map_err(failed(action))?;
-    let mut skel = builder.open(storage).map_err(failed(action))?;
-    // Linux 5.11 has the storage of tasks, and tp_btf programs know their types.
-    let stacks = settings.stacks.filter(|_| !raw);
-    for mut program in skel.open_object_mut().progs_mut() {
-        let section = program.section().to_string_lossy().into_owned();
-        let (kind, tracepoint) = section.split_once('/').unwrap_or_default();
-        let wanted = match kind {
-            "tp_btf" => !raw,
-            "raw_tp" => raw || !TYPED.contains(&tracepoint),
-            _ => true,
-        };
-        let asked = settings.syscalls || !tracepoint.starts_with("sys_");
-        let name = program.name().to_string_lossy().into_owned();
-        let needs = match name.as_str() {
-            "sample" => stacks.is_some_and(|it| it.hz > 0),
-            "waits" | "make_room" => stacks.is_some_and(|it| it.wait_least > 0),
-            _ => true,
-        };
-        let part = match kind {
-            "iter" => true,
-            _ => has_tracepoint(kernel, settings.light, tracepoint),
-        };
-        program.set_autoload(wanted && asked && needs && part);
+impl Plan<'_> {
+    /// Opens the object and makes all settings that precede loading. `types` is the path of the kernel's BTF for libbpf.
+    fn open<'a>(
+        self,
+        storage: &'a mut MaybeUninit<OpenObject>,
+        types: &str,
+    ) -> Result<OpenTracerSkel<'a>, Error> {
+        let action = "open the BPF programs";
+        let mut builder = TracerSkelBuilder::default();
+        let options = builder.object_builder_mut().btf_custom_path(types);
+        options.map_err(failed(action))?;
+        let mut skel = builder.open(storage).map_err(failed(action))?;
+        for mut program in skel.open_object_mut().progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
+            let section = program.section().to_string_lossy().into_owned();
+            program.set_autoload(self.uses(&name, &section));
+        }
+        self.set_constants(&mut skel);
+        self.size_maps(&mut skel).map_err(failed(action))?;
+        Ok(skel)
     }
-    if let Some(rodata) = &mut skel.maps.rodata_data {
+
+    /// Whether this recording uses the program of this name and section.
+    fn uses(self, name: &str, section: &str) -> bool {
+        let (kind, tracepoint) = section.split_once('/').unwrap_or_default();
+        let right_form = match kind {
+            "tp_btf" => !self.raw,
+            "raw_tp" => self.raw || !TYPED.contains(&tracepoint),
+            _ => true,
+        };
+        let stacks = self.stacks();
+        let requested = match name {
+            "sample" => stacks.is_some_and(|sampling| sampling.hz > 0),
+            "waits" | "make_room" => stacks.is_some_and(|sampling| sampling.wait_least > 0),
+            _ => self.settings.syscalls || !tracepoint.starts_with("sys_"),
+        };
+        right_form && requested && (kind == "iter" || self.has_tracepoint(tracepoint))
+    }
+
+    /// Sets the programs' constants.
+    fn set_constants(self, skel: &mut OpenTracerSkel<'_>) {
+        let (kernel, settings, stacks) = (self.kernel, self.settings, self.stacks());
+        let Some(rodata) = &mut skel.maps.rodata_data else {
+            return;
+        };
         rodata.switch_prev_arg = kernel.switch_prev;
         rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
         rodata.exit_has_group_dead = kernel.exit_group_dead;
@@ -474,10 +516,10 @@ fn open<'a>(
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
         rodata.light = settings.light;
-        rodata.show_kernel = kernel_shown;
-        rodata.sample_period = stacks.map_or(0, |it| it.period());
-        rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));
-        rodata.wait_least = stacks.map_or(0, |it| it.wait_least);
+        rodata.show_kernel = self.kernel_shown;
+        rodata.sample_period = stacks.map_or(0, |sampling| sampling.period());
+        rodata.sample_half = stacks.map_or(0, |sampling| u64::from(sampling.ring / 2));
+        rodata.wait_least = stacks.map_or(0, |sampling| sampling.wait_least);
         rodata.issue_has_queue = kernel.issue_has_queue;
         rodata.bio_has_queue = kernel.bio_has_queue;
         rodata.victim_is_task = kernel.victim_is_task;
@@ -487,12 +529,13 @@ fn open<'a>(
         rodata.life_half = u64::from(settings.life_ring / 2);
         rodata.argv_limit = settings.argv_limit;
         rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
-        rodata.containers = match settings.all {
-            true => Containers::None,
-            false => settings.containers,
-        } as u32;
+        rodata.containers = if settings.all {
+            Containers::None as u32
+        } else {
+            settings.containers as u32
+        };
         rodata.servers = settings.servers && !settings.all;
-        // The loader is the caller's process by now.
+        // The loader has become the user's process before.
         let user = nix::unistd::getuid();
         rodata.servers_uid = if user.is_root() {
             u32::MAX
@@ -502,44 +545,42 @@ fn open<'a>(
         rodata.count_emitted = settings.count_emitted;
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }
-    // Linux 5.11 has the map of tasks' storage.
-    let calls = settings.syscalls && !raw && kernel.extras.has(Extras::CALLS);
-    size_maps(&mut skel, settings, large, (calls, stacks)).map_err(failed(action))?;
-    Ok(skel)
-}
 
-/// Whether the kernel has this tracepoint, and such a recording asks for it.
-fn has_tracepoint(kernel: &Kernel, light: bool, tracepoint: &str) -> bool {
-    let never = match light {
-        true => Recordings::Full,
-        false => Recordings::Light,
-    };
-    match TRACEPOINTS.iter().find(|it| it.name == tracepoint) {
-        Some(it) => it.of != never && it.extra.is_none_or(|fact| kernel.extras.has(fact)),
-        None => !light,
+    /// Whether the kernel has this tracepoint, and the recording uses it.
+    fn has_tracepoint(self, tracepoint: &str) -> bool {
+        let unused = if self.settings.light {
+            Recordings::Full
+        } else {
+            Recordings::Light
+        };
+        match TRACEPOINTS.iter().find(|row| row.name == tracepoint) {
+            Some(row) => {
+                row.recordings != unused
+                    && row.extra.is_none_or(|fact| self.kernel.extras.has(fact))
+            }
+            None => !self.settings.light,
+        }
     }
-}
 
-/// Creates the maps that are needed, at their sizes: `calls` and `stacks` are recorded.
-fn size_maps(
-    skel: &mut OpenTracerSkel<'_>,
-    settings: &Settings,
-    large: &Large,
-    (calls, stacks): (bool, Option<Sampling>),
-) -> libbpf_rs::Result<()> {
-    let maps = &mut skel.maps;
-    for map in [&mut maps.call_sums, &mut maps.entered] {
-        map.set_autocreate(calls)?;
+    /// Sets the sizes of the maps, and which of them are created.
+    fn size_maps(self, skel: &mut OpenTracerSkel<'_>) -> libbpf_rs::Result<()> {
+        let (settings, stacks, large) = (self.settings, self.stacks(), self.large);
+        // Linux 5.11 has the map of tasks' storage.
+        let calls = settings.syscalls && !self.raw && self.kernel.extras.has(Extras::CALLS);
+        let maps = &mut skel.maps;
+        for map in [&mut maps.call_sums, &mut maps.entered] {
+            map.set_autocreate(calls)?;
+        }
+        maps.sample_ring.set_autocreate(stacks.is_some())?;
+        maps.waiters
+            .set_autocreate(stacks.is_some_and(|sampling| sampling.wait_least > 0))?;
+        maps.sample_ring
+            .set_max_entries(settings.stacks.map_or(4096, |sampling| sampling.ring))?;
+        let targets = u32::try_from(settings.targets.len()).unwrap_or(u32::MAX);
+        maps.targets.set_max_entries(targets.max(1))?;
+        maps.data_followed.set_value_size(settings.followed())?;
+        maps.data_followed.reuse_fd(large.followed.as_fd())?;
+        maps.life_ring.reuse_fd(large.life.as_fd())?;
+        maps.slots.reuse_fd(large.slots.as_fd())
     }
-    maps.sample_ring.set_autocreate(stacks.is_some())?;
-    maps.waiters
-        .set_autocreate(stacks.is_some_and(|it| it.wait_least > 0))?;
-    maps.sample_ring
-        .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))?;
-    let targets = u32::try_from(settings.targets.len()).unwrap_or(u32::MAX);
-    maps.targets.set_max_entries(targets.max(1))?;
-    maps.data_followed.set_value_size(settings.followed())?;
-    maps.data_followed.reuse_fd(large.followed.as_fd())?;
-    maps.life_ring.reuse_fd(large.life.as_fd())?;
-    maps.slots.reuse_fd(large.slots.as_fd())
 }

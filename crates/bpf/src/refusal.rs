@@ -1,5 +1,5 @@
-//! Why the kernel does not let this process trace, decided from facts about the
-//! process and the kernel, with commands that remedy it.
+//! The reasons why the kernel does not let this process trace, found from facts about the process and the kernel, with
+//! commands that remedy them.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -16,26 +16,26 @@ use crate::load::opened;
 
 /// The kernel's type information.
 pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Inode of the initial user namespace (`PROC_USER_INIT_INO`).
+/// The inode number of the initial user namespace (`PROC_USER_INIT_INO`).
 const INITIAL_USER_NAMESPACE: u64 = 0xefff_fffd;
-/// Ring buffers and task iterators came with this version.
+/// The first version of Linux that has BPF ring buffers and task iterators.
 const OLDEST: (u32, u32) = (5, 8);
 
-/// Why tracing cannot start; none of these is a fault of the programs.
+/// A reason why tracing cannot start. None of them is a fault of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// /proc is not mounted.
     NoProc,
     /// /sys is not mounted.
     NoSysfs,
-    /// Before 5.8.
+    /// The kernel is older than 5.8.
     OldKernel {
-        /// As uname(2) has it.
+        /// The release that uname(2) returns.
         release: String,
     },
-    /// Built without type information.
+    /// The kernel was built without type information.
     NoBtf,
-    /// Built without bpf(2).
+    /// The kernel was built without bpf(2).
     NoBpf,
     /// A seccomp filter answers bpf(2) with this error number.
     Seccomp(i32),
@@ -47,19 +47,19 @@ pub enum Refusal {
     Container(Missing),
     /// Capabilities are missing.
     Capabilities {
-        /// Which.
+        /// The missing capabilities.
         missing: Missing,
-        /// This is root, so `sudo` is no remedy.
+        /// The user is root, so `sudo` is no remedy.
         root: bool,
     },
     /// Before 5.11: the maps count as locked memory, and this process may not raise the limit.
     LockedMemory {
         /// The limit in bytes (RLIMIT_MEMLOCK).
         limit: u64,
-        /// No exec of a file with capabilities raises it here.
+        /// Executing a file with capabilities does not raise the limit here.
         confined: bool,
     },
-    /// bpf(2) fails with this error number though nothing above is so.
+    /// bpf(2) fails with this error number for none of the other reasons.
     SecurityModule(i32),
 }
 
@@ -71,7 +71,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// What a capability set lacks.
+    /// The capabilities that a set lacks; `None` if it lacks neither.
     fn of(set: u64) -> Option<Missing> {
         // CAP_SYS_ADMIN implies both.
         const ADMIN: u64 = 1 << 21;
@@ -145,19 +145,19 @@ fn name(errno: i32) -> String {
 }
 
 impl Refusal {
-    /// Why this process cannot trace, if so.
+    /// The reason why this process cannot trace; `None` if it can.
     pub fn find() -> Option<Refusal> {
-        Refusal::found(false)
+        Refusal::gather(false)
     }
 
-    /// Why the kernel has refused a map or a program with this error, if it is a matter of rights.
+    /// The reason why the kernel has refused a map or a program with this error; `None` if no right was missing.
     pub(crate) fn of(error: &libbpf_rs::Error) -> Option<Refusal> {
-        Refusal::found(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
+        Refusal::gather(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
     }
 
-    /// `denied`: the kernel has refused more than the least program.
-    fn found(denied: bool) -> Option<Refusal> {
-        // Without a descriptor to spare, none of the facts can be read.
+    /// Finds the reason from facts. `denied`: the kernel has refused a map or a program of the tracer.
+    fn gather(denied: bool) -> Option<Refusal> {
+        // If the process has no descriptor left, the facts cannot be read.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
         Facts::gather(denied)
@@ -165,9 +165,8 @@ impl Refusal {
             .filter(|refusal| !unread(refusal))
     }
 
-    /// What remedies it, a line each: when it is of use, and a command to paste.
-    /// `tr` is this program and `record` the rest of its command line, both as a
-    /// shell takes them.
+    /// The remedies, one a line: what the remedy does, and a command to paste. `tr` is this program and `record` the rest
+    /// of its command line, both quoted for a shell.
     pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
@@ -249,19 +248,19 @@ impl Refusal {
     }
 }
 
-/// What decides whether tracing can start.
+/// The facts that decide whether tracing can start.
 #[derive(Clone, Debug)]
 struct Facts {
-    /// /proc/self/status; `None` without /proc.
+    /// The content of /proc/self/status; `None` without /proc.
     status: Option<Status>,
-    /// Capabilities are those of the machine.
+    /// The process is in the initial user namespace, so its capabilities are valid for the machine.
     initial_user_namespace: bool,
     sysfs: bool,
     btf: bool,
     release: String,
-    /// Error number of bpf(2) when it loads the least tracing program; 0 when it does.
+    /// The error number of bpf(2) when it loads a minimal tracing program; 0 if that succeeds.
     bpf: i32,
-    /// The limit of locked memory, if that may be what the kernel refused the maps for.
+    /// The limit of locked memory in bytes, if the kernel may have refused the maps because of it.
     locked: Option<u64>,
 }
 
@@ -282,7 +281,7 @@ impl Status {
         };
         let set = |name| u64::from_str_radix(value(name), 16).unwrap_or(0);
         Status {
-            // Real, effective, saved set and file system user id.
+            // The line has the real, effective, saved and file system user id.
             root: value("Uid:").split_whitespace().nth(1) == Some("0"),
             effective: set("CapEff:"),
             bounding: set("CapBnd:"),
@@ -358,7 +357,7 @@ impl Facts {
         })
     }
 
-    /// The maps exceed the limit. Whatever else stands in the way is not a matter of rights.
+    /// The refusal that the maps exceed the limit of locked memory; `None` if no right is missing.
     fn locked_memory(&self, status: Status) -> Option<Refusal> {
         const RESOURCE: u64 = 1 << 24;
         let limit = self.locked.filter(|_| status.effective & RESOURCE == 0)?;
@@ -367,20 +366,20 @@ impl Facts {
     }
 }
 
-/// Major and minor number of a release such as `6.1.0-42-amd64`.
+/// The major and minor number of a release such as `6.1.0-42-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The limit of locked memory in bytes; `None`: there is none.
+/// The limit of locked memory in bytes; `None` if there is no limit.
 fn locked_limit() -> Option<u64> {
     let (soft, _) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
     (soft != libc::RLIM_INFINITY).then_some(soft)
 }
 
-/// Whether maps count as locked memory. Linux 5.11 ended that, and brought the called function: this tells
-/// kernels with patches of later ones, too.
+/// Whether maps count as locked memory. Linux 5.11 ended that and added the called function. The test by the function
+/// is right for kernels with backported patches as well.
 fn counts_as_locked() -> bool {
     const CALL: u8 = 0x85;
     let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();
@@ -388,13 +387,15 @@ fn counts_as_locked() -> bool {
     load(BPF_PROG_TYPE_SOCKET_FILTER, CALL, function) != 0
 }
 
-/// Loads `return 0` as a raw tracepoint program, which takes CAP_BPF and CAP_PERFMON, see [`load`].
+/// Loads `return 0` as a raw tracepoint program, which requires CAP_BPF and CAP_PERFMON, and unloads it. Returns the
+/// error number, or 0.
 fn load_least_program() -> i32 {
     const MOV64_IMM: u8 = 0xb7;
     load(BPF_PROG_TYPE_RAW_TRACEPOINT, MOV64_IMM, 0)
 }
 
-/// Loads a program of this kind that returns after this instruction, and unloads it. The error number, or 0.
+/// Loads a program of this kind that consists of this instruction and a return, and unloads it. Returns the error
+/// number, or 0.
 fn load(kind: bpf_prog_type, code: u8, imm: i32) -> i32 {
     const EXIT: u8 = 0x95;
     let program = [(code, imm), (EXIT, 0)].map(|(code, imm)| bpf_insn {
@@ -402,8 +403,8 @@ fn load(kind: bpf_prog_type, code: u8, imm: i32) -> i32 {
         imm,
         ..bpf_insn::default()
     });
-    // SAFETY: the strings end in NUL, the program has as many instructions as the call
-    // names, null options are allowed, and all of it outlives the call.
+    // SAFETY: the strings end in NUL, the program has the number of instructions that is passed, null options are
+    // allowed, and all arguments outlive the call.
     let fd = unsafe {
         bpf_prog_load(
             kind,

@@ -1,5 +1,5 @@
-//! The samplers of stacks: on each CPU a perf event of the CPU's clock, which calls a program, and
-//! the programs on waits.
+//! The samplers of stacks. On each CPU a perf event of the CPU's clock calls a program that records the stack of the
+//! running task. Two more programs record the stacks of waits.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -8,12 +8,12 @@ use libbpf_rs::libbpf_sys::{
     PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE,
 };
 
-use crate::load::AllLoaded;
+use crate::load::LoadedPrograms;
 use crate::programs::{failed, missing, own, Sampling};
 use crate::skel::TracerSkel;
 use crate::Error;
 
-/// include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.
+/// The ioctl(2) numbers of include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.
 const IOC_ENABLE: libc::Ioctl = 0x2400;
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
@@ -27,21 +27,20 @@ impl Sampling {
     }
 }
 
-/// The ring, the programs, and what calls them, as descriptors.
+/// The descriptors of the ring, of the programs, and of the events and links that call them.
 #[derive(Debug)]
 pub struct Samplers {
     ring: OwnedFd,
     programs: Vec<OwnedFd>,
-    /// Perf events and links: the close of one ends its calls.
+    /// The perf events and links that call the programs. Closing one ends its calls.
     callers: Vec<OwnedFd>,
 }
 
 impl Samplers {
-    /// Starts to sample on these CPUs, of which one that went offline is left out, and to record
-    /// waits.
+    /// Starts to sample on these CPUs, except those that are offline, and to record waits.
     pub(crate) fn start(
         skel: &TracerSkel<'_>,
-        loaded: &AllLoaded,
+        loaded: &LoadedPrograms,
         sampling: &Sampling,
         cpus: &[u16],
     ) -> Result<Samplers, Error> {
@@ -53,12 +52,13 @@ impl Samplers {
             callers: Vec::new(),
         };
         if sampling.wait_least > 0 {
-            // A task has its room before it sleeps.
+            // `make_room` comes first: a task needs its storage before it sleeps.
             for name in ["make_room", "waits"] {
                 let program = named(name).map_err(failed(action))?;
                 let link = program.attach();
-                let link = link.map_err(|error| failed(action)(error.into()))?;
-                samplers.callers.push(link);
+                samplers
+                    .callers
+                    .push(link.map_err(|error| failed(action)(error.into()))?);
                 samplers.programs.push(own(program.fd())?);
             }
         }
@@ -72,12 +72,12 @@ impl Samplers {
         Ok(samplers)
     }
 
-    /// Starts to sample on a CPU, which is left out if it is offline.
+    /// Starts to sample on a CPU. Does nothing if the CPU is offline.
     pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
         if sampling.hz == 0 {
             return Ok(());
         }
-        // That of the samples is the last one, see `start`.
+        // `start` adds the program that samples last.
         let Some(program) = self.programs.last() else {
             let none = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
             return Err(failed("sample stacks")(none.into()));
@@ -90,7 +90,7 @@ impl Samplers {
         Ok(())
     }
 
-    /// From the descriptors that [`Samplers::descriptors`] names: so many callers.
+    /// Makes samplers from the descriptors of [`Samplers::descriptors`], with this number of callers.
     pub(crate) fn from_descriptors(
         from: &mut impl Iterator<Item = OwnedFd>,
         callers: usize,
@@ -103,12 +103,12 @@ impl Samplers {
         (samplers.callers() == callers).then_some(samplers)
     }
 
-    /// Those for another process, see [`crate::Programs::descriptors`].
+    /// The descriptors that another process needs, see [`crate::Programs::descriptors`].
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
         std::iter::once(&self.ring).chain(&self.callers)
     }
 
-    /// The number of what calls the programs.
+    /// The number of perf events and links that call the programs.
     pub(crate) fn callers(&self) -> usize {
         self.callers.len()
     }
@@ -121,17 +121,17 @@ impl Samplers {
         self.programs.iter().map(AsFd::as_fd)
     }
 
-    /// Ends the samples; the ring keeps those that it has.
+    /// Stops sampling. The samples in the ring stay.
     pub(crate) fn stop(&mut self) {
         self.callers.clear();
     }
 }
 
-/// What calls the program by an event of the CPU's clock, for all tasks. The clock of software events
-/// needs no counter of the hardware, which virtual machines lack.
+/// Opens an event of the CPU's clock that calls the program, for all tasks. The clock of software events needs no
+/// hardware counter, which virtual machines lack.
 ///
-/// It is a link where the kernel has those of perf events (5.15): who has the event itself can
-/// change its period.
+/// Where the kernel has links for perf events (5.15), the result is a link and not the event: a process that has the
+/// descriptor of the event can change its period.
 fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<OwnedFd> {
     let mut attr = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
@@ -143,8 +143,8 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
     attr.__bindgen_anon_1.sample_period = sampling.period();
     attr.set_disabled(1);
     attr.set_exclude_idle(1);
-    // SAFETY: a system call that reads `attr`, of which it knows the size; a result that is not
-    // negative is a new descriptor.
+    // SAFETY: the system call reads `attr`, which contains its own size. A result that is not negative is a new
+    // descriptor.
     let event = unsafe {
         let (any_task, no_group): (RawFd, RawFd) = (-1, -1);
         let fd = libc::syscall(
@@ -161,8 +161,8 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
         }
         OwnedFd::from_raw_fd(fd)
     };
-    // SAFETY: system calls on open descriptors, without options or with a number; a result that is
-    // not negative is a new descriptor.
+    // SAFETY: these are system calls on open descriptors, without options or with a number. A result that is not
+    // negative is a new descriptor.
     unsafe {
         let (number, program) = (event.as_raw_fd(), program.as_raw_fd());
         let link = bpf_link_create(program, number, BPF_PERF_EVENT, std::ptr::null());

@@ -1,5 +1,5 @@
-//! The memory that the programs share with their reader, mapped: what they tell, and what they are
-//! asked for.
+//! The memory that the programs share with their reader: the variables that the programs write (output), and those
+//! that the reader writes (input).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
@@ -7,54 +7,54 @@ use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::skel::types::{bss_asked, bss_told, progress};
+use crate::skel::types::{bss_input, bss_output, progress};
 use crate::wire::MAX_CPUS;
 
-/// The sizes of both parts in bytes. Two processes of one version have the same.
-pub const MEMORY: [usize; 2] = [size_of::<bss_told>(), size_of::<bss_asked>()];
+/// The sizes of output and input in bytes. They are equal in all processes of one version.
+pub const MEMORY: [usize; 2] = [size_of::<bss_output>(), size_of::<bss_input>()];
 
-/// Both are plain integers, for which every bit pattern is valid.
+/// The mapped output and input. Both consist of plain integers, for which every bit pattern is valid.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    told: MmapRaw,
-    asked: MmapRaw,
+    output: MmapRaw,
+    input: MmapRaw,
 }
 
 impl Shared {
-    pub(crate) fn map(told: BorrowedFd<'_>, asked: BorrowedFd<'_>) -> std::io::Result<Shared> {
-        let [told_len, asked_len] = MEMORY;
+    pub(crate) fn map(output: BorrowedFd<'_>, input: BorrowedFd<'_>) -> std::io::Result<Shared> {
+        let [output_len, input_len] = MEMORY;
         let (mut one, mut other) = (MmapOptions::new(), MmapOptions::new());
         Ok(Shared {
-            told: one.len(told_len).map_raw_read_only(told.as_raw_fd())?,
-            asked: other.len(asked_len).map_raw(asked.as_raw_fd())?,
+            output: one.len(output_len).map_raw_read_only(output.as_raw_fd())?,
+            input: other.len(input_len).map_raw(input.as_raw_fd())?,
         })
     }
 
-    pub(crate) fn told(&self) -> &bss_told {
-        // SAFETY: mapped as a whole, to a page's boundary; plain integers.
-        unsafe { &*self.told.as_ptr().cast() }
+    pub(crate) fn output(&self) -> &bss_output {
+        // SAFETY: the whole struct is mapped, aligned to a page, and has plain integers only.
+        unsafe { &*self.output.as_ptr().cast() }
     }
 
-    pub(crate) fn asked(&mut self) -> &mut bss_asked {
-        // SAFETY: as in `told`; mapped to read and write, and a borrow of `progress` has ended.
-        unsafe { &mut *self.asked.as_mut_ptr().cast() }
+    pub(crate) fn input(&mut self) -> &mut bss_input {
+        // SAFETY: as in `output`. The mapping is writable, and any borrow by `progress` has ended.
+        unsafe { &mut *self.input.as_mut_ptr().cast() }
     }
 
-    /// The read position in a CPU's slots, and its first slot, plus 1. Only the reader writes them.
+    /// The read position in a CPU's slots, and the number of its first slot, plus 1. Only the reader writes them.
     pub(crate) fn progress(&self, cpu: u16) -> [&AtomicU64; 2] {
-        let asked = self.asked.as_mut_ptr().cast::<bss_asked>();
+        let input = self.input.as_mut_ptr().cast::<bss_input>();
         let place = usize::from(cpu) & (MAX_CPUS - 1);
-        // SAFETY: one of the MAX_CPUS places of an array in the mapping, which lives as long as `self`;
-        // aligned, as its page is. While they are borrowed, this process uses both as atomics alone.
+        // SAFETY: `place` is below MAX_CPUS, the length of the array. The mapping lives as long as `self` and is
+        // aligned to a page. While the two words are borrowed, this process uses them as atomics only.
         unsafe {
-            let all: *mut [progress; MAX_CPUS] = &raw mut (*asked).sched_progress;
+            let all: *mut [progress; MAX_CPUS] = &raw mut (*input).sched_progress;
             let one = all.cast::<progress>().add(place);
-            [&raw mut (*one).tail, &raw mut (*one).first].map(|it| AtomicU64::from_ptr(it))
+            [&raw mut (*one).tail, &raw mut (*one).first].map(|word| AtomicU64::from_ptr(word))
         }
     }
 }
 
-/// A field as it is now: the programs may write it at any time.
+/// Reads the present value of a field, which the programs may write at any time.
 pub(crate) fn now<T: Copy>(field: &T) -> T {
     // SAFETY: a reference is valid to read.
     unsafe { ptr::read_volatile(field) }

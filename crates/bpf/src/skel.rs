@@ -3,7 +3,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
 
-/// The programs' object, unpacked at the first call.
+/// The object of the programs, which is unpacked at the first call.
 #[allow(clippy::expect_used)] // a constant
 fn object() -> &'static [u8] {
     static OBJECT: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {

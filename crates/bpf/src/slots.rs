@@ -1,6 +1,6 @@
-//! The reader of the scheduling events' slots: mapped memory, a region for each CPU.
-//! `events.h` has the protocol: a written slot is not 0, the reader clears the slots that it
-//! has read and publishes its position as the tail.
+//! The reader of the slots of scheduling events, which are mapped memory with a region for each CPU. `events.h` has
+//! the protocol: a written slot is not 0; the reader clears the slots that it has read, and publishes its position as
+//! the tail.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,15 @@ use std::time::Duration;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::time::{clock_gettime, ClockId};
 
+use crate::programs::Settings;
 use crate::shared::{self, Shared};
 use crate::wire::{Lost, Slot, SCHED_LOST};
 
-/// The number of slots between two updates of the tail: often enough for a CPU whose slots
-/// are full, seldom enough to leave its cache line alone.
+/// The number of slots between two updates of the tail. It is small enough for a CPU whose slots are full, and large
+/// enough to leave the CPU's cache line alone.
 const STEP: u64 = 256;
 
-/// A record of the programs.
+/// A record that the programs have written.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     /// A scheduling event of this CPU.
@@ -33,15 +34,15 @@ pub struct Slots {
     slots: MmapRaw,
     /// Slots of each CPU, a power of two.
     count: u64,
-    /// Those with slots, in the order of their regions.
+    /// The CPUs that have slots, in the order of their regions.
     cpus: Vec<Cpu>,
-    /// The number of CPUs for which there are slots.
+    /// The number of CPUs that can have slots.
     regions: usize,
     /// The number of CPU numbers that the kernel may use.
     possible_cpus: usize,
     /// CPUs that have got slots since the last [`Slots::newcomers`].
     newcomers: Vec<u16>,
-    /// A time of the recording, see [`Slot::time`].
+    /// Any time of the recording in ns, from which [`Slot::time`] extends the times of slots.
     near: u64,
 }
 
@@ -52,32 +53,32 @@ struct Cpu {
 }
 
 impl Slots {
-    /// Maps the slots, `count` for each of `cpus` in this order and then, up to `regions` in
-    /// all, for CPUs that come later.
-    pub(crate) fn map(
-        fd: BorrowedFd<'_>,
-        (count, regions): (u32, u32),
-        cpus: &[u16],
-        possible_cpus: usize,
-    ) -> std::io::Result<Slots> {
-        // The kernel refuses more than the map has.
-        let bytes = size_of::<Slot>() * count as usize * regions as usize;
-        let cpus = cpus.iter().take(regions as usize);
+    /// Maps the slots. The CPUs of the settings have the first regions, in their order; CPUs that come later get the
+    /// rest.
+    pub(crate) fn map(fd: BorrowedFd<'_>, settings: &Settings) -> std::io::Result<Slots> {
+        let (count, regions) = (settings.slots(), settings.regions() as usize);
+        // The kernel refuses a mapping that is larger than the map.
+        let bytes = size_of::<Slot>() * count as usize * regions;
+        let cpus = settings.cpus.iter().take(regions);
         Ok(Slots {
             slots: MmapOptions::new().len(bytes).map_raw(fd.as_raw_fd())?,
             count: u64::from(count),
             cpus: cpus.map(|&number| Cpu { number, tail: 0 }).collect(),
-            regions: regions as usize,
-            possible_cpus,
+            regions,
+            possible_cpus: settings.possible_cpus,
             newcomers: Vec::new(),
             near: now(),
         })
     }
 
-    /// Gives slots to CPUs that have lost events for want of them: those that came online
-    /// later. Each has the loss before its first event.
+    /// Gives slots to the CPUs that have lost events because they came online later. The loss is reported before the
+    /// first event of such a CPU.
     fn welcome(&mut self, shared: &Shared) {
-        let accounts = shared.told().sched_account.iter().take(self.possible_cpus);
+        let accounts = shared
+            .output()
+            .sched_account
+            .iter()
+            .take(self.possible_cpus);
         for (number, account) in (0u16..).zip(accounts) {
             if self.cpus.len() >= self.regions {
                 return;
@@ -97,17 +98,17 @@ impl Slots {
         std::mem::take(&mut self.newcomers)
     }
 
-    /// Passes what is in the slots to `sink`, CPU by CPU.
+    /// Passes the events in the slots to `sink`, CPU by CPU.
     pub(crate) fn read(&mut self, shared: &Shared, mut sink: impl FnMut(Record<'_>)) {
         self.welcome(shared);
         let mut cpus = std::mem::take(&mut self.cpus);
         for (region, cpu) in cpus.iter_mut().enumerate() {
-            // Later events wait: a CPU in a storm would never let this end.
+            // Later events wait for the next call: a busy CPU would never let this loop end.
             let end = cpu.tail + self.count;
             while cpu.tail < end {
                 let step = (cpu.tail + STEP).min(end);
                 let full = self.step(region, cpu, step, &mut sink);
-                // The read and cleared slots are the CPU's again.
+                // The CPU may write to the cleared slots again.
                 let [tail, _] = shared.progress(cpu.number);
                 tail.store(cpu.tail, Ordering::Release);
                 if !full {
@@ -118,7 +119,7 @@ impl Slots {
         self.cpus = cpus;
     }
 
-    /// Reads up to `end`; false at the first empty slot.
+    /// Reads the slots up to `end`. Returns false if an empty slot comes before.
     fn step(
         &self,
         region: usize,
@@ -157,10 +158,9 @@ impl Slots {
 
     fn words(&self, region: usize, at: u64) -> [&AtomicU64; 2] {
         let slot = region as u64 * self.count + (at & (self.count - 1));
-        // `region` is a place in `cpus`, of which there are no more than regions, and the mapping has
-        // `count` slots for each of these. The other side, too, writes whole words only.
-        // In this process the words are atomics everywhere.
-        // SAFETY: inside a mapping to read and write that `self` keeps; aligned to its page.
+        // SAFETY: `region` is a place in `cpus`, which has at most `regions` entries, and the mapping has `count`
+        // slots for each region. `self` keeps the writable mapping, which is aligned to a page. The programs write
+        // whole words only, and this process uses the words as atomics everywhere.
         unsafe {
             let first = self.slots.as_mut_ptr().cast::<u64>().add(slot as usize * 2);
             [
@@ -185,7 +185,7 @@ impl Slots {
     }
 }
 
-/// `CLOCK_MONOTONIC` in ns.
+/// The present time by `CLOCK_MONOTONIC` in ns.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)

@@ -1,17 +1,17 @@
-//! The reasons of waits by system call, a table for the programs.
+//! The table of the reasons of waits, by system call, for the programs.
 
 use libc::c_long;
 
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// Reads from, and writes to, the descriptor in the first argument.
+/// The entries of calls that read from, or write to, the descriptor in the first argument.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
-/// A close or an exit can tell the other end of a socket.
+/// The flag of calls that can wake the reader of a socket. A close and an exit can do it, too.
 const SENDS: u8 = REASON_SENDS;
 
-/// System calls of all architectures. Those that stand in no row are [`OTHER`].
+/// The system calls that all architectures have, by their entries. Calls that are not listed have the entry [`OTHER`].
 const COMMON: &[(u8, &[c_long])] = &[
     (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
     // futex_waitv, futex_wait, futex_requeue: 6.7.
@@ -85,7 +85,7 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        // Of the descriptor that is the first argument.
+        // These calls synchronize the file of the descriptor in the first argument.
         SYNC | REASON_WRITE,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),
@@ -156,7 +156,7 @@ const COMMON: &[(u8, &[c_long])] = &[
     ),
 ];
 
-/// System calls that younger architectures, or the `libc` crate for them, lack.
+/// The system calls that younger architectures, or the `libc` crate for them, lack.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[(u8, &[c_long])] = &[
     (SIGNAL, &[libc::SYS_pause]),

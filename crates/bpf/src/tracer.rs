@@ -1,4 +1,4 @@
-//! Reads the rings and the memory of attached programs.
+//! The reader of the rings and the memory of attached programs.
 
 use std::ffi::CStr;
 use std::io::Read;
@@ -13,64 +13,64 @@ use crate::life::LifeRing;
 use crate::programs::{failed, Programs, Sampling, Settings};
 use crate::samplers::Samplers;
 use crate::shared::{now, Shared};
-use crate::skel::types::bss_told;
+use crate::skel::types::bss_output;
 use crate::slots::{Record, Slots};
 use crate::{wire, Error, Extras};
 
-/// The account of a CPU's losses.
+/// The account of a CPU's lost events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
-    /// Lost and not yet reported: count, time of the first and of the last, in ns.
+    /// The lost events that are not yet reported: their count, and the times of the first and the last one in ns.
     pub pending: Option<(u64, u64, u64)>,
+    /// The number of all lost events.
     pub lost: u64,
-    /// Attempts, if they are counted.
+    /// The number of all events, recorded or lost, if [`Settings::count_emitted`] is set.
     pub emitted: u64,
 }
 
 /// The kernel's statistics of the programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time in the programs in ns; `None` unless `kernel.bpf_stats_enabled`.
+    /// The time spent in the programs in ns; `None` unless `kernel.bpf_stats_enabled` is set.
     pub run_time_ns: Option<u64>,
-    /// Runs left out because the program was already running on that CPU.
+    /// The runs that the kernel skipped because a program was already running on that CPU.
     pub recursion_misses: u64,
 }
 
-/// The reader of attached programs. The drop detaches them, and so does the kernel at the end
-/// of the process.
+/// The reader of attached programs. Dropping it detaches them, and so does the end of the process.
 pub struct Tracer {
     programs: Programs,
     shared: Shared,
     life: LifeRing,
-    /// Of the samples of stacks.
+    /// The ring of the samples of stacks.
     samples: Option<LifeRing>,
     slots: Slots,
     calls: Option<Calls>,
     stacks: Option<Sampling>,
-    /// Opens an iterator where the kernel refuses this process.
+    /// The helper that opens the iterators if the kernel refuses them to this process.
     helper: Option<Helper>,
 }
 
-/// Opens an iterator over the tasks in a process that has the right.
+/// A function that opens an iterator over the tasks, in a process that has the right.
 pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
-/// The longest time between the two signals of one kill(2) to a process group, in ns: a
-/// virtual CPU may be descheduled in between.
+/// The longest time in ns between the two signals of one kill(2) to a process group. It is long because a virtual CPU
+/// may be descheduled in between.
 const TOGETHER: u64 = 100_000_000;
 
 impl Tracer {
-    /// Attaches the programs, and is their reader.
+    /// Attaches the programs and returns their reader.
     ///
     /// # Errors
-    /// Those of [`Programs::start`] and [`Tracer::new`].
+    /// The errors of [`Programs::start`] and [`Tracer::new`].
     pub fn start(settings: &Settings) -> Result<Tracer, Error> {
         Tracer::new(Programs::start(settings)?, settings)
     }
 
-    /// The reader of these programs, which were attached with `settings`.
+    /// The reader of programs that were attached with `settings`.
     ///
     /// # Errors
-    /// [`Error::Bpf`]: their memory cannot be mapped.
+    /// [`Error::Bpf`]: the memory of the programs cannot be mapped.
     pub fn new(programs: Programs, settings: &Settings) -> Result<Tracer, Error> {
         Tracer::map(programs, settings)
             .map_err(|error| failed("map the programs' memory")(error.into()))
@@ -78,17 +78,14 @@ impl Tracer {
 
     fn map(programs: Programs, settings: &Settings) -> std::io::Result<Tracer> {
         let samplers = programs.samplers.as_ref();
-        let ring = settings.stacks.map_or(0, |it| it.ring);
-        let samples = samplers.map(|it| LifeRing::map(it.ring(), ring));
+        let ring = settings.stacks.map_or(0, |sampling| sampling.ring);
+        let samples = samplers.map(|samplers| LifeRing::map(samplers.ring(), ring));
         let calls = programs.calls.as_ref().map(|map| Calls::map(map.as_fd()));
-        let size = (settings.slots(), settings.regions());
-        let possible = settings.possible_cpus;
-        let slots = programs.slots.as_fd();
         Ok(Tracer {
-            shared: Shared::map(programs.told.as_fd(), programs.asked.as_fd())?,
+            shared: Shared::map(programs.output.as_fd(), programs.input.as_fd())?,
             life: LifeRing::map(programs.life.as_fd(), settings.life_ring)?,
             samples: samples.transpose()?,
-            slots: Slots::map(slots, size, &settings.cpus, possible)?,
+            slots: Slots::map(programs.slots.as_fd(), settings)?,
             calls: calls.transpose()?,
             programs,
             stacks: settings.stacks,
@@ -96,17 +93,17 @@ impl Tracer {
         })
     }
 
-    /// Passes all records on, the lifecycle records first: they explain the others.
+    /// Passes all records to `receive`. The lifecycle records come first, because they explain the others.
     pub fn consume(&mut self, mut receive: impl FnMut(Record<'_>)) {
         self.life.consume(|record| receive(Record::Life(record)));
-        // Behind the execs of the programs whose stacks they have.
+        // The samples come after the execs of the programs whose stacks they contain.
         if let Some(samples) = &mut self.samples {
             samples.consume(|record| receive(Record::Life(record)));
         }
         self.slots.read(&self.shared, receive);
     }
 
-    /// Readable when a ring is half full.
+    /// A descriptor that becomes readable when a ring is half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
         self.programs.life.as_fd()
     }
@@ -116,32 +113,31 @@ impl Tracer {
         self.slots.newcomers()
     }
 
-    /// Has `helper` open the iterators over the tasks.
+    /// Lets `helper` open the iterators over the tasks.
     pub fn with_helper(mut self, helper: Option<Helper>) -> Tracer {
         self.helper = helper;
         self
     }
 
-    /// Watches the signals to COMMAND and to the recorder, by the host's process ids.
+    /// Watches the signals to the processes of COMMAND and of the recorder, which are given by the host's process ids.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
-        let asked = self.shared.asked();
-        (asked.command_tgid, asked.recorder_tgid) = (command, recorder);
+        let input = self.shared.input();
+        (input.command_tgid, input.recorder_tgid) = (command, recorder);
     }
 
-    /// One task has sent the last signal of this number to both the recorder and COMMAND, as
-    /// members of one process group.
+    /// Whether one task has sent the last signal of this number to both the recorder and COMMAND, because they are in one
+    /// process group.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
-            let sent = self.shared.told().sent.get(who);
-            let sent = sent.and_then(|it| it.get(signal as usize));
-            sent.map_or((0, 0), |it| (now(&it.time), now(&it.sender)))
+            let sent = self.shared.output().sent.get(who);
+            let last = sent.and_then(|signals| signals.get(signal as usize));
+            last.map_or((0, 0), |last| (now(&last.time), now(&last.sender)))
         };
         let ((command_time, command_sender), (time, sender)) = (read(0), read(1));
         time != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
     }
 
-    /// Detaches the recording programs; the rings keep their records. The last one, on
-    /// signals, must run as long as COMMAND.
+    /// Detaches all programs except the one on signals, which must run as long as COMMAND. The rings keep their records.
     pub fn detach(&mut self) {
         if let Some(samplers) = &mut self.programs.samplers {
             samplers.stop();
@@ -150,18 +146,18 @@ impl Tracer {
         self.programs.links.drain(..recording);
     }
 
-    /// Lists all living tasks and follows the targets, their threads and descendants. Reads
-    /// again until there is no new one.
+    /// Lists all living tasks and follows the targets, their threads and their descendants. The list is read again until
+    /// no new task is followed.
     ///
     /// # Errors
     /// [`Error::Bpf`].
     pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
         let mut bytes;
         loop {
-            let before = self.read(|told| &told.newly_followed);
+            let before = self.read(|output| &output.newly_followed);
             let read = self.iterate();
             bytes = read.map_err(|error| failed("list the living tasks")(error.into()))?;
-            if self.read(|told| &told.newly_followed) == before {
+            if self.read(|output| &output.newly_followed) == before {
                 break;
             }
         }
@@ -172,23 +168,22 @@ impl Tracer {
             .collect())
     }
 
-    /// The resident pages of the living followed processes together; pages that several share
-    /// count for each. `None` if the kernel refuses to list the tasks.
+    /// The sum of the resident pages of the living followed processes. A page that several processes share counts for
+    /// each of them. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
-        let before = self.read(|told| &told.resident);
-        self.shared.asked().sum_resident = 1;
+        let before = self.read(|output| &output.resident);
+        self.shared.input().sum_resident = 1;
         let read = self.iterate();
-        self.shared.asked().sum_resident = 0;
+        self.shared.input().sum_resident = 0;
         read.ok()
-            .map(|_| self.read(|told| &told.resident).wrapping_sub(before))
+            .map(|_| self.read(|output| &output.resident).wrapping_sub(before))
     }
 
-    /// The totals of the followed tasks that live or are zombies; none if the kernel refuses to list
-    /// the tasks.
+    /// The totals of the followed tasks that are alive or zombies; empty if the kernel refuses to list the tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
-        self.shared.asked().tell_totals = 1;
+        self.shared.input().write_totals = 1;
         let read = self.iterate();
-        self.shared.asked().tell_totals = 0;
+        self.shared.input().write_totals = 0;
         let read = read.unwrap_or_default();
         let records = read.chunks_exact(size_of::<wire::Total>());
         records
@@ -196,62 +191,65 @@ impl Tracer {
             .collect()
     }
 
-    /// Runs the iterator over all tasks; returns what it writes.
+    /// Runs the iterator over all tasks and returns the bytes that it writes.
     fn iterate(&mut self) -> std::io::Result<Vec<u8>> {
         let iterator = match &mut self.helper {
             Some(helper) => helper(),
             None => self.programs.iterator(),
         };
-        // The kernel gives 32 KiB a call at most.
+        // A read returns at most 32 KiB.
         let mut bytes = Vec::with_capacity(64 << 10);
         std::fs::File::from(iterator?).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// How often the programs had no room for each of these, in words, since they were attached;
-    /// `waits`: those before the recording.
+    /// How often the programs had no room, and for what, since they were attached. `waits` is the number of waits without
+    /// room before the recording, which do not count.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
-                self.read(|told| &told.connection_overflow),
+                self.read(|output| &output.connection_overflow),
                 "TCP connections",
             ),
             (
-                self.read(|told| &told.block_overflow),
+                self.read(|output| &output.block_overflow),
                 "requests to block devices",
             ),
             (self.call_overflow(), "system calls"),
-            (self.read(|told| &told.sample_overflow), "samples of stacks"),
+            (
+                self.read(|output| &output.sample_overflow),
+                "samples of stacks",
+            ),
             (
                 self.wait_overflow().saturating_sub(waits),
                 "stacks of waits, some of them shorter than those recorded",
             ),
             (
-                self.read(|told| &told.submitter_overflow),
+                self.read(|output| &output.submitter_overflow),
                 "tasks that sent requests to disks",
             ),
             (
-                self.read(|told| &told.server_overflow),
+                self.read(|output| &output.server_overflow),
                 "threads of servers, which are not recorded",
             ),
             (
-                self.read(|told| &told.reclaim_overflow),
+                self.read(|output| &output.reclaim_overflow),
                 "times that tasks reclaimed memory",
             ),
         ]
     }
 
-    /// The accounts of all CPUs: scheduling events, lifecycle events. Exact after
+    /// The accounts of all CPUs: first those of scheduling events, then those of lifecycle events. They are exact after
     /// [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
-                    let told = self.shared.told();
+                    let output = self.shared.output();
                     let account = if life {
-                        *told.life_account.get(cpu)?
+                        *output.life_account.get(cpu)?
                     } else {
-                        *told.sched_account.get(cpu)?
+                        *output.sched_account.get(cpu)?
                     };
                     let pending = if life {
                         account.lost_total.saturating_sub(account.lost)
@@ -276,10 +274,10 @@ impl Tracer {
         self.programs.samplers.is_some()
     }
 
-    /// Samples stacks on one more CPU, if they are sampled.
+    /// Starts to sample stacks on one more CPU, if stacks are sampled.
     ///
     /// # Errors
-    /// [`Error::Bpf`]: the kernel refuses the event; a process without root's rights gets none.
+    /// [`Error::Bpf`]: the kernel refuses the event, as it does for a process without root's rights.
     pub fn sample_on(&mut self, cpu: u16) -> Result<(), Error> {
         match (&mut self.programs.samplers, &self.stacks) {
             (Some(samplers), Some(sampling)) => samplers.add(sampling, cpu),
@@ -287,70 +285,71 @@ impl Tracer {
         }
     }
 
-    /// Waits without room for their stacks, since the programs were attached. Some were shorter
-    /// than those that are recorded.
+    /// The number of waits without room for their stacks since the programs were attached. Some of them may be shorter than
+    /// the waits whose stacks are recorded.
     pub fn wait_overflow(&self) -> u64 {
-        self.read(|told| &told.wait_overflow)
+        self.read(|output| &output.wait_overflow)
     }
 
-    /// Tasks whose ids did not fit into the set of followed tasks, and threads beyond the most of a
-    /// process that are followed into a cgroup.
+    /// The number of tasks whose ids did not fit into the set of followed tasks, and of threads that were not followed
+    /// because their process has too many.
     pub fn follow_overflow(&self) -> u64 {
-        self.read(|told| &told.follow_overflow)
+        self.read(|output| &output.follow_overflow)
     }
 
-    /// The facts that are recorded beside the tasks' own.
+    /// The optional facts that are recorded.
     pub fn extras(&self) -> Extras {
-        Extras(self.read(|told| &told.extras))
+        Extras(self.read(|output| &output.extras))
     }
 
-    /// The sums of all block devices that have had a request, by major << 20 | minor; the longest
-    /// requests are those since the call before.
+    /// The sums of all block devices that have had a request, with the device's number (major << 20 | minor). The longest
+    /// requests are those since the previous call.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
-        let interval = self.shared.asked().block_interval;
-        let devices = (0..wire::BLOCK_DEVICES).filter_map(|place| self.block_device(place));
-        let mut devices: Vec<_> = devices.collect();
+        let interval = self.shared.input().block_interval;
+        let mut devices: Vec<_> = (0..wire::BLOCK_DEVICES)
+            .filter_map(|place| self.block_device(place))
+            .collect();
         for sums in devices.iter_mut().flat_map(|(_, device)| &mut device.sums) {
             if sums.interval != interval {
                 sums.longest = 0;
             }
         }
-        let next = &raw mut self.shared.asked().block_interval;
-        // SAFETY: the field lives as long as the mapping; the programs only read it.
+        let next = &raw mut self.shared.input().block_interval;
+        // SAFETY: the field lives as long as the mapping, and the programs only read it.
         unsafe { ptr::write_volatile(next, interval.wrapping_add(1)) };
         devices
     }
 
     fn block_device(&self, place: usize) -> Option<(u32, wire::BlockDevice)> {
-        let told = self.shared.told();
-        let number = now(told.block_numbers.get(place)?);
-        let device = ptr::from_ref(told.block_devices.get(place)?);
-        // SAFETY: a test holds both structs to the same layout, and every bit pattern is valid in them.
+        let output = self.shared.output();
+        let number = now(output.block_numbers.get(place)?);
+        let device = ptr::from_ref(output.block_devices.get(place)?);
+        // SAFETY: a test verifies that both structs have the same layout, and every bit pattern is valid in them.
         let found = now(unsafe { &*device.cast::<wire::BlockDevice>() });
         (number != 0).then_some((number, found))
     }
 
-    /// System calls are recorded.
+    /// Whether system calls are recorded.
     pub fn has_calls(&self) -> bool {
         self.calls.is_some()
     }
 
-    /// System calls for which there was no room.
+    /// The number of system calls for which there was no room.
     pub fn call_overflow(&self) -> u64 {
-        self.read(|told| &told.call_overflow)
+        self.read(|output| &output.call_overflow)
     }
 
-    /// Has the programs fill the other table of system calls. Some may still write to the first
-    /// one for a moment.
+    /// Makes the programs fill the other table of system calls. Some programs may still write to the first table for a
+    /// moment.
     pub fn change_call_table(&mut self) {
-        let table = &raw mut self.shared.asked().call_table;
-        // SAFETY: the field lives as long as the mapping; the programs only read it.
+        let table = &raw mut self.shared.input().call_table;
+        // SAFETY: the field lives as long as the mapping, and the programs only read it.
         unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
     }
 
     /// Empties the table that the programs do not fill.
     pub fn take_calls(&mut self) -> Vec<wire::CallSum> {
-        let active = self.shared.asked().call_table;
+        let active = self.shared.input().call_table;
         let calls = self.calls.as_ref();
         calls.map_or_else(Vec::new, |calls| calls.take(active))
     }
@@ -358,7 +357,7 @@ impl Tracer {
     /// The kernel's statistics of the programs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
-            recursion_misses: self.read(|told| &told.nested_runs),
+            recursion_misses: self.read(|output| &output.nested_runs),
             ..Usage::default()
         };
         for (_, info) in self.infos() {
@@ -370,7 +369,7 @@ impl Tracer {
         usage
     }
 
-    /// Each program's name, time in ns and number of runs, by `kernel.bpf_stats_enabled`.
+    /// The name, run time in ns and number of runs of each program, counted if `kernel.bpf_stats_enabled` is set.
     pub fn run_times(&self) -> Vec<(String, u64, u64)> {
         let infos = self.infos();
         infos
@@ -379,8 +378,8 @@ impl Tracer {
             .collect()
     }
 
-    /// The instructions that the kernel's verifier followed to load these programs, which is most
-    /// of a start's time, by their names; 0 each before Linux 5.16.
+    /// The name of each program, and the number of instructions that the kernel's verifier followed to load it (0 before
+    /// Linux 5.16). Most of the time of a start is spent in the verifier.
     pub fn verified(&self) -> Vec<(String, u32)> {
         let infos = self.infos().into_iter();
         infos
@@ -395,48 +394,47 @@ impl Tracer {
         for program in programs.chain(samplers) {
             let mut info = bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
-            // The call fills `info`, of which it knows the length, and writes
-            // through its pointers: those are null, with lengths of 0.
-            // SAFETY: both places are ours and valid, and the descriptor is open.
+            // SAFETY: the descriptor is open. The call fills `info`, whose length is passed. It would also write through
+            // the pointers in `info`, but these are null, with lengths of 0.
             let done = unsafe { bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) };
             if done == 0 {
                 // C's characters are signed on x86-64, unsigned on aarch64.
-                let name = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
-                let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+                let bytes = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
+                let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
                 infos.push((name.to_string_lossy().into_owned(), info));
             }
         }
         infos
     }
 
-    /// The reasons of waits are known, after [`Tracer::snapshot`].
+    /// Whether the reasons of waits are known. This is valid after [`Tracer::snapshot`].
     pub fn knows_reasons(&self) -> bool {
-        self.read(|told| &told.regs_known) != 0
+        self.read(|output| &output.regs_known) != 0
     }
 
-    /// Stacks have the kernel's addresses. Where the kernel tells none to the process that loads
-    /// the programs, they tell none either: the process's user can read what it writes.
+    /// Whether stacks have the kernel's addresses. If the kernel hides its addresses from the process that loads the
+    /// programs, the programs hide them, too, because the user of that process can read the trace.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }
 
-    /// Wake-ups by interrupts are told from those by the running task.
+    /// Whether wake-ups by interrupts are distinguished from wake-ups by the running task.
     pub fn knows_interrupts(&self) -> bool {
         self.programs.irq_known
     }
 
-    /// Another process opens the iterators over the tasks.
+    /// Whether another process opens the iterators over the tasks.
     pub fn is_helped(&self) -> bool {
         self.helper.is_some()
     }
 
-    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    /// Whether all programs are `raw_tp`, because the kernel refused `tp_btf` programs.
     pub fn is_raw(&self) -> bool {
         self.programs.raw
     }
 
-    /// Reads a field of what the programs tell.
-    fn read<T: Copy>(&self, field: impl FnOnce(&bss_told) -> &T) -> T {
-        now(field(self.shared.told()))
+    /// Reads a variable that the programs write.
+    fn read<T: Copy>(&self, field: impl FnOnce(&bss_output) -> &T) -> T {
+        now(field(self.shared.output()))
     }
 }

@@ -3,7 +3,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// `sched_kind`: half of a loss.
+/// `sched_kind`: one of the two slots of a loss.
 pub const SCHED_LOST: u8 = 0;
 pub const SCHED_SWITCH: u8 = 1;
 pub const SCHED_WAKING: u8 = 2;
@@ -16,7 +16,7 @@ pub const SCHED_IOWAIT: u8 = 2;
 /// `sched_flag`: the parent waits for the new task's exec or exit.
 pub const SCHED_VFORK: u8 = 8;
 
-/// `waking_context`: the waker itself.
+/// `waking_context`: the running task has woken the other one.
 pub const CONTEXT_TASK: u16 = 0;
 /// `waking_context`: a hardware interrupt.
 pub const CONTEXT_HARDIRQ: u16 = 1;
@@ -31,19 +31,20 @@ pub const REASON_BY_DESCRIPTOR: u8 = 32;
 pub const REASON_WRITE: u8 = 64;
 /// `reason`: the system call can wake the reader of a socket.
 pub const REASON_SENDS: u8 = 128;
-/// Places of a table of system calls, a power of two.
+/// The number of places in a table of system calls, a power of two.
 pub const CALL_SUMS: usize = 65_536;
-/// In a [`CallSum`]'s key: the call is of a 32-bit program.
+/// The flag in the key of a [`CallSum`] of a 32-bit program's call.
 pub const CALL_COMPAT: u32 = 1 << 31;
-/// System calls of the table of reasons.
+/// The number of system calls in the table of reasons.
 pub const SYSCALLS: usize = 512;
 
-/// `reason`: the numbers of `tr_format::event::Reason`, as a test of the recorder makes sure.
+/// The reasons of waits (`enum reason`). A test of the recorder verifies that the numbers are those of
+/// `tr_format::event::Reason`.
 pub mod reason {
     macro_rules! reasons {
         ($($name:ident = $number:literal),* $(,)?) => {
             $(pub const $name: u8 = $number;)*
-            /// All of them, by name.
+            /// The names and numbers of all reasons.
             pub const ALL: &[(&str, u8)] = &[$((stringify!($name), $number)),*];
         };
     }
@@ -88,10 +89,10 @@ pub const DELAY_SWAP: u64 = 4;
 /// The kind of a record in the lifecycle ring.
 pub use crate::skel::types::life_kind as Kind;
 
-/// `followed` of a [`Snapshot`]: the process is a server's.
+/// The value of `followed` in a [`Snapshot`] for a task of a followed server.
 pub const FOLLOWED_SERVER: u32 = 2;
 
-/// The most frames of a stack, in the kernel and in user mode each.
+/// The most frames of a stack in the kernel, and the most in user mode.
 pub const SAMPLE_DEPTH: usize = 127;
 /// A [`StackFrame`]'s status: a build id, and an offset in the file.
 pub const FRAME_IN_FILE: i32 = 1;
@@ -105,14 +106,14 @@ pub const TCP_SYN_SENT: u16 = 2;
 /// A connection's state: the peer has closed its direction.
 pub const TCP_CLOSE_WAIT: u16 = 8;
 
-/// The most CPUs the programs have accounts for.
+/// The most CPUs that the programs support.
 pub const MAX_CPUS: usize = 1024;
 
 /// The most block devices.
 pub const BLOCK_DEVICES: usize = 64;
-/// Groups of requests: read, write, discard, flush.
+/// The number of groups of requests to block devices: read, write, discard, flush.
 pub const BLOCK_GROUPS: usize = 4;
-/// Buckets of a histogram of latencies.
+/// The number of buckets in a histogram of latencies.
 pub const BLOCK_BUCKETS: usize = 32;
 
 macro_rules! wire {
@@ -125,7 +126,7 @@ macro_rules! wire {
             pub struct $name { $(pub $field: $type),* }
         )*
 
-        /// Name of each struct in C, its size, and its fields with their offsets.
+        /// The name in C of each struct, its size, and its fields with their offsets.
         #[cfg(test)]
         fn layouts() -> Vec<(&'static str, usize, Vec<(&'static str, usize)>)> {
             vec![$((
@@ -152,7 +153,7 @@ wire! {
         argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, runtime: u32,
         max_rss_pages: u64, comm: [u8; 16],
     }
-    /// Times off CPU.
+    /// The times that a task has spent off CPU.
     Delays = "wire_delays" { run: u64, block: u64, swap: u64, known: u64 }
     /// A task begins to exit.
     Exit = "wire_exit" {
@@ -167,7 +168,7 @@ wire! {
         delays: Delays,
     }
     Rename = "wire_rename" { head: Head, tid: u32, tgid: u32, comm: [u8; 16] }
-    /// A new cgroup, or a task moved to one.
+    /// A new cgroup, or the move of a task to a cgroup.
     Cgroup = "wire_cgroup" {
         head: Head, tid: u32, tgid: u32, id: u64, path_len: u32, pad: u32, path: [u8; 1024],
     }
@@ -205,9 +206,9 @@ wire! {
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// A process that the kernel kills for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
-    /// The disk of a task's waits for block I/O from now on.
+    /// The disk that a task waits for in all its waits for block I/O from now on.
     DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
-    /// The file of a task's sleep in fsync.
+    /// The file that a task waits for in fsync.
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
@@ -218,11 +219,11 @@ wire! {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
     }
-    /// A container's first process that is followed.
+    /// The first followed process of a container.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
-    /// A server's first answer to a process that is followed, or to one that is not.
+    /// The first answer of a server to a followed process, or to a process that is not followed.
     Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
-    /// A DNS message by UDP.
+    /// A DNS message over UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,
         message: [u8; 512],
@@ -248,7 +249,7 @@ wire! {
 }
 
 impl Head {
-    /// The kind of its record.
+    /// The kind of the record that has this struct.
     pub fn kind(&self) -> Kind {
         Kind(self.kind)
     }
@@ -257,57 +258,57 @@ impl Head {
 /// The scheduling event in a [`Slot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sched {
-    /// `CLOCK_MONOTONIC` in ns.
+    /// The time by `CLOCK_MONOTONIC` in ns.
     pub time: u64,
-    /// prev, or the waker.
+    /// The task that is switched out, or the waker.
     pub from: u32,
-    /// next, or the wakee.
+    /// The task that is switched in, or the task that is woken.
     pub to: u32,
-    /// Of a switch, the raw `prev_state`; of a waking, its `waking_context`.
+    /// The raw `prev_state` of a switch, or the `waking_context` of a waking.
     pub state: u16,
-    /// Of a switch, the reason of a sleep.
+    /// The reason of the sleep that begins with a switch.
     pub reason: u8,
     /// [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,
-    /// [`SCHED_PREEMPT`] and the others.
+    /// The flags: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
     pub flags: u8,
 }
 
 /// Lost scheduling events of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Time of the first, `CLOCK_MONOTONIC` in ns.
+    /// The time of the first lost event by `CLOCK_MONOTONIC` in ns.
     pub since: u64,
-    /// Time of the last.
+    /// The time of the last lost event in ns.
     pub until: u64,
-    /// Their number.
+    /// The number of lost events.
     pub count: u64,
 }
 
-/// A task id has no more bits (`PID_MAX_LIMIT`, include/linux/threads.h).
+/// The most bits of a task id (`PID_MAX_LIMIT` in include/linux/threads.h).
 const TID_BITS: u32 = 22;
-/// The bits of `when` below the time.
+/// The number of bits below the time in `when`.
 const TIME_SHIFT: u32 = 7;
 
 impl Slot {
-    /// Not written, or not completely.
+    /// Whether the slot is not written, or not completely.
     pub fn is_empty(self) -> bool {
         self.when == 0 || self.what == 0
     }
 
-    /// `sched_kind`.
+    /// The kind of the event (`sched_kind`).
     pub fn kind(self) -> u8 {
         (self.when & 3) as u8
     }
 
-    /// `CLOCK_MONOTONIC` in ns. `near` is any time less than two years away: a slot has the
-    /// lowest 57 bits only.
+    /// The time by `CLOCK_MONOTONIC` in ns. A slot has only its lowest 57 bits; `near` is any time less than two years
+    /// away.
     pub fn time(self, near: u64) -> u64 {
         let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
         near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)
     }
 
-    /// The event; meaningless for a [`SCHED_LOST`]. `near` as in [`Slot::time`].
+    /// The event in the slot, which must not be of kind [`SCHED_LOST`]. `near` is as in [`Slot::time`].
     pub fn event(self, near: u64) -> Sched {
         let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
         Sched {

@@ -1,8 +1,8 @@
-//! The capabilities of this thread, by capget(2) and capset(2). Threads that it starts later have the same.
+//! The capabilities of this thread, by capget(2) and capset(2). Threads that it starts later inherit them.
 //!
-//! An installed `tr` has its capabilities permitted, not effective: the kernel refuses to execute a file with
-//! effective ones where the bounding set lacks them, as in most containers, and a `tr a-z A-Z` there would fail. So
-//! the recorder makes them effective itself.
+//! The capabilities of an installed `tr` are permitted, not effective. The kernel refuses to execute a file with
+//! effective capabilities if the bounding set lacks them, as in most containers, so that even `tr a-z A-Z` would fail
+//! there. So the recorder makes its capabilities effective itself.
 
 use rustix::io::Result;
 use rustix::thread::{capabilities, set_capabilities, CapabilitySet, CapabilitySets};
@@ -13,8 +13,8 @@ pub const TRACE: CapabilitySet = CapabilitySet::PERFMON
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// Makes the permitted ones of [`TRACE`] effective. What is not permitted stays missing: the kernel's refusal of
-/// the programs says so.
+/// Makes those capabilities of [`TRACE`] effective that are permitted. If others are missing, the kernel refuses the
+/// programs, and that refusal names them.
 pub fn raise() {
     let Ok(mut sets) = capabilities(None) else {
         return;
@@ -25,7 +25,7 @@ pub fn raise() {
     }
 }
 
-/// Gives up all others than these, of which the permitted ones become effective.
+/// Gives up all capabilities except `kept`, and makes these effective if they are permitted.
 pub fn keep(kept: CapabilitySet) -> Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let sets = CapabilitySets {

@@ -1,5 +1,4 @@
-//! Drains the source into batches, adds the recorder's own events and offers the batches
-//! to the writer.
+//! Drains the source into batches, adds the recorder's own events, and offers the batches to the writer.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -14,25 +13,36 @@ use crate::output::{Batch, Lines, Output};
 use crate::pace::Pace;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches for the writer, at every second drain: a mark without a time
-/// has that of its batch.
+/// The interval between two batches for the writer: every second drain. A mark without a time gets the time of its batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
-/// The longest interval between two flushes of the file's blocks. A block of few events is mostly
-/// names and tables that the one before had: of 0.7 s, the files of three builds are 9 to 12 %
-/// longer. A kill costs what was not flushed, so that an interval is a quarter of the
-/// recording before it at first, but a batch at least.
+/// The longest interval between two flushes of the file's blocks. A block with few events consists mostly of names and
+/// tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
+/// the recorder is killed, the events since the last flush are lost. So the first intervals are a quarter of the
+/// recording's age, but at least as long as a batch.
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
-/// The same of a light recording.
+/// The interval between two batches and flushes of a light recording.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two clock events.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// Bytes of drained events that may wait for the writer. Beyond it events stay in the
-/// source: BPF programs count those that no longer fit into their rings.
+/// The bytes of drained events that may wait for the writer. Beyond this limit events stay in the source. BPF programs count
+/// the events that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
 /// The size in bytes at which a batch is offered before the next flush.
 const BATCH: usize = 1 << 20;
 
-/// The source, the events drained from it, and the writer.
+/// The writer of a file, and the sampler of the machine's counters, which begin anew with each file.
+pub struct FileOutput {
+    pub output: Output,
+    pub machine: Sampler,
+}
+
+/// The last batches of a file, and its writer.
+pub struct LastBatches {
+    pub output: Output,
+    pub batches: Vec<Batch>,
+}
+
+/// The source, the events that were drained from it, and the writer.
 pub struct Collector {
     pub source: Box<dyn Source>,
     pub output: Output,
@@ -56,12 +66,12 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For a recording that begins at `start`.
+    /// A collector for a recording that begins at `start`.
     pub fn new(
         source: Box<dyn Source>,
-        output: Output,
+        file: FileOutput,
         start: Ktime,
-        (marks, machine): (Option<Marks>, Sampler),
+        marks: Option<Marks>,
         light: bool,
     ) -> Collector {
         let now = Instant::now();
@@ -69,7 +79,7 @@ impl Collector {
         let first = now + batch_every;
         Collector {
             source,
-            output,
+            output: file.output,
             own: Vec::new(),
             waiting: None,
             drained_until: start,
@@ -79,18 +89,21 @@ impl Collector {
             batch_every,
             next_clock: now + CLOCK_EVERY,
             pace: Pace::new(now),
-            machine,
+            machine: file.machine,
             peak: 0,
             marks,
         }
     }
 
     fn has_room(&self) -> bool {
-        let waiting = self.waiting.as_ref().map_or(0, |it| it.events.bytes());
+        let waiting = self
+            .waiting
+            .as_ref()
+            .map_or(0, |batch| batch.events.bytes());
         waiting + self.source.waiting().0 < MAX_WAITING
     }
 
-    /// Readable when the source has to be drained before the next interval.
+    /// A descriptor that becomes readable when the source has to be drained before the next interval.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.source.ready()
     }
@@ -126,7 +139,7 @@ impl Collector {
         }
     }
 
-    /// Reads the resident memory, and takes a sample if one is due.
+    /// Does the work of each second: reads the resident memory, and takes a sample if one is due.
     fn second(&mut self, now: Instant) {
         if !self.pace.is_due(now, self.output.written()) {
             let resident = self.source.resident();
@@ -140,7 +153,7 @@ impl Collector {
         self.own.extend(sums);
     }
 
-    /// A sample of the machine's counters and of the memory of the recorded processes.
+    /// Takes a sample of the machine's counters and of the memory of the recorded processes.
     pub fn counters(&mut self) -> LifeKind {
         let mut counters = self.machine.sample();
         if let Some(bytes) = self.source.resident() {
@@ -151,7 +164,7 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// What was drained; with the marks so far, if it is `due`.
+    /// A batch of the events that were drained. A batch that is `due` has the marks so far as well.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -188,31 +201,25 @@ impl Collector {
         }
     }
 
-    /// The machine's counters and the memory's peak begin anew with a part of the recording that
-    /// begins at `start`; the last batch of the part before, with the events `own`, and its writer.
-    pub fn change(
-        &mut self,
-        (output, machine): (Output, Sampler),
-        own: Vec<LifeEvent>,
-        start: Ktime,
-    ) -> (Output, Vec<Batch>) {
+    /// Changes to the file of the next part, which begins at `start`. The machine's counters and the peak of the memory begin
+    /// anew. Returns the last batches of the previous file, which end with the events `own`, and its writer.
+    pub fn change(&mut self, next: FileOutput, own: Vec<LifeEvent>, start: Ktime) -> LastBatches {
         self.own.extend(own);
         self.drained_until = start;
         let last = self.batch(true, true);
         let batches = self.waiting.take().into_iter().chain([last]).collect();
         self.offered(true);
         self.pace = Pace::new(Instant::now());
-        (self.machine, self.peak) = (machine, 0);
-        (std::mem::replace(&mut self.output, output), batches)
+        (self.machine, self.peak) = (next.machine, 0);
+        LastBatches {
+            output: std::mem::replace(&mut self.output, next.output),
+            batches,
+        }
     }
 
-    /// The last batches, which end with the events `own`; the source and the writer. The
-    /// recording ended at `end`.
-    pub fn finish(
-        mut self,
-        own: Vec<LifeEvent>,
-        end: Ktime,
-    ) -> (Vec<Batch>, Box<dyn Source>, Output) {
+    /// Ends the collection of a recording that ended at `end`. Returns the source, and the last batches, which end with the
+    /// events `own`.
+    pub fn finish(mut self, own: Vec<LifeEvent>, end: Ktime) -> (Box<dyn Source>, LastBatches) {
         self.own.extend(own);
         let (lines, unread) = self.marks.as_mut().map(Marks::finish).unwrap_or_default();
         let mut last = self.batch(false, false);
@@ -222,11 +229,15 @@ impl Collector {
             unread,
         };
         let batches = self.waiting.take().into_iter().chain([last]).collect();
-        (batches, self.source, self.output)
+        let last = LastBatches {
+            output: self.output,
+            batches,
+        };
+        (self.source, last)
     }
 }
 
-/// The interval to the next flush of a recording of this age.
+/// The interval until the next flush of a recording of this age.
 fn until_flush(age: Duration) -> Duration {
     (age / 4).clamp(BATCH_EVERY, FLUSH_EVERY)
 }
@@ -235,8 +246,8 @@ fn until_flush(age: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// A kill costs the events since the last flush: never more than a quarter of the recording, once
-    /// it has a flush, and never more than the longest interval and a batch.
+    /// A kill loses the events since the last flush. After the first flush this is never more than a quarter of the
+    /// recording, and never more than the longest interval and a batch.
     #[test]
     fn a_kill_costs_a_part_of_the_recording() {
         let mut flushed = BATCH_EVERY;

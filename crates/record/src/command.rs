@@ -1,4 +1,4 @@
-//! COMMAND: started stopped, released, waited for. It inherits the state that `tr`
+//! The process of COMMAND: it is started stopped, then released, then waited for. It inherits the state that `tr`
 //! itself inherited.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -24,27 +24,27 @@ use crate::source::ptrace::listener;
 use crate::source::{Reaped, Source};
 use crate::{status, urgency};
 
-/// COMMAND as `exec` takes it.
+/// The program, arguments and environment of COMMAND, ready for exec.
 #[derive(Debug)]
 pub struct Program {
     argv: Vec<CString>,
-    /// Its file in a directory of PATH, if it is known.
+    /// The file of COMMAND in a directory of PATH, if it is known.
     file: Option<CString>,
-    /// `None`: `tr`'s own environment.
+    /// The environment of COMMAND; `None`: the environment of `tr`.
     environment: Option<Vec<CString>>,
-    /// The user that runs COMMAND, if it is another one.
+    /// The user that runs COMMAND, if it is not the user of `tr`.
     user: Option<Identity>,
-    /// COMMAND gets a session of its own: the terminal is another user's, and the kernel
-    /// allows TIOCSTI, by which COMMAND could type into that user's shell.
+    /// COMMAND gets a session of its own, because the terminal belongs to another user, and the kernel allows TIOCSTI,
+    /// with which COMMAND could type into that user's shell.
     own_session: bool,
     inherited: Inherited,
 }
 
 impl Program {
-    /// COMMAND, run by this user.
+    /// The program that this user runs.
     ///
     /// # Errors
-    /// There is no program, or an argument holds a NUL.
+    /// There is no program, or an argument contains a NUL.
     pub fn new(
         command: &[OsString],
         user: Option<Identity>,
@@ -71,8 +71,8 @@ impl Program {
         })
     }
 
-    /// Becomes COMMAND. Returns the error, and the exit status for it. `announce`: takes the
-    /// listener of a filter that announces calls of ptrace(2), or closes without.
+    /// Becomes COMMAND. Returns the error, and the exit status for it. The socket `announce` receives the listener of a
+    /// filter that announces calls of ptrace(2), or is closed if there is no such filter.
     pub fn exec(&self, announce: Option<&UnixStream>) -> (Errno, u8) {
         self.inherited.restore();
         if let Some(socket) = announce {
@@ -110,10 +110,10 @@ impl Program {
     }
 }
 
-/// The file that execvp(3) takes for COMMAND's name; `None`: only an exec can tell.
+/// The file that execvp(3) executes for COMMAND's name; `None` if only an exec can show that.
 ///
 /// # Errors
-/// That of access(2), if COMMAND is missing or not executable.
+/// The error of access(2), if COMMAND is missing or not executable.
 pub fn find(name: &OsStr) -> Result<Option<PathBuf>, Errno> {
     let look = |path: PathBuf| match access(&path, AccessFlags::X_OK) {
         Ok(()) if path.is_dir() => Err(Errno::EACCES),
@@ -139,8 +139,8 @@ pub fn find(name: &OsStr) -> Result<Option<PathBuf>, Errno> {
     Err(why)
 }
 
-/// A standard stream is a terminal into which TIOCSTI types. Since Linux 6.2
-/// `dev.tty.legacy_tiocsti` forbids it.
+/// Whether a standard stream is a terminal into which TIOCSTI can type. Since Linux 6.2 `dev.tty.legacy_tiocsti`
+/// forbids that.
 fn terminal_takes_input() -> bool {
     use std::io::IsTerminal;
     let terminal = std::io::stdin().is_terminal()
@@ -150,7 +150,7 @@ fn terminal_takes_input() -> bool {
     terminal && !forbidden()
 }
 
-/// Releases COMMAND with the filter of [`listener`].
+/// The byte that releases COMMAND with the filter of [`listener`].
 const ANNOUNCE: [u8; 1] = *b"a";
 
 /// A child that has not yet become COMMAND.
@@ -176,10 +176,10 @@ pub struct Running {
 pub struct Waited {
     /// The raw `wait` status.
     pub status: u32,
-    /// The error of its exec.
+    /// The error of COMMAND's exec.
     pub not_executed: Option<Errno>,
-    /// Its own resources and those of the descendants that it waited for. `RUSAGE_CHILDREN`
-    /// would add other children of this process, such as those before its own exec.
+    /// The resources of COMMAND and of the descendants that it waited for. `RUSAGE_CHILDREN` would add other children
+    /// of `tr`, such as those from before its own exec.
     pub usage: Usage,
 }
 
@@ -217,8 +217,8 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
     }
 }
 
-/// In the child: waits for the release, or ends with the parent. Whether COMMAND has to
-/// announce its calls of ptrace(2).
+/// Waits in the child for the release, or ends with the parent. Returns whether COMMAND has to announce its calls of
+/// ptrace(2).
 fn await_release(go: &UnixStream) -> Result<bool, Errno> {
     let mut byte = [0u8; 1];
     loop {
@@ -236,10 +236,10 @@ impl Stopped {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Lets it become COMMAND.
+    /// Lets the child become COMMAND.
     ///
     /// # Errors
-    /// The child has ended already, or the kernel refuses the write: COMMAND never runs.
+    /// The child has ended already, or the kernel refuses the write. COMMAND then never runs.
     pub fn release(mut self) -> std::io::Result<Running> {
         self.note();
         if let Err(error) = self.release.write_all(b"g") {
@@ -249,7 +249,7 @@ impl Stopped {
         Ok(self.running())
     }
 
-    /// Lets it become COMMAND, which announces calls of ptrace(2) to the listener.
+    /// Lets the child become COMMAND, which announces calls of ptrace(2) to the listener.
     pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
         self.note();
         if let Err(error) = self.release.write_all(&ANNOUNCE) {
@@ -261,8 +261,8 @@ impl Stopped {
         Ok((self.running(), listener))
     }
 
-    /// Before the write: a panic of another thread at its time must not start COMMAND twice. Without the
-    /// write the child ends with 125.
+    /// Notes that COMMAND runs, before the write that releases it: if another thread panics at the same time, COMMAND
+    /// must not be started twice. Without the write the child ends with status 125.
     fn note(&self) {
         rescue::note(Some(Stage::Runs(Child {
             pid: self.pid(),
@@ -278,7 +278,7 @@ impl Stopped {
         }
     }
 
-    /// Ends it: COMMAND never runs.
+    /// Ends the child. COMMAND never runs.
     pub fn abandon(self) {
         drop(self.release);
         let _ = nix::sys::wait::waitpid(self.pid, None);
@@ -329,7 +329,7 @@ pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
 }
 
 impl Running {
-    /// COMMAND as the recorder before has left it. The error of its exec is not known.
+    /// COMMAND as the previous recorder process has left it. The error of its exec is unknown.
     pub fn of(child: Child) -> std::io::Result<Running> {
         Ok(Running {
             pid: Pid::from_raw(child.pid.cast_signed()),
@@ -342,8 +342,8 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// COMMAND's process has changed its state in one of these ways; `wait` takes its status.
-    /// The stops of a traced COMMAND are found, too, with another code (CLD_TRAPPED).
+    /// Whether COMMAND's process has changed its state in one of these ways. The status stays for `wait`. Stops of a
+    /// traced COMMAND count as well; their code is CLD_TRAPPED.
     fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
         let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
         let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -352,13 +352,13 @@ impl Running {
     }
 
     pub fn has_ended(&self) -> bool {
-        let ended = self.has(WaitIdOptions::EXITED, |it| {
-            it.exited() || it.killed() || it.dumped()
+        let ended = self.has(WaitIdOptions::EXITED, |status| {
+            status.exited() || status.killed() || status.dumped()
         });
         ended.unwrap_or_else(|errno| errno == io::Errno::CHILD)
     }
 
-    /// COMMAND is stopped, and the terminal is its process group's or ours.
+    /// Whether COMMAND is stopped while its process group, or the group of `tr`, has the terminal.
     fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
         let stopped = self.has(WaitIdOptions::STOPPED, WaitIdStatus::stopped);
@@ -382,8 +382,8 @@ impl Running {
         }
     }
 
-    /// Sends it a signal, with the value of sigqueue(3) if there is one. Signals of the
-    /// terminal go to the process group of a COMMAND in a session of its own.
+    /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. Signals of the terminal go to the
+    /// whole process group of a COMMAND that has a session of its own.
     pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
         // The source may have waited for it: its id may be another process's.
         if self.has_ended() {
@@ -405,10 +405,10 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of COMMAND.
     ///
     /// # Errors
-    /// Another part of the process has waited for it, or the kernel refuses the call.
+    /// Another part of the process has waited for COMMAND, or the kernel refuses the call.
     pub fn wait(self) -> std::io::Result<Waited> {
         const TRIES: u32 = 50;
         urgency::normal();
@@ -433,7 +433,7 @@ impl Running {
         }
     }
 
-    /// Its end, which another part of the process has waited for.
+    /// The end of COMMAND, which another part of the process has waited for.
     pub fn waited(mut self, reaped: Reaped) -> Waited {
         rescue::note(Some(Stage::Ended(reaped.status.cast_unsigned())));
         let mut errno = [0; 4];
@@ -447,7 +447,7 @@ impl Running {
     }
 }
 
-/// The terminal's foreground process group is `tr`'s: it gets the user's Ctrl-C.
+/// Whether the process group of `tr` is the terminal's foreground group, which gets the user's Ctrl-C.
 pub fn in_foreground() -> bool {
     foreground() == Some(nix::unistd::getpgrp())
 }

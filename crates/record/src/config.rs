@@ -1,4 +1,4 @@
-//! The settings of a recording.
+//! The settings of a recording, grouped by what they are about.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,65 +14,117 @@ use crate::error::Error;
 use crate::inherited::Inherited;
 use crate::watcher::Watching;
 
+/// The settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub output: Target,
-    /// The kind of files that the trace may replace; `None`: any.
+    pub file: TraceFile,
+    pub method: MethodSettings,
+    pub scope: Scope,
+    pub facts: FactSettings,
+    pub mask: MaskSettings,
+    pub command: CommandSettings,
+    pub limits: Limits,
+    pub notices: Notices,
+    /// The start of `tr`.
+    pub started: Instant,
+    /// The version of `tr`.
+    pub version: String,
+}
+
+/// The file of the trace.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    pub target: Target,
+    /// The kind of files that the trace may replace; `None`: any file.
     pub replaces: Option<tr_output::Kind>,
-    /// A trace that it replaces stays as NAME.old.
+    /// Keep a trace that is replaced, as NAME.old.
     pub keeps: bool,
-    pub method: Choice,
+    /// Divide a light recording into several files.
+    pub rotation: Option<Rotation>,
+}
+
+/// The way to record.
+#[derive(Clone, Copy, Debug)]
+pub struct MethodSettings {
+    pub choice: Choice,
     /// `auto` may take ptrace(2), which can change what COMMAND does.
     pub may_ptrace: bool,
+}
+
+/// The tasks and CPUs that are recorded.
+#[derive(Clone, Debug)]
+pub struct Scope {
     pub follow: Follow,
-    /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
-    pub command: Vec<OsString>,
-    /// The recorded CPUs; `None`: all.
+    /// The recorded CPUs; `None`: all CPUs.
     pub cpus: Option<Vec<u16>>,
-    /// The longest recording.
-    pub duration: Option<Duration>,
-    /// The memory of all rings in bytes; `None`: by the number of CPUs.
-    pub buffer: Option<u64>,
     pub containers: Containers,
-    /// Servers that answer followed tasks are followed.
+    /// Follow the servers that answer followed tasks.
     pub servers: bool,
+}
+
+/// The facts that are recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct FactSettings {
+    /// Record only forks, execs and ends, and the totals of CPU time once a second.
+    pub light: bool,
+    /// Sum up the system calls.
     pub syscalls: bool,
-    /// Sample stacks, so many times a second on each CPU.
+    /// Sample stacks on each CPU, this many times a second.
     pub stacks: Option<u32>,
     /// Record the stacks of waits of at least this length.
     pub off_cpu_stacks: Option<Duration>,
-    /// Record forks, execs and ends alone, and totals of CPU time once a second.
-    pub light: bool,
-    /// Divides the recording into files; of a light one alone.
-    pub rotation: Option<Rotation>,
-    /// Search the functions of the stacks after COMMAND's end.
+    /// Search for the functions of the stacks after COMMAND's end.
     pub symbols: bool,
-    pub mask_addresses: bool,
     /// The longest recorded argv in bytes.
     pub argv_limit: u32,
+}
+
+/// The masking of secrets and addresses.
+#[derive(Clone, Debug)]
+pub struct MaskSettings {
     /// Masks secrets in command lines.
     pub redactor: Redactor,
-    /// Record until COMMAND's last descendant ends, not only COMMAND.
-    pub wait_all: bool,
-    /// The user that runs COMMAND, by name or number.
+    /// Mask network addresses.
+    pub addresses: bool,
+}
+
+/// COMMAND, and how it runs.
+#[derive(Clone, Debug)]
+pub struct CommandSettings {
+    /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
+    pub argv: Vec<OsString>,
+    /// The user that runs COMMAND, by name or number; `None`: the user of `tr`.
     pub user: Option<String>,
     /// The state that COMMAND inherits.
     pub inherited: Inherited,
+    /// Record until COMMAND's last descendant ends, not only until COMMAND ends.
+    pub wait_all: bool,
+    /// Run COMMAND without a recording if the recording cannot begin, or if the recorder panics before.
+    pub best_effort: bool,
+}
+
+/// The limits of a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest recording.
+    pub duration: Option<Duration>,
+    /// The memory of all rings in bytes; `None`: the number of CPUs decides.
+    pub buffer: Option<u64>,
+}
+
+/// The functions that are called during a recording.
+#[derive(Clone, Debug)]
+pub struct Notices {
     /// Called once when the recording has begun, before COMMAND runs.
     pub on_begin: Notice,
-    /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
-    /// after COMMAND's end. From then on a signal ends the wait.
+    /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG) after COMMAND's end. From then
+    /// on a signal ends the wait.
     pub on_wait: fn(),
-    /// COMMAND runs, untraced, if the recording cannot begin, or the recorder panics before.
-    pub best_effort: bool,
-    /// Called if the recorder panics, from any thread: with what the panic says, and whether COMMAND runs on or
-    /// runs untraced.
+    /// Called if the recorder panics, from any thread, with the text of the panic, and whether COMMAND runs on or runs
+    /// untraced.
     pub on_panic: fn(&str, bool),
-    /// Whoever sees the events as they come.
+    /// The watcher that receives the events as they come.
     pub watching: Option<Watching>,
-    /// The start of `tr`.
-    pub started: Instant,
-    pub version: String,
 }
 
 /// A function that is called when a recording has begun, with its method and the refusals of better ones.
@@ -88,27 +140,29 @@ impl std::fmt::Debug for Notice {
     }
 }
 
-impl Config {
+impl FactSettings {
+    /// Whether any stacks are recorded.
     pub fn has_stacks(&self) -> bool {
         self.stacks.is_some() || self.off_cpu_stacks.is_some()
     }
 }
 
-/// When a part ends, and how the next one is called. At least one limit is there.
+/// The rules that divide a recording into parts: when a part ends, and the name of the next file. At least one of the
+/// limits is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
-    /// The longest part.
+    /// The longest time of a part.
     pub every: Option<Duration>,
-    /// The size in bytes at which a part ends; the blocks that are open then come on top of it.
+    /// The size in bytes at which a part ends. The blocks that are open then are added to it.
     pub size: Option<u64>,
-    /// The file of a part: of the output's name, the part's begin in ns since 1970, and a number if that
-    /// name is taken.
+    /// Makes the name of a part's file from the name of the output, the begin of the part in ns since 1970, and a number if
+    /// the name is already taken.
     pub name: fn(&Path, u64, Option<u32>) -> PathBuf,
 }
 
 impl Rotation {
-    /// The file of a part that begins at `real` ns since 1970. It replaces no other, which may have
-    /// begun at the same time if the clock was set back.
+    /// The file of a part that begins at `real` ns since 1970. It replaces no other part, which may have begun at the same
+    /// time if the clock was set back.
     pub fn target(&self, output: &Target, real: u64) -> Target {
         match output {
             Target::File(path) => {
@@ -125,39 +179,38 @@ impl Rotation {
 /// The way to record (`--method`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The best that works here and leaves COMMAND as it is.
+    /// The best method that works here and does not change what COMMAND does.
     #[default]
     Auto,
     Bpf,
-    /// BPF programs that a process of root's attaches.
+    /// BPF programs that a process with root's rights attaches.
     Sudo,
     /// ptrace(2).
     Ptrace,
 }
 
+/// The tasks that a recording follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// COMMAND and its descendants.
     Command,
     /// Every task of the machine.
     All,
-    /// These processes and their descendants.
+    /// The processes with these ids and their descendants.
     Pids(Vec<u32>),
-    /// The tasks of this cgroup (a directory of the cgroup v2 file system) and
-    /// their descendants.
+    /// The tasks of a cgroup, given by its directory in the cgroup v2 file system, and their descendants.
     Cgroup(std::path::PathBuf),
 }
 
-/// Ring sizes in bytes: of one CPU, and of the lifecycle events. The kernel requires
-/// powers of two.
+/// The sizes in bytes of a CPU's ring and of the ring for lifecycle events. The kernel requires powers of two.
 ///
-/// By default the CPUs share 32 MiB, at least 256 KiB and at most 4 MiB each, and
-/// lifecycle events get 4 MiB. Of a given budget lifecycle events get a quarter.
+/// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle events get
+/// 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
 ///
-/// 256 KiB hold 16,384 events: between two drains, 46,000 a second. Four recorded builds made up to
-/// 7,000 a second and CPU, and a storm of 1.2 million wakes the reader after 7 ms, with 7 ms left to
-/// come. More costs at the start: the kernel clears a MiB in 0.6 ms, so that from 128 CPUs on each
-/// CPU adds 0.15 ms.
+/// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded builds made up
+/// to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader after 7 ms, when there is
+/// room for another 7 ms. Larger rings make the start slower: the kernel clears a MiB in 0.6 ms, so that beyond 128 CPUs
+/// each CPU adds 0.15 ms.
 pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

@@ -15,59 +15,61 @@ use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::event::Exec;
 
-/// The most bytes of such a file.
+/// The most bytes of a container's file that are read.
 const LONGEST: u64 = 4 << 20;
-/// The most bytes of a name.
+/// The most bytes of a container's name.
 const NAME: usize = 255;
 
-/// What a command line tells.
+/// The container that a runtime's command line names.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told<'a> {
+struct Arguments<'a> {
     id: &'a [u8],
     name: &'a [u8],
     /// The directory with the container's `config.json`.
     bundle: Option<&'a [u8]>,
 }
 
-/// What a runtime's exec tells of a container.
+/// A container that a runtime's exec names.
 #[derive(Debug)]
-pub struct Found {
-    /// What is stored of it.
+pub struct RuntimeContainer {
+    /// The container as it is stored in the trace.
     pub container: Container,
-    /// The path of its cgroup, as the runtime is given it.
+    /// The path of the container's cgroup, as it is passed to the runtime.
     pub cgroup: Option<String>,
 }
 
-/// The container of a runtime's exec, if it is one that names a container.
-pub fn of(exec: &Exec) -> Option<Found> {
-    let told = told(exec)?;
-    let bundle = told.bundle.map(|it| PathBuf::from(OsStr::from_bytes(it)));
+/// The container that the exec of a runtime names; `None` for other execs.
+pub fn of(exec: &Exec) -> Option<RuntimeContainer> {
+    let arguments = arguments(exec)?;
+    let bundle = (arguments.bundle).map(|bundle| PathBuf::from(OsStr::from_bytes(bundle)));
     let config = bundle
         .as_ref()
         .and_then(|bundle| json(&bundle.join("config.json")));
-    let cgroup = config.as_ref().and_then(|it| {
-        let path = it.get("linux")?.get("cgroupsPath")?.as_str()?;
+    let cgroup = config.as_ref().and_then(|config| {
+        let path = config.get("linux")?.get("cgroupsPath")?.as_str()?;
         Some(path.to_owned())
     });
-    let found = bundle.and_then(|bundle| names(&bundle, told.id, config.as_ref()));
-    let (name, image) = found.unwrap_or_default();
-    let name = match told.name {
-        [] => name.unwrap_or_default().into_bytes(),
+    let names = bundle
+        .and_then(|bundle| names(&bundle, arguments.id, config.as_ref()))
+        .unwrap_or_default();
+    let name = match arguments.name {
+        [] => names.name.unwrap_or_default().into_bytes(),
         name => name.to_vec(),
     };
     let cut = |text: &[u8]| Arc::from(text.get(..NAME).unwrap_or(text));
     let container = Container {
         tid: exec.tid,
         tgid: exec.tgid,
-        id: cut(told.id),
+        id: cut(arguments.id),
         name: cut(&name),
-        image: cut(image.unwrap_or_default().as_bytes()),
+        image: cut(names.image.unwrap_or_default().as_bytes()),
         ..Container::default()
     };
-    Some(Found { container, cgroup })
+    Some(RuntimeContainer { container, cgroup })
 }
 
-fn told(exec: &Exec) -> Option<Told<'_>> {
+/// The arguments of a runtime's exec; `None` for other execs.
+fn arguments(exec: &Exec) -> Option<Arguments<'_>> {
     let args: Vec<&[u8]> = exec.argv.args().collect();
     let program = exec.filename.rsplit(|byte| *byte == b'/').next()?;
     let after = |options: &[&str]| {
@@ -75,12 +77,12 @@ fn told(exec: &Exec) -> Option<Told<'_>> {
         let at = args.iter().position(is)?;
         args.get(at + 1).copied()
     };
-    let told = match program {
-        shim if shim.starts_with(b"containerd-shim") => Told {
+    let arguments = match program {
+        shim if shim.starts_with(b"containerd-shim") => Arguments {
             id: after(&["-id"])?,
-            ..Told::default()
+            ..Arguments::default()
         },
-        b"conmon" => Told {
+        b"conmon" => Arguments {
             id: after(&["-c", "--cid"])?,
             name: after(&["-n", "--name"]).unwrap_or_default(),
             bundle: after(&["-b", "--bundle"]),
@@ -92,19 +94,23 @@ fn told(exec: &Exec) -> Option<Told<'_>> {
                 return None;
             }
             let last = args.last().copied()?;
-            Told {
+            Arguments {
                 id: Some(last).filter(|id| !id.starts_with(b"-"))?,
                 bundle: after(&["--bundle", "-b"]),
-                ..Told::default()
+                ..Arguments::default()
             }
         }
         _ => return None,
     };
-    (!told.id.is_empty()).then_some(told)
+    (!arguments.id.is_empty()).then_some(arguments)
 }
 
-/// A container's name and image, as far as they are known.
-type Names = (Option<String>, Option<String>);
+/// The name and the image of a container, as far as they are known.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Names {
+    name: Option<String>,
+    image: Option<String>,
+}
 
 fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     let docker = config.and_then(|config| docker_directory(config, id));
@@ -113,8 +119,8 @@ fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     }
     // podman and buildah: <storage>/overlay-containers/<id>/userdata.
     let storage = bundle.parent().and_then(Path::parent);
-    let listed = storage.and_then(|it| json(&it.join("containers.json")));
-    if let Some(names) = listed.and_then(|it| of_storage(&it, id)) {
+    let listed = storage.and_then(|storage| json(&storage.join("containers.json")));
+    if let Some(names) = listed.and_then(|listed| of_storage(&listed, id)) {
         return Some(names);
     }
     Some(of_annotations(config?.get("annotations")?))
@@ -129,19 +135,21 @@ fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     (directory.file_name()?.as_bytes() == id).then(|| directory.to_owned())
 }
 
-/// A step of a build has a digest for its image, and a name that nobody has given.
+/// The names in Docker's file. The container of a build step gets none: its image is a digest, and its name is random.
 fn of_docker(config: &Value) -> Names {
     let text = |value: Option<&Value>| Some(value?.as_str()?.to_owned());
-    let image = text(config.get("Config").and_then(|it| it.get("Image")));
-    if image.as_ref().is_some_and(|it| it.starts_with("sha256:")) {
-        return (None, None);
+    let image = text(config.get("Config").and_then(|config| config.get("Image")));
+    if image
+        .as_ref()
+        .is_some_and(|image| image.starts_with("sha256:"))
+    {
+        return Names::default();
     }
-    let name = text(config.get("Name"));
-    let name = name.map(|name| name.trim_start_matches('/').to_owned());
-    (name, image)
+    let name = text(config.get("Name")).map(|name| name.trim_start_matches('/').to_owned());
+    Names { name, image }
 }
 
-/// `containers.json` of containers/storage.
+/// The names in the file `containers.json` of containers/storage.
 fn of_storage(listed: &Value, id: &[u8]) -> Option<Names> {
     #[derive(Default, Deserialize)]
     struct Metadata {
@@ -149,33 +157,39 @@ fn of_storage(listed: &Value, id: &[u8]) -> Option<Names> {
         image: Option<String>,
         name: Option<String>,
     }
-    let is = |it: &&Value| it.get("id").and_then(Value::as_str) == std::str::from_utf8(id).ok();
-    let container = listed.as_array()?.iter().find(is)?;
-    let metadata = container.get("metadata").and_then(Value::as_str);
-    let metadata: Metadata = metadata
-        .and_then(|it| serde_json::from_str(it).ok())
+    let id = std::str::from_utf8(id).ok();
+    let container = (listed.as_array()?.iter())
+        .find(|container| container.get("id").and_then(Value::as_str) == id)?;
+    let metadata: Metadata = container
+        .get("metadata")
+        .and_then(Value::as_str)
+        .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
     let first = || Some(container.get("names")?.get(0)?.as_str()?.to_owned());
-    Some((metadata.name.or_else(first), metadata.image))
+    Some(Names {
+        name: metadata.name.or_else(first),
+        image: metadata.image,
+    })
 }
 
-/// Annotations of CRI's containers and of nerdctl's.
+/// The names in the annotations of containers of CRI and of nerdctl.
 fn of_annotations(annotations: &Value) -> Names {
     let first = |keys: [&str; 2]| {
         let mut values = keys.iter().filter_map(|key| annotations.get(key)?.as_str());
         values.next().map(str::to_owned)
     };
-    (
-        first(["io.kubernetes.cri.container-name", "nerdctl/name"]),
-        first(["io.kubernetes.cri.image-name", "nerdctl/image"]),
-    )
+    Names {
+        name: first(["io.kubernetes.cri.container-name", "nerdctl/name"]),
+        image: first(["io.kubernetes.cri.image-name", "nerdctl/image"]),
+    }
 }
 
-/// A file of JSON. Whatever stands at its place, this does not wait.
+/// The content of a file of JSON. The read does not block, even if the path names no regular file.
 fn json(path: &Path) -> Option<Value> {
     let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | nix::libc::O_NOFOLLOW;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = file.ok()?;
+    let file = (OpenOptions::new().read(true).custom_flags(flags))
+        .open(path)
+        .ok()?;
     let meta = file.metadata().ok()?;
     if !meta.is_file() || meta.len() > LONGEST {
         return None;

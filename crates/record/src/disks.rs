@@ -18,12 +18,12 @@ pub fn device(number: u32) -> Device {
     }
 }
 
-/// The file of each task's last sleep in fsync: an event with the same file says nothing new.
+/// The file of each task's last sleep in fsync. An event with the same file as before is redundant.
 #[derive(Debug, Default)]
 pub struct SyncFiles(HashMap<Tid, Arc<[u8]>>);
 
 impl SyncFiles {
-    /// Takes an event; false if it says nothing new.
+    /// Takes an event. Returns false if the event is redundant.
     pub fn take(&mut self, kind: &LifeKind) -> bool {
         match kind {
             LifeKind::SyncFile(file) => {
@@ -40,12 +40,12 @@ impl SyncFiles {
     }
 }
 
-/// The names of disks, each looked up once.
+/// The names of disks. Each name is looked up once.
 #[derive(Debug, Default)]
 pub struct Names(HashMap<Device, Arc<[u8]>>);
 
 impl Names {
-    /// The name of a disk at its first use here; empty if it was gone.
+    /// The name that a disk had at its first event; empty if the disk no longer existed.
     fn of(&mut self, device: Device) -> Arc<[u8]> {
         let name = self.0.entry(device).or_insert_with(|| {
             let target = std::fs::read_link(format!("/sys/dev/block/{device}")).unwrap_or_default();
@@ -59,7 +59,9 @@ impl Names {
     pub fn take(&mut self, kind: &mut LifeKind) {
         match kind {
             LifeKind::DiskWait(wait) => {
-                wait.name = wait.device.map_or_else(Arc::default, |it| self.of(it));
+                wait.name = wait
+                    .device
+                    .map_or_else(Arc::default, |device| self.of(device));
             }
             LifeKind::Block(block) => block.name = self.of(block.device),
             _ => {}

@@ -1,4 +1,4 @@
-//! The recorder's rights on this machine: each way to record is tried for a moment.
+//! The recorder's rights on this machine. Each way to record is tried for a moment.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,47 +14,46 @@ use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose, ptrace};
 use crate::{host, memory};
 
-/// The BPF programs as they were attached for a moment, in words for the user.
+/// The facts about BPF programs that were attached for a moment, in words for the user.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    /// The facts that they do not record on this kernel.
+    /// The facts that the programs do not record on this kernel.
     pub missing: Vec<String>,
-    /// What is special about them, and costs no fact.
+    /// The notes about the programs that concern no missing fact.
     pub notes: Vec<String>,
 }
 
-/// The rights, and the facts that they depend on.
+/// The recorder's rights on a machine, and the facts that they depend on.
 #[derive(Debug)]
 pub struct Machine {
-    /// BPF programs, or the refusal.
+    /// The BPF programs that `tr` itself attached, or the refusal.
     pub bpf: Result<Programs, Error>,
-    /// The same, attached by the loader that sudo runs; `None`: not asked.
+    /// The BPF programs that the loader attached by sudo, or the refusal; `None` if sudo was not tried.
     pub sudo: Option<Result<Programs, Error>>,
-    /// `auto` asks sudo here.
+    /// `--method auto` uses sudo on this machine.
     pub asks_sudo: bool,
-    /// ptrace(2) of a child.
+    /// The result of tracing a child by ptrace(2).
     pub ptrace: Result<(), Errno>,
     /// The kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
     pub schedstat: bool,
     /// Yama's `kernel.yama.ptrace_scope`.
     pub yama: Option<u32>,
-    /// A counter of context switches by perf_event_open(2).
+    /// The result of counting context switches by perf_event_open(2).
     pub perf: Result<(), Errno>,
     /// `kernel.perf_event_paranoid`.
     pub perf_paranoid: Option<i32>,
-    /// The kernel's BTF is there.
+    /// The kernel has BTF.
     pub btf: bool,
     /// The mount point of the cgroup v2 hierarchy.
     pub cgroup2: Option<PathBuf>,
     pub psi: bool,
     /// The number of online CPUs.
     pub cpus: usize,
-    /// That of those which this process and all that it starts may use, if these are fewer.
+    /// The number of CPUs that this process and its descendants may use, if they may not use all.
     pub allowed_cpus: Option<usize>,
 }
 
-/// How a recording by this method without BPF knows its facts, and what it lacks beside, in words
-/// for the user.
+/// How a recording by this method without BPF knows its facts, and its other limits, in words for the user.
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
@@ -63,7 +62,7 @@ pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
 }
 
 impl Machine {
-    /// Tries everything, and sudo if `ask_sudo`, or if `auto` does.
+    /// Tries each way to record. sudo is tried if `ask_sudo` is set, or if `--method auto` would use it.
     pub fn examine(ask_sudo: bool) -> Machine {
         let bpf = try_bpf(Loader::Own);
         let asks_sudo = bpf.as_ref().is_err_and(choose::asks_sudo);
@@ -116,7 +115,7 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     })
 }
 
-/// Seizes a child that only waits.
+/// Tries ptrace(2) on a child that only waits.
 fn try_ptrace() -> Result<(), Errno> {
     // SAFETY: this process has one thread, and the child only waits for its end.
     let child = match unsafe { nix::unistd::fork() }? {
@@ -136,7 +135,7 @@ fn try_ptrace() -> Result<(), Errno> {
     seized
 }
 
-/// Counts this process's context switches.
+/// Tries perf_event_open(2) to count this process's context switches.
 fn try_perf() -> Result<(), Errno> {
     const SOFTWARE: u64 = 1;
     const CONTEXT_SWITCHES: u64 = 3;

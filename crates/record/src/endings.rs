@@ -20,10 +20,10 @@ pub struct Endings {
     pub command: Option<Running>,
     /// COMMAND has ended; with `--wait-all` its descendants may still run.
     pub command_ended: bool,
-    /// Without a COMMAND: the `--pid` processes that still run.
+    /// The `--pid` processes that still run, if there is no COMMAND.
     pids: Vec<Target>,
     deadline: Option<Instant>,
-    /// Between two drains.
+    /// The interval between two drains.
     interval: Duration,
 }
 
@@ -31,7 +31,7 @@ pub struct Endings {
 #[derive(Debug)]
 struct Target {
     pid: u32,
-    /// `None`: the kernel refuses a pidfd.
+    /// The pidfd of the process; `None` if the kernel refuses it.
     pidfd: Option<OwnedFd>,
 }
 
@@ -51,7 +51,7 @@ impl Target {
 impl Endings {
     /// The endings of a recording that begins now.
     pub fn new(config: &Config, command: Option<Running>, signals: &Signals) -> Endings {
-        let pids = match (&config.follow, &command) {
+        let pids = match (&config.scope.follow, &command) {
             (Follow::Pids(pids), None) => pids.as_slice(),
             _ => &[],
         };
@@ -69,13 +69,14 @@ impl Endings {
             pids: pids.iter().map(target).collect(),
             // A deadline beyond the clock's range is none.
             deadline: config
+                .limits
                 .duration
                 .and_then(|duration| Instant::now().checked_add(duration)),
             interval: drain_interval(config),
         }
     }
 
-    /// COMMAND, until its end.
+    /// COMMAND, if it has not ended.
     pub fn running(&self) -> Option<&Running> {
         self.command.as_ref().filter(|_| !self.command_ended)
     }
@@ -90,7 +91,7 @@ impl Endings {
         signals.wait(until.saturating_duration_since(Instant::now()));
     }
 
-    /// Notes the processes that have ended; the reason if the recording ends with them.
+    /// Notes the processes that have ended. Returns the reason if the recording ends with them.
     pub fn note(&mut self, wait_all: bool) -> Option<EndReason> {
         if self.running().is_some_and(Running::has_ended) {
             self.command_ended = true;
@@ -101,14 +102,13 @@ impl Endings {
         (before > 0 && self.pids.is_empty()).then_some(EndReason::TargetsEnded)
     }
 
-    /// The deadline (`--duration`) has passed.
+    /// Whether the deadline (`--duration`) has passed.
     pub fn is_due(&self) -> bool {
         self.deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// COMMAND's status if it has ended; otherwise COMMAND. `reaped`: the source has waited
-    /// for it.
+    /// The status of COMMAND if it has ended, else COMMAND. `reaped` is its end if the source has waited for it.
     pub fn reap(self, reaped: Option<Reaped>) -> (Option<Waited>, Option<Running>) {
         match (self.command, reaped) {
             (Some(command), Some(reaped)) => (Some(command.waited(reaped)), None),

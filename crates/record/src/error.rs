@@ -1,4 +1,4 @@
-//! What keeps a recording from starting.
+//! The errors that keep a recording from starting.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub enum Error {
     NeedsBpf,
     #[error("cannot start the command: {0}")]
     Command(std::io::Error),
-    /// COMMAND ran, and the kernel refuses its status.
+    /// COMMAND ran, but the kernel refuses to return its status.
     #[error("cannot wait for the command: {0}")]
     Lost(std::io::Error),
     #[error("CPU {0} is not online")]
@@ -37,7 +37,7 @@ pub enum Error {
     /// A guest's kernel can hide a process from BPF programs.
     #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
     Hidden(u32),
-    /// `tr`'s clocks are not those of the events.
+    /// The clocks of `tr` differ from the clocks of the events.
     #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
     TimeNamespace,
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
@@ -54,9 +54,9 @@ pub enum Error {
     /// The recorder would be killed, or would end at its next allocation.
     #[error("the recorder needs {} MiB of memory, and {limit} limit is lower", .needed >> 20)]
     Memory {
-        /// Bytes.
+        /// The memory that the recorder needs, in bytes.
         needed: u64,
-        /// The limit's owner, in words.
+        /// The owner of the limit, in words.
         limit: &'static str,
     },
     #[error("cannot set up the recording: {0}")]
@@ -64,8 +64,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The command line asks for what is not there. It does not become right on another machine or
-    /// with other rights, and COMMAND has to wait for a right one.
+    /// Whether the command line names something that does not exist. More rights would not help, so COMMAND does not
+    /// run before the command line is corrected.
     pub fn is_mistake(&self) -> bool {
         match self {
             Error::Output(error) => tr_output::is_mistake(error),
@@ -78,7 +78,7 @@ impl Error {
     }
 }
 
-/// Why the loader has not attached the programs.
+/// The reason why the loader has not attached the programs.
 #[derive(Debug, thiserror::Error)]
 pub enum SudoRefusal {
     /// There is no sudo on PATH.

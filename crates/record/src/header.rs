@@ -9,16 +9,22 @@ use crate::config::{Config, Follow};
 use crate::host;
 use crate::source::Started;
 
-/// What all traces have that begin now, with or without a recording. `hardware`: see
-/// [`host::hardware`]; `child` is COMMAND's process before its release.
-pub fn begin(
-    config: &Config,
-    (cpus, hardware): (Vec<CpuId>, Vec<(String, String)>),
-    child: Option<u32>,
-) -> Metadata {
+/// The machine's facts for the metadata.
+pub struct Machine {
+    /// The CPUs that are online.
+    pub cpus: Vec<CpuId>,
+    /// The names and values of [`host::hardware`].
+    pub hardware: Vec<(String, String)>,
+}
+
+/// The metadata of a trace that begins now, whether it is recorded by a source or not. `child` is COMMAND's process before
+/// its release.
+pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata {
+    let Machine { cpus, hardware } = machine;
     let (kernel, machine, host) = host::uname();
-    let command = config.command.iter().map(|arg| arg.as_bytes().to_vec());
-    let command: Vec<_> = command.collect();
+    let command = (config.command.argv.iter())
+        .map(|arg| arg.as_bytes().to_vec())
+        .collect();
     let cwd = std::env::current_dir().unwrap_or_default();
     Metadata {
         tool_version: config.version.clone(),
@@ -41,26 +47,33 @@ pub fn begin(
     }
 }
 
-/// The CPUs that the processes which are followed from the start may use, if those are not all.
+/// The CPUs that the processes which are followed from the start may use; `None` if they may use all.
 fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
-    let pids: &[u32] = match &config.follow {
+    let pids: &[u32] = match &config.scope.follow {
         Follow::Command => &[],
         Follow::Pids(pids) => pids,
-        // These are not all named here.
+        // The processes are not known yet.
         Follow::All | Follow::Cgroup(_) => return None,
     };
     host::allowed_cpus(child.into_iter().chain(pids.iter().copied()), online)
 }
 
-/// That, and what the source tells.
+/// The metadata `base`, with the facts of the source that has started.
 pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata {
     Metadata {
         scope: started.scope.clone(),
         root: started.root.map(Tgid),
         states: StateName::of_linux(),
         options: Options {
-            argv_limit: config.argv_limit,
-            cpus: config.cpus.iter().flatten().copied().map(CpuId).collect(),
+            argv_limit: config.facts.argv_limit,
+            cpus: config
+                .scope
+                .cpus
+                .iter()
+                .flatten()
+                .copied()
+                .map(CpuId)
+                .collect(),
             buffer: started.buffer,
             irq_known: started.irq_known,
             allowed: base.options.allowed,

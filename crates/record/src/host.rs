@@ -16,7 +16,7 @@ use tr_format::trace_context::TraceContext;
 
 use crate::error::Error;
 
-/// `CLOCK_MONOTONIC` as the kernel has it, the clock of all events.
+/// The present time by the kernel's `CLOCK_MONOTONIC`, the clock of all events.
 pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
@@ -26,7 +26,7 @@ pub fn monotonic_offset() -> i128 {
     offsets().monotonic
 }
 
-/// `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
+/// The present times by `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
 pub fn clock() -> Clock {
     Clock {
         boot: nanoseconds(ClockId::CLOCK_BOOTTIME, offsets().boot),
@@ -34,10 +34,11 @@ pub fn clock() -> Clock {
     }
 }
 
-/// The machine of a recording has not booted since: addresses in its kernel mean the same
-/// (CONFIG_RANDOMIZE_BASE moves it at each boot), and its pids.
+/// Whether this machine made the recording and has not booted since. Only then the addresses in its kernel mean the
+/// same (CONFIG_RANDOMIZE_BASE moves the kernel at each boot), and so do its pids.
 pub fn is_same_boot(meta: &Metadata) -> bool {
-    /// Two boots are further apart, and the clock is set by less in between, in ns.
+    /// The largest difference in ns between two computed times of one boot. Two boots are further apart, and clocks are
+    /// usually set by less.
     const APART: u64 = 2_000_000_000;
     let boot = |clock: Clock| clock.real.saturating_sub(clock.boot);
     let (then, now) = (boot(meta.start_clock), boot(clock()));
@@ -55,7 +56,7 @@ fn nanoseconds(id: ClockId, offset: i128) -> u64 {
     })
 }
 
-/// What this process's time namespace adds to the kernel's clocks, in ns (time_namespaces(7)).
+/// The nanoseconds that this process's time namespace adds to the kernel's clocks (time_namespaces(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Offsets {
     monotonic: i128,
@@ -63,7 +64,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    /// From the text of `timens_offsets`: a clock, seconds and nanoseconds a line.
+    /// Parses the text of `timens_offsets`. Each line has a clock, seconds and nanoseconds.
     fn parse(text: &str) -> Offsets {
         let of = |clock: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(clock))?;
@@ -78,8 +79,8 @@ impl Offsets {
     }
 }
 
-/// A process stays in its time namespace, and the offsets of a namespace that has a process
-/// stay, too.
+/// The offsets of this process's time namespace. They are read once: a process stays in its time namespace, and the
+/// offsets of a namespace that has a process do not change.
 fn offsets() -> Offsets {
     static OFFSETS: OnceLock<Offsets> = OnceLock::new();
     *OFFSETS.get_or_init(|| {
@@ -88,7 +89,8 @@ fn offsets() -> Offsets {
     })
 }
 
-/// The offsets are those of the namespace of the children: it has to be our own.
+/// Checks that the time namespace of `tr` is also that of its children, because the kernel shows only the offsets of
+/// the children's namespace.
 pub fn check_time_namespace() -> Result<(), Error> {
     let [own, children] = ["time", "time_for_children"]
         .map(|name| fs::read_link(format!("/proc/self/ns/{name}")).ok());
@@ -99,13 +101,13 @@ pub fn check_time_namespace() -> Result<(), Error> {
     }
 }
 
-/// Sleeps, or not if the kernel refuses it, where `std::thread::sleep` panics.
+/// Sleeps. If the kernel refuses that, it returns at once, where `std::thread::sleep` would panic.
 pub fn pause(length: std::time::Duration) {
     let (clock, relative) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty());
     let _ = clock_nanosleep(clock, relative, &length.into());
 }
 
-/// CPU time of this process, user and system, in ns.
+/// The CPU time of this process in user and kernel mode, in ns.
 pub fn own_cpu() -> u64 {
     use nix::sys::resource::{getrusage, UsageWho};
     use nix::sys::time::TimeValLike;
@@ -132,7 +134,7 @@ fn read_trimmed(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The number that a file has, such as a kernel's setting.
+/// The number in a file, such as a setting of the kernel.
 pub fn number<N: FromStr>(path: &str) -> Option<N> {
     read_trimmed(path)?.parse().ok()
 }
@@ -151,8 +153,7 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// The CPUs that these processes are allowed, if that is told of each and if those are not all of
-/// the online ones.
+/// The CPUs that these processes may use; `None` if they may use all online CPUs, or if it is unknown for one of them.
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
@@ -165,7 +166,7 @@ pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Op
     (!allowed.is_empty() && allowed.len() < online().len()).then_some(allowed)
 }
 
-/// The CPUs of a task's affinity, in `/proc/PID/status`. Its cpuset is in it.
+/// The CPUs of a task's affinity, from the text of `/proc/PID/status`. The limits of its cpuset are contained.
 fn allowed_in(status: &[u8]) -> Option<Vec<u16>> {
     let mut lines = status.split(|byte| *byte == b'\n');
     let list = lines.find_map(|line| line.strip_prefix(b"Cpus_allowed_list:"))?;
@@ -180,7 +181,7 @@ pub fn possible_cpus() -> usize {
         .map_or(1, |cpu| usize::from(cpu) + 1)
 }
 
-/// The limit of Linux for task ids: the largest one plus one.
+/// The largest task id that Linux allows, plus one.
 const MOST_IDS: u32 = 1 << 22;
 
 /// The largest task id plus one, as the kernel's first pid namespace has it.
@@ -190,8 +191,8 @@ pub fn pid_max() -> u32 {
     largest_ids(namespace.as_deref(), set)
 }
 
-/// The largest task id plus one, from this process's pid namespace and its `kernel.pid_max`. Since
-/// Linux 6.14 each namespace has a limit of its own, which says nothing of the first namespace's ids.
+/// The largest task id plus one, from this process's pid namespace and its `kernel.pid_max`. Since Linux 6.14 each
+/// namespace has a limit of its own, which does not limit the ids in the first namespace.
 fn largest_ids(namespace: Option<&Path>, set: Option<u32>) -> u32 {
     /// The kernel's number of its first pid namespace (`PROC_PID_INIT_INO`).
     const FIRST: &str = "pid:[4026531836]";
@@ -207,7 +208,7 @@ pub fn page_size() -> u32 {
     size.unwrap_or(4096)
 }
 
-/// The nanoseconds of so many clock ticks.
+/// The nanoseconds of a number of clock ticks.
 pub fn of_ticks(ticks: u64) -> Option<u64> {
     let second = sysconf(SysconfVar::CLK_TCK).filter(|hz| *hz > 0)?;
     Some(ticks.saturating_mul(1_000_000_000 / second))
@@ -218,7 +219,7 @@ pub fn sysconf(name: SysconfVar) -> Option<u64> {
     u64::try_from(nix::unistd::sysconf(name).ok()??).ok()
 }
 
-/// Kernel (`uname -s -r -v`), machine and host name.
+/// The kernel (`uname -s -r -v`), the machine and the host name.
 pub fn uname() -> (String, String, String) {
     let Ok(name) = nix::sys::utsname::uname() else {
         return Default::default();
@@ -233,11 +234,10 @@ pub fn uname() -> (String, String, String) {
     (kernel, text(name.machine()), text(name.nodename()))
 }
 
-/// The longest identifier in bytes; a longer value is left out.
+/// The longest identifier in bytes. Longer values are not stored.
 const CI_LONGEST: usize = 512;
 
-/// The variables that identify the CI run: name, value. No other variable of the environment is
-/// stored.
+/// The names and values of the variables that identify the CI run. No other variable of the environment is stored.
 pub fn ci() -> Vec<(String, String)> {
     let value = |name: &str| {
         let value = std::env::var(name).ok()?;
@@ -257,8 +257,8 @@ pub fn ci() -> Vec<(String, String)> {
     known.chain(own).collect()
 }
 
-/// The context of COMMAND, if `tr` itself has one: the recording is a span inside of that, and what COMMAND
-/// traces itself is inside of the recording's span.
+/// The trace context of COMMAND, if `tr` itself has one. The recording is a span inside the context of `tr`, and the
+/// spans of COMMAND are inside the recording's span.
 pub fn own_context() -> Option<TraceContext> {
     static OWN: OnceLock<Option<TraceContext>> = OnceLock::new();
     *OWN.get_or_init(|| {
@@ -267,18 +267,18 @@ pub fn own_context() -> Option<TraceContext> {
     })
 }
 
-/// The id of a span: std's keys of hash tables are random.
+/// A new id of a span. Its randomness comes from the keys of the standard library's hash tables.
 fn random() -> [u8; 8] {
     use std::hash::{BuildHasher, Hasher};
     let state = std::collections::hash_map::RandomState::new();
     state.build_hasher().finish().max(1).to_be_bytes()
 }
 
-/// The length up to which /proc/cpuinfo is read: the first CPU stands there, and the kernel makes no
-/// more of the text than is asked for.
+/// The length up to which /proc/cpuinfo is read. The text begins with the first CPU, and the kernel produces no more of
+/// it than is read.
 const CPUINFO: u32 = 8192;
 
-/// What is known of the hardware: name, value.
+/// The known facts of the hardware: their names and values.
 pub fn hardware() -> Vec<(String, String)> {
     let text = |path: &str| {
         let file = fs::File::open(path).ok()?;
@@ -290,15 +290,15 @@ pub fn hardware() -> Vec<(String, String)> {
     let known = hardware_of(
         &text("/proc/cpuinfo").unwrap_or_default(),
         &text("/proc/meminfo").unwrap_or_default(),
-        product.map(|it| it.trim().to_owned()).join(" ").trim(),
+        product.map(|text| text.trim().to_owned()).join(" ").trim(),
     );
-    let known = known.into_iter();
-    known
+    (known.into_iter())
         .map(|(fact, value)| (fact.name().to_owned(), value))
         .collect()
 }
 
-/// The facts of /proc/cpuinfo (x86, arm64), /proc/meminfo and the product's name in the firmware.
+/// The facts of the hardware, from /proc/cpuinfo (x86, arm64), /proc/meminfo and the name of the product in the
+/// firmware.
 fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, String)> {
     let first = |text: &str, name: &str| {
         let value = field(text, name).filter(|value| !value.is_empty())?;
@@ -322,16 +322,17 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         ))
     };
     let revision = || Some(format!("{} {}", cpu("CPU variant")?, cpu("CPU revision")?));
-    let memory = first(meminfo, "MemTotal").and_then(|it| {
-        let kib = it.split(' ').next()?.parse::<u64>().ok()?;
+    let memory = first(meminfo, "MemTotal").and_then(|text| {
+        let kib = text.split(' ').next()?.parse::<u64>().ok()?;
         Some(kib.saturating_mul(1024).to_string())
     });
     let flags = field(cpuinfo, "flags");
-    // Only x86 tells of a hypervisor; firmware of bare metal has a product's name, too.
-    let virtualization = match flags.map(|flags| flags.split(' ').any(|it| it == "hypervisor")) {
+    let hypervisor = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
+    // Only x86 has a flag for hypervisors. The firmware of bare metal has a product name, too.
+    let virtualization = match hypervisor {
         Some(true) if product.is_empty() => Some("a hypervisor".to_owned()),
         Some(false) => Some("none".to_owned()),
-        _ => Some(product.to_owned()).filter(|it| !it.is_empty()),
+        _ => Some(product.to_owned()).filter(|product| !product.is_empty()),
     };
     let all = [
         (Hardware::CpuModel, cpu("model name").or_else(part)),
@@ -340,16 +341,17 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         (Hardware::Memory, memory),
         (Hardware::Virtualization, virtualization),
     ];
-    let known = all.into_iter();
-    known
+    (all.into_iter())
         .filter_map(|(fact, value)| Some((fact, value?)))
         .collect()
 }
 
 /// The first value of this name in lines of `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    lines.find(|it| it.0.trim() == name).map(|it| it.1.trim())
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim())
 }
 
 /// The first `limit` bytes, and whether there are more. A process can claim gigabytes of

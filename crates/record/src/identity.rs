@@ -50,12 +50,12 @@ impl Identity {
         })
     }
 
-    /// Its number and its group's.
+    /// The numbers of the user and of its group.
     pub fn ids(&self) -> (Uid, Gid) {
         (self.uid, self.gid)
     }
 
-    /// Another user than the one who runs `tr`.
+    /// Whether this is another user than the one who runs `tr`.
     pub fn is_other(&self) -> bool {
         self.uid != Uid::effective()
     }
@@ -107,8 +107,8 @@ fn no_such_user() -> Error {
     Error::new(ErrorKind::NotFound, "there is no such user")
 }
 
-/// COMMAND's environment; `None` if it equals `tr`'s. `original`: if the loader has changed
-/// that.
+/// The environment of COMMAND; `None` if it equals the environment of `tr`. `original` is the environment before the
+/// dynamic loader changed it, if it did.
 pub fn environment(
     user: Option<&Identity>,
     original: Option<Vec<CString>>,
@@ -151,6 +151,6 @@ pub fn environment(
 /// Gives a variable this value, or removes it.
 fn replace(variables: &mut Vec<CString>, name: &str, value: Option<&[u8]>) {
     let begin = [name.as_bytes(), b"="].concat();
-    variables.retain(|it| !it.as_bytes().starts_with(&begin));
-    variables.extend(value.and_then(|it| CString::new([&begin, it].concat()).ok()));
+    variables.retain(|variable| !variable.as_bytes().starts_with(&begin));
+    variables.extend(value.and_then(|value| CString::new([&begin, value].concat()).ok()));
 }

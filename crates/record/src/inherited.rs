@@ -9,18 +9,17 @@ use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 #[derive(Clone, Debug)]
 pub struct Inherited {
     mask: SigSet,
-    /// Whether these signals are ignored.
+    /// The ignored signals.
     ignored: [(Signal, bool); 3],
-    /// Standard input, output, error were closed (Rust's runtime opens
-    /// /dev/null in their place).
+    /// Whether standard input, output and error were closed. Rust's runtime opens /dev/null in their place.
     pub closed_streams: [bool; 3],
-    /// The environment, if the loader has changed that.
+    /// The environment before the dynamic loader changed it; `None` if it did not.
     pub environment: Option<Vec<CString>>,
 }
 
 impl Inherited {
-    /// The present state, but what has been changed before `main`: by Rust's runtime SIGPIPE,
-    /// which it ignores, and the closed streams, by the loader the environment (`None`: not).
+    /// The present state, corrected by what was changed before `main`. Rust's runtime ignores SIGPIPE and opens closed
+    /// streams; the dynamic loader may change the environment (`None` if it did not).
     pub fn now(
         sigpipe_ignored: bool,
         closed_streams: [bool; 3],

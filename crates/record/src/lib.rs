@@ -1,10 +1,10 @@
-//! A recording session: starts COMMAND stopped, starts a source of events, releases
-//! COMMAND, drains the source and writes the trace. The analysis is another crate's.
+//! A recording session: starts COMMAND stopped, starts a source of events, releases COMMAND, drains the source and writes
+//! the trace. Other crates analyze it.
 //!
-//! From the bottom up, each file knowing only those below it: `error`, `inherited`, `config` and `proc`;
-//! the trait `source::Source`; the sources (a folder for each way to record) with `targets`, and
-//! `source::choose`, which takes one; `collector` (an event's way), `output` and `queue` (the
-//! writer), `endings` and `stall` (the end); `session`, the whole from `record()` to the [`Report`].
+//! From the bottom up, where each file knows only the files below it: `error`, `inherited`, `config` and `proc`; the trait
+//! `source::Source`; the sources (a folder for each way to record) with `targets`, and `source::choose`, which chooses
+//! one; `collector` (the way of an event), `output` and `queue` (the writer), `endings` and `stall` (the end); `session`,
+//! the whole from `record()` to the [`Report`].
 
 mod capabilities;
 mod collector;
@@ -46,7 +46,10 @@ mod waiter;
 mod watcher;
 
 pub use command::find;
-pub use config::{ring_sizes, Choice, Config, Containers, Follow, Notice, Rotation};
+pub use config::{
+    ring_sizes, Choice, CommandSettings, Config, Containers, FactSettings, Follow, Limits,
+    MaskSettings, MethodSettings, Notice, Notices, Rotation, Scope, TraceFile,
+};
 pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;

@@ -1,5 +1,5 @@
-//! Samples of the machine's counters: CPU time and memory, those that the machine withholds from
-//! a build included.
+//! Samples of the machine's counters of CPU time and memory, including the CPU time and memory that a build did not
+//! get.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -12,12 +12,12 @@ use tr_output::cgroups::{self, directories, limit, own};
 use crate::config::Follow;
 use crate::host;
 
-/// The files are read up to this length; the values stand before.
+/// The length up to which the files are read. All values are before it.
 const LONGEST: usize = 4096;
-/// The CPUs whose frequency is read.
+/// The most CPUs whose frequency is read.
 const FREQUENCIES: usize = 8;
 
-/// The counters' files, open from the start: reading all of them takes some 30 µs.
+/// The files with counters, which are open from the start. Reading all of them takes some 30 µs.
 #[derive(Debug)]
 pub struct Sampler {
     files: Vec<Open>,
@@ -27,7 +27,7 @@ pub struct Sampler {
     last: Counters,
 }
 
-/// A file and its totals at the start.
+/// An open file, and its values at the start.
 #[derive(Debug)]
 struct Open {
     file: File,
@@ -35,18 +35,32 @@ struct Open {
     first: Counters,
 }
 
+/// A file with counters, and its syntax.
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    text: Text,
+}
+
+impl Source {
+    fn new(path: impl Into<PathBuf>, text: Text) -> Source {
+        let path = path.into();
+        Source { path, text }
+    }
+}
+
 /// The syntax of a file, and the counters in it.
 #[derive(Clone, Copy, Debug)]
 enum Text {
-    /// Documentation/accounting/psi.rst: the total of `some`, and of `full`.
+    /// A pressure file (Documentation/accounting/psi.rst): the total of `some`, and of `full`.
     Pressure(Counter, Option<Counter>),
-    /// `/proc/stat`, proc(5).
+    /// The file `/proc/stat` (proc(5)).
     Stat,
-    /// `/proc/meminfo`.
+    /// The file `/proc/meminfo`.
     MemInfo,
-    /// `cpu.stat` of a cgroup.
+    /// The file `cpu.stat` of a cgroup.
     Quota,
-    /// `cpu MHz` in `/proc/cpuinfo` of x86.
+    /// The lines `cpu MHz` in `/proc/cpuinfo` of x86.
     CpuInfo,
     /// A file that consists of one number.
     Number(Counter),
@@ -74,7 +88,7 @@ impl Sampler {
                 if counter == Counter::Frequency {
                     frequencies = (frequencies.0 + value, frequencies.1 + 1);
                 } else {
-                    // Of the quotas of several cgroups the one that throttled the longest.
+                    // If several cgroups have quotas, the one that throttled the longest counts.
                     now.set(counter, value.max(now.get(counter).unwrap_or(0)));
                 }
             }
@@ -99,17 +113,17 @@ impl Sampler {
 }
 
 impl Open {
-    fn new((path, text): (PathBuf, Text)) -> Option<Open> {
+    fn new(source: Source) -> Option<Open> {
         let mut open = Open {
-            file: File::open(path).ok()?,
-            text,
+            file: File::open(source.path).ok()?,
+            text: source.text,
             first: Counters::default(),
         };
         open.first = open.read();
         Some(open)
     }
 
-    /// Its counters, totals as differences to the first ones.
+    /// The counters of the file. Totals are differences from the first values.
     fn read(&self) -> Counters {
         let text = beginning(&self.file).unwrap_or_default();
         let mut counters = self.text.parse(&text);
@@ -157,24 +171,26 @@ impl Text {
             }
             Text::MemInfo => {
                 let kib = value(text, "MemAvailable:");
-                set(
-                    Counter::AvailableMemory,
-                    kib.map(|kib| kib.saturating_mul(1024)),
-                );
+                let bytes = kib.map(|kib| kib.saturating_mul(1024));
+                set(Counter::AvailableMemory, bytes);
             }
             Text::Quota => {
                 // `throttled_usec` of cgroup v2, `throttled_time` (ns) of v1.
-                let ns = value(text, "throttled_usec ").map(|us| us.saturating_mul(1000));
-                let ns = ns.or_else(|| value(text, "throttled_time "));
+                let ns = value(text, "throttled_usec ")
+                    .map(|us| us.saturating_mul(1000))
+                    .or_else(|| value(text, "throttled_time "));
                 set(Counter::Throttled, ns);
                 set(Counter::ThrottledPeriods, value(text, "nr_throttled "));
             }
             Text::CpuInfo => {
-                let lines = text.lines().filter_map(|line| line.strip_prefix("cpu MHz"));
-                let all =
-                    lines.filter_map(|line| line.split_once(": ")?.1.trim().parse::<f64>().ok());
-                let (sum, count) = all.fold((0.0, 0.0), |it, mhz| (it.0 + mhz, it.1 + 1.0));
-                let mean = (count > 0.0).then(|| (sum / count * 1000.0) as u64);
+                let frequencies: Vec<f64> = text
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("cpu MHz")?.split_once(": "))
+                    .filter_map(|(_, mhz)| mhz.trim().parse().ok())
+                    .collect();
+                let sum: f64 = frequencies.iter().sum();
+                let mean = (!frequencies.is_empty())
+                    .then(|| (sum / frequencies.len() as f64 * 1000.0) as u64);
                 set(Counter::Frequency, mean);
             }
             Text::Number(counter) => set(counter, text.trim().parse().ok()),
@@ -183,7 +199,7 @@ impl Text {
     }
 }
 
-/// How long a quota has throttled a cgroup, in ns, from its `cpu.stat`.
+/// The time in ns for which a quota has throttled a cgroup, from its `cpu.stat`.
 pub fn throttled(stat: &str) -> Option<u64> {
     Text::Quota.parse(stat).get(Counter::Throttled)
 }
@@ -196,17 +212,19 @@ fn value(text: &str, name: &str) -> Option<u64> {
 
 /// The columns of all CPUs in `/proc/stat`, in ns.
 fn ticks(stat: &str) -> Vec<u64> {
-    let all = stat.strip_prefix("cpu ").and_then(|it| it.lines().next());
+    let all = stat
+        .strip_prefix("cpu ")
+        .and_then(|rest| rest.lines().next());
     let columns = all.unwrap_or_default().split_whitespace();
     let ticks = columns.map_while(|column| host::of_ticks(column.parse().ok()?));
     ticks.collect()
 }
 
-/// The total of a line of a pressure file, in ns.
-fn stalled(pressure: &str, line: &str) -> Option<u64> {
-    let line = pressure.lines().find(|it| it.starts_with(line))?;
+/// The total in ns of the line of a pressure file that begins with `name`.
+fn stalled(pressure: &str, name: &str) -> Option<u64> {
+    let line = pressure.lines().find(|line| line.starts_with(name))?;
     let mut fields = line.split_whitespace();
-    let total = fields.find_map(|it| it.strip_prefix("total="))?;
+    let total = fields.find_map(|field| field.strip_prefix("total="))?;
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
@@ -218,20 +236,20 @@ fn followed(follow: &Follow, own: String) -> String {
         Follow::Pids(pids) => pids.first().map_or_else(String::new, |pid| of(*pid)),
         Follow::Cgroup(path) => {
             let mount = cgroups::mount().unwrap_or_default();
-            let below = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let below = below.strip_prefix(&mount).unwrap_or(&below);
+            let absolute = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let below = absolute.strip_prefix(&mount).unwrap_or(&absolute);
             format!("0::/{}\n", below.display())
         }
     }
 }
 
-/// All files. `cgroups`: a `/proc/PID/cgroup`.
-fn files(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
+/// All files with counters. `cgroups` is the text of a `/proc/PID/cgroup`.
+fn files(cgroups: &str, mountinfo: &str) -> Vec<Source> {
     use Counter::*;
     let proc = Path::new("/proc");
     let mut files = vec![
-        (proc.join("stat"), Text::Stat),
-        (proc.join("meminfo"), Text::MemInfo),
+        Source::new(proc.join("stat"), Text::Stat),
+        Source::new(proc.join("meminfo"), Text::MemInfo),
     ];
     let machine = [
         (CpuSome, None),
@@ -245,12 +263,12 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
     ];
     for ((some, full), name) in machine.into_iter().zip(["cpu", "memory", "io"]) {
         let path = proc.join("pressure").join(name);
-        files.push((path, Text::Pressure(some, full)));
+        files.push(Source::new(path, Text::Pressure(some, full)));
     }
     if let Some(own) = directories(cgroups, mountinfo, "").first() {
         for ((some, full), name) in of_cgroup.into_iter().zip(["cpu", "memory", "io"]) {
             let path = own.join(format!("{name}.pressure"));
-            files.push((path, Text::Pressure(some, full)));
+            files.push(Source::new(path, Text::Pressure(some, full)));
         }
     }
     for (controller, names) in [
@@ -264,15 +282,16 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
             ],
         ),
     ] {
-        // That of the least limit, the task's own where none has one.
+        // The cgroup with the lowest limit counts, or the task's own cgroup if none has a limit.
         let all = directories(cgroups, mountinfo, controller);
-        let limit = |it: &&PathBuf| limit(it, names[1]).unwrap_or(u64::MAX);
+        let limit = |directory: &&PathBuf| limit(directory, names[1]).unwrap_or(u64::MAX);
         let Some(directory) = all.iter().min_by_key(limit) else {
             continue;
         };
         let counters = [CgroupMemory, CgroupMemoryLimit, CgroupMemoryPeak];
-        let counters = names.into_iter().zip(counters);
-        files.extend(counters.map(|(name, it)| (directory.join(name), Text::Number(it))));
+        for (name, counter) in names.into_iter().zip(counters) {
+            files.push(Source::new(directory.join(name), Text::Number(counter)));
+        }
     }
     files.extend(quotas(cgroups, mountinfo));
     let cpus = host::online_cpus();
@@ -283,23 +302,25 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
             "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq",
             cpu.0
         );
-        files.push((path.into(), Text::Number(Frequency)));
+        files.push(Source::new(path, Text::Number(Frequency)));
     }
-    // A virtual machine has no cpufreq. The beginning of the text has the first CPUs.
-    let has_none = |it: &[(PathBuf, Text)]| it.iter().all(|(path, _)| !path.exists());
+    // A virtual machine has no cpufreq. The beginning of /proc/cpuinfo has the first CPUs.
+    let has_none = |files: &[Source]| files.iter().all(|file| !file.path.exists());
     if files.get(frequencies..).is_none_or(has_none) {
         files.truncate(frequencies);
-        files.push((proc.join("cpuinfo"), Text::CpuInfo));
+        files.push(Source::new(proc.join("cpuinfo"), Text::CpuInfo));
     }
     files
 }
 
-/// `cpu.stat` of a task's cgroup and of those above it, which have quotas of their own
+/// The files `cpu.stat` of a task's cgroup and of the cgroups above it, which have quotas of their own
 /// (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
-fn quotas(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
-    let all = ["", "cpu"].map(|it| directories(cgroups, mountinfo, it));
-    let files = all.iter().flatten().map(|it| it.join("cpu.stat"));
-    files.map(|it| (it, Text::Quota)).collect()
+fn quotas(cgroups: &str, mountinfo: &str) -> Vec<Source> {
+    ["", "cpu"]
+        .iter()
+        .flat_map(|controller| directories(cgroups, mountinfo, controller))
+        .map(|directory| Source::new(directory.join("cpu.stat"), Text::Quota))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The files in which a process's addresses are, where the kernel finds no build id: its mappings,
-//! as `/proc/PID/maps` tells them while it lives.
+//! The files that contain the addresses of a process, for files without a build id: the process's mappings, which
+//! `/proc/PID/maps` lists while the process lives.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -8,21 +8,21 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The most bytes of `/proc/PID/maps`, of all processes together, from which mappings are kept, in
-/// some three times the memory. Beyond it all are forgotten: those of living processes come again.
+/// The most bytes of `/proc/PID/maps`, summed over all processes, from which mappings are kept. The mappings take some
+/// three times that memory. Beyond this limit all mappings are dropped; those of living processes are read again.
 const MOST: usize = 4 << 20;
 
-/// A program in a process: its id in `tr`'s own pid namespace, and the address of its arguments,
-/// which another program of that process has elsewhere.
+/// A program in a process: the process's id in `tr`'s own pid namespace, and the address of the program's arguments,
+/// which differs between the programs that the process executes.
 pub type Image = (u32, u64);
 
 /// The mappings of a process.
 #[derive(Clone, Debug)]
 pub struct Mapped {
     pub image: Image,
-    /// A moment before they were read.
+    /// A time shortly before the mappings were read.
     pub time: SystemTime,
-    /// `/proc/PID/maps`; empty: the process is gone.
+    /// The text of `/proc/PID/maps`; empty if the process has ended.
     pub maps: Vec<u8>,
 }
 
@@ -32,16 +32,16 @@ pub struct Mapping {
     addresses: Range<u64>,
     /// The first address's offset in the file.
     offset: u64,
-    /// The file's number, `st_ino`.
+    /// The inode number of the file (`st_ino`).
     pub inode: u64,
-    /// Its path, as the process's mount namespace has it or had it.
+    /// The path of the file in the process's mount namespace.
     pub path: PathBuf,
-    /// A moment before it was seen.
+    /// A time shortly before the mapping was read.
     pub time: SystemTime,
 }
 
 impl Mapping {
-    /// From a line of `/proc/PID/maps` (proc_pid_maps(5)).
+    /// Parses a line of `/proc/PID/maps` (proc_pid_maps(5)).
     fn parse(line: &[u8], time: SystemTime) -> Option<Mapping> {
         let mut words = line.splitn(6, |byte| *byte == b' ');
         let mut word = || std::str::from_utf8(words.next()?).ok();
@@ -68,14 +68,14 @@ impl Mapping {
 /// The mappings of the sampled processes.
 #[derive(Debug, Default)]
 pub struct Mappings {
-    /// In order of the addresses.
+    /// The mappings of each program, in the order of their addresses.
     images: HashMap<Image, Vec<Mapping>>,
-    /// Those of which they were made.
+    /// The bytes of the texts from which the mappings were made.
     bytes: usize,
 }
 
 impl Mappings {
-    /// Takes a process's mappings, in place of those of before; the files that are executable.
+    /// Takes the mappings of a process and replaces its earlier ones. Returns the executable files.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
         // Those of a process that is gone are still those that it had.
         if !from.maps.is_empty() {
@@ -89,13 +89,13 @@ impl Mappings {
             self.images.insert(from.image, all.collect());
         }
         let image = self.images.get(&from.image);
-        image.into_iter().flatten().map(|it| &it.path)
+        image.into_iter().flatten().map(|mapping| &mapping.path)
     }
 
     /// The mapping of an address, and the address's offset in its file.
     pub fn find(&self, image: Image, address: u64) -> Option<(&Mapping, u64)> {
         let all = self.images.get(&image)?;
-        let after = all.partition_point(|it| it.addresses.start <= address);
+        let after = all.partition_point(|mapping| mapping.addresses.start <= address);
         let mapping = all.get(after.checked_sub(1)?)?;
         let distance = address.checked_sub(mapping.addresses.start)?;
         let inside = mapping.addresses.contains(&address);

@@ -1,8 +1,8 @@
-//! `$TR_MARKS`: a file to which programs append marks, a line of JSON each. The recorder
-//! reads it while it records, and removes it.
+//! The file `$TR_MARKS`, to which programs append marks, each a line of JSON. The recorder reads it during the
+//! recording, and removes it.
 //!
-//! Whoever writes the file is not trusted: what is read is bounded, and lines that are no marks
-//! are counted. The recorder only reads the file that it has created, by its descriptor.
+//! The programs that write the file are not trusted: the recorder reads a bounded amount, and counts lines that are no
+//! marks. It reads only the file that it has created, by the descriptor.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tgid, Tid};
 use crate::host;
 use crate::source::{recorder, ProgramClock};
 
-/// The variable with the file's path.
+/// The environment variable with the path of the file.
 pub const VARIABLE: &str = "TR_MARKS";
 
 /// The bytes that are read at once.
@@ -35,9 +35,9 @@ const LINE: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Marks {
     file: File,
-    /// Removed with the value.
+    /// The directory of the file, which is removed when this value is dropped.
     _directory: Directory,
-    /// The variable's value before.
+    /// The value that the variable had before.
     before: Option<OsString>,
     /// The bytes read so far.
     read: u64,
@@ -45,27 +45,28 @@ pub struct Marks {
     rest: Vec<u8>,
 }
 
-/// Who may write the file, beside the recorder's user.
+/// The user that may write the file in addition to the recorder's user.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner {
     Nobody,
     /// COMMAND's user.
     Command((Uid, Gid)),
-    /// The user who called sudo. They may have no such file: COMMAND is the recorder's user.
+    /// The user who called sudo. If this user cannot get the file, the recording goes on without that, because COMMAND
+    /// runs as the recorder's user.
     Invoking((Uid, Gid)),
 }
 
 impl Marks {
-    /// Creates the file in the first of the places that takes it, and sets the variable, which
-    /// COMMAND inherits.
+    /// Creates the file in the first place that allows it, and sets the variable, which COMMAND inherits.
     ///
     /// # Errors
-    /// That of the first place.
+    /// The error of the first place.
     pub fn create(places: &[PathBuf], owner: Owner) -> std::io::Result<Marks> {
         let mut refused = None;
         for place in places {
             // COMMAND may go to another directory.
-            let created = std::path::absolute(place).and_then(|it| Marks::create_in(&it, owner));
+            let created =
+                std::path::absolute(place).and_then(|place| Marks::create_in(&place, owner));
             match created {
                 Ok(marks) => return Ok(marks),
                 Err(error) => refused = refused.or(Some(error)),
@@ -94,7 +95,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// The next lines, whole ones.
+    /// The next complete lines.
     pub fn take(&mut self) -> Vec<u8> {
         let left = usize::try_from(BYTES - self.read).unwrap_or(AT_ONCE);
         let mut bytes = std::mem::take(&mut self.rest);
@@ -142,11 +143,11 @@ impl Drop for Marks {
 const PREFIX: &str = "tr-marks-";
 /// The file in the directory.
 const FILE: &str = "marks";
-/// The most names that a recorder looks at for those.
+/// The most names in a directory among which a recorder searches for old directories.
 const LOOKS: usize = 10_000;
 
-/// The file's directory, which the recorder has locked while it lives. It is made, used and removed
-/// by descriptors: whoever owns the directory around it can exchange its name for a link.
+/// The directory of the file, which the recorder keeps locked. It is created, used and removed by descriptors, because
+/// the owner of the parent directory can replace its name by a link.
 #[derive(Debug)]
 struct Directory {
     parent: File,
@@ -181,7 +182,7 @@ impl Directory {
         Err(std::io::ErrorKind::AlreadyExists.into())
     }
 
-    /// The file, and whether it is another user's now.
+    /// Creates the file. Returns it, and whether it belongs to another user.
     fn new_file(&self, owner: Owner) -> std::io::Result<(File, bool)> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
@@ -204,7 +205,7 @@ impl Drop for Directory {
     }
 }
 
-/// A directory in another one; no link.
+/// Opens a directory in another one. Links are refused.
 fn opened(parent: &File, name: &str) -> nix::Result<File> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty()).map(File::from)
@@ -216,10 +217,10 @@ fn remove(parent: &File, directory: &File, name: &str) {
     let _ = unlinkat(parent, name, UnlinkatFlags::RemoveDir);
 }
 
-/// A new directory after the attempt to lock it.
+/// The result of locking a new directory.
 enum Locked {
     Yes(File),
-    /// Another recorder has taken it for the directory of a killed one: it had no lock yet.
+    /// Another recorder has removed the directory, which had no lock yet, as one that a killed recorder has left.
     Removed,
 }
 
@@ -243,7 +244,7 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     }
 }
 
-/// Removes the directories that killed recorders of this user have left: those that nobody has locked.
+/// Removes the directories that killed recorders of this user have left. They are not locked.
 fn remove_old(parent: &Path, around: &File) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -266,9 +267,9 @@ fn remove_old(parent: &Path, around: &File) {
 /// A line of the file.
 #[derive(Deserialize)]
 struct Line<'a> {
-    /// `CLOCK_MONOTONIC` in ns.
+    /// The time by `CLOCK_MONOTONIC` in ns.
     t: Option<u64>,
-    /// `CLOCK_REALTIME` in ns, for programs that have no other clock.
+    /// The time by `CLOCK_REALTIME` in ns, for programs that have no other clock.
     real: Option<u64>,
     #[serde(borrow)]
     name: Cow<'a, str>,
@@ -292,14 +293,14 @@ enum Id<'a> {
     Text(Cow<'a, str>),
 }
 
-/// Why a line is refused.
+/// The reason why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refused {
-    /// It is no mark.
+    /// The line is no mark.
     NoMark,
-    /// Its time is before the recording, or in the future.
+    /// The time of the mark is before the recording, or in the future.
     Time,
-    /// There are too many.
+    /// There are too many marks.
     TooMany,
 }
 
@@ -318,7 +319,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// A sentence about what is not in the trace; `None` if that is nothing.
+    /// A sentence about the marks that are missing in the trace; `None` if none are missing.
     pub fn missing(&self) -> Option<String> {
         let parts = [
             (self.no_marks, "× no mark"),
@@ -347,7 +348,7 @@ pub struct Clocks {
     processes: HashMap<u32, ProgramClock>,
     /// The processes that have ended, as the kernel names them. Their last marks come after their ends.
     ended: Vec<u32>,
-    /// The different offsets of other namespaces.
+    /// The distinct offsets of these processes.
     others: Vec<i128>,
 }
 
@@ -361,7 +362,7 @@ impl Clocks {
         }
     }
 
-    /// A process is in another time namespace.
+    /// Notes the clock of a process in another time namespace.
     pub fn take(&mut self, clock: ProgramClock) {
         let [process, _] = clock.pids;
         // The pid of a process that has ended is used again.
@@ -395,8 +396,9 @@ impl Clocks {
         }
     }
 
-    /// The kernel's time of a program's `time`, from `start` to `end`. A program that does not tell its
-    /// pid has the recorder's clock, or else the only other one by which it is a time of the recording.
+    /// Converts the time of a program to the kernel's clock; `None` if it is not between `start` and `end`. If the pid
+    /// of the program is unknown, the recorder's clock is assumed, or else the only other known clock by which the time
+    /// is inside the recording.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
         let by = |offset: i128| {
             let time = u64::try_from(i128::from(time) - offset).ok()?;
@@ -413,7 +415,7 @@ impl Clocks {
     }
 }
 
-/// Makes marks of lines.
+/// Parses the lines of the file.
 #[derive(Debug)]
 pub struct Reader {
     start: Ktime,
@@ -423,8 +425,16 @@ pub struct Reader {
     pub count: Count,
 }
 
+/// The present time by both clocks.
+#[derive(Clone, Copy)]
+struct Present {
+    now: Ktime,
+    /// The time in ns since 1970.
+    real: u64,
+}
+
 impl Reader {
-    /// For a recording that began at `start`.
+    /// A reader for a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,
@@ -439,10 +449,13 @@ impl Reader {
         time: Ktime,
         lines: &'a [u8],
     ) -> impl Iterator<Item = LifeEvent> + 'a {
-        let clock = (host::now(), host::clock().real);
-        let lines = lines.split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.trim_ascii().is_empty());
-        lines.filter_map(move |line| match self.event(time, clock, line) {
+        let present = Present {
+            now: host::now(),
+            real: host::clock().real,
+        };
+        let lines =
+            (lines.split(|byte| *byte == b'\n')).filter(|line| !line.trim_ascii().is_empty());
+        lines.filter_map(move |line| match self.event(time, present, line) {
             Ok(event) => {
                 self.count.stored += u64::from(event.is_some());
                 event
@@ -463,7 +476,7 @@ impl Reader {
     fn event(
         &self,
         time: Ktime,
-        (now, real): (Ktime, u64),
+        present: Present,
         line: &[u8],
     ) -> Result<Option<LifeEvent>, Refused> {
         if self.count.stored >= MARKS {
@@ -480,14 +493,16 @@ impl Reader {
         if line.name.is_empty() || (line.t.is_none() && line.real.is_none()) {
             return Err(Refused::NoMark);
         }
-        // The real clock may have been set meanwhile: then it is as wrong as its owner.
+        let Present { now, real } = present;
+        // The real clock may have been set meanwhile: then this time is as wrong as that clock was.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
-        let at = match line.t {
+        let named = match line.t {
             Some(t) => self.clocks.of_program(line.pid, t, self.start, now),
             None => line.real.and_then(of_real),
         };
-        let at = at.filter(|at| (self.start.0..=now.0).contains(at));
-        let at = at.ok_or(Refused::Time)?;
+        let at = named
+            .filter(|at| (self.start.0..=now.0).contains(at))
+            .ok_or(Refused::Time)?;
         let Some(ago) = time.0.checked_sub(at) else {
             return Ok(None);
         };

@@ -1,5 +1,5 @@
-//! Memory limits. A process beyond one is killed, or ends at its next allocation: a recorder
-//! that has not enough memory does not start.
+//! Memory limits. A process that exceeds one is killed, or ends at its next allocation, so a recorder that has not
+//! enough memory does not start.
 
 use tr_output::cgroups;
 
@@ -17,7 +17,7 @@ pub fn check(needed: u64) -> Result<(), Error> {
     }
 }
 
-/// The kernel gives so much address space.
+/// Whether the kernel grants this amount of address space.
 fn can_map(bytes: u64) -> bool {
     let Ok(length) = usize::try_from(bytes) else {
         return false;

@@ -1,4 +1,4 @@
-//! Connections as they come into the file: numbered, and masked if that is asked for.
+//! Numbers the connections for the file, and masks their addresses on request.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use tr_redact::addresses::Addresses;
 
 /// The connections that are not closed yet, and the masked addresses.
 ///
-/// The programs name a connection by a number that tells nothing of its place among the others.
-/// Each socket's events are in the ring in their order: the programs run under the socket's lock.
+/// The programs identify a connection by a number that does not say which connection was first. The events of each
+/// socket are in the ring in their order, because the programs run under the socket's lock.
 #[derive(Debug, Default)]
 pub struct Connections {
     numbers: HashMap<u64, u64>,
     count: u64,
-    /// Masks addresses, if that is asked for.
+    /// Masks addresses, if that was requested.
     mask: Option<Addresses>,
 }
 
 impl Connections {
-    /// With masked addresses, or not.
+    /// An empty table of connections. `mask`: addresses are masked.
     pub fn new(mask: bool) -> Connections {
         Connections {
             mask: mask.then(Addresses::default),
@@ -27,7 +27,8 @@ impl Connections {
         }
     }
 
-    /// Numbers the event's connection and masks its addresses. False: its beginning is lost.
+    /// Numbers the connection of an event and masks its addresses. Returns false if the beginning of the connection was
+    /// lost.
     pub fn take(&mut self, kind: &mut LifeKind) -> bool {
         if let Some(mask) = &mut self.mask {
             mask.mask(kind);

@@ -1,4 +1,4 @@
-//! The writer: a thread of its own, because packing must not delay the drains.
+//! The writer, which has a thread of its own, because packing must not delay the drains.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -30,14 +30,13 @@ use crate::{containers, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
 
-/// COMMAND starts at the latest so long after the recording is ready for it, even if no
-/// reader takes the header from a pipe.
+/// The longest time that COMMAND's start waits for a reader to take the header from a pipe.
 const NO_READER: Duration = Duration::from_millis(250);
 
-/// The losses that are kept: a ring that is full for days reports three a second.
+/// The most losses that are kept. A ring that is full for days reports three a second.
 const LOSSES: usize = 16;
 
-/// What one message brings to the writer.
+/// The events and marks that one message brings to the writer.
 pub struct Batch {
     /// The source's events.
     pub events: Box<dyn Drained>,
@@ -45,7 +44,7 @@ pub struct Batch {
     pub own: Vec<LifeEvent>,
     /// All events before this time have been drained.
     pub drained_until: Ktime,
-    /// One of those at regular intervals; the others come when much was drained.
+    /// The batch is one of the regular ones. Other batches come between these when many events were drained.
     pub due: bool,
     /// Close the blocks after this batch.
     pub flush: bool,
@@ -56,9 +55,9 @@ pub struct Batch {
 pub struct Lines {
     /// Whole lines.
     pub lines: Vec<u8>,
-    /// The time of their reading, or of the end of the recording.
+    /// The time at which the lines were read, or the end of the recording.
     pub time: Ktime,
-    /// Bytes of the file that are not read.
+    /// The bytes of the file that are not read because of a limit.
     pub unread: u64,
 }
 
@@ -75,14 +74,14 @@ enum Sent {
     Done,
     /// The thread has ended.
     Ended,
-    /// `go_on` does not wait any longer.
+    /// `go_on` has ended the wait.
     GivenUp,
 }
 
 /// The number of execs whose arguments are not whole, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutArguments {
-    /// They are longer than `--argv-limit`.
+    /// The arguments are longer than `--argv-limit`.
     pub limit: u64,
     /// The ring had no room for them.
     pub no_room: u64,
@@ -129,7 +128,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the counts of another part of the recording, in which the processes that go on count again.
+    /// Adds the counts of another part of the recording. Processes that run in both parts count twice.
     pub fn add(&mut self, other: &Tally) {
         self.written.bytes += other.written.bytes;
         self.written.frames += other.written.frames;
@@ -231,19 +230,21 @@ impl Output {
         }
     }
 
-    /// Sends events that come from no ring, before any batch: the thread has room.
+    /// Sends events that come from no ring, before any batch, when the thread still has room.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }
 
-    /// The thread has ended early: a write failed.
+    /// Whether the thread has ended early, because a write failed.
     pub fn failed(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// Sends the last batches, then a message; `go_on` waits for room.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
-        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
+        let batches = batches
+            .into_iter()
+            .map(|batch| Message::Batch(Box::new(batch)));
         for mut message in batches.chain([last]) {
             loop {
                 match self.sender.try_send(message) {
@@ -259,8 +260,8 @@ impl Output {
         Sent::Done
     }
 
-    /// Sends the last batches; the frames of stacks that need names, all of them being known then.
-    /// `None`: the thread has ended, or `go_on` gives up.
+    /// Sends the last batches. Returns the frames of stacks that need names, which are all known then; `None` if the
+    /// thread has ended, or if `go_on` ends the wait.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
         let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);
@@ -276,9 +277,8 @@ impl Output {
         }
     }
 
-    /// Completes the file. While the output stalls, `go_on` does the waiting; false ends
-    /// it, the file is cut short and the result is `None`. A first write error comes with
-    /// the counts up to it.
+    /// Completes the file. While the output stalls, `go_on` waits. If it returns false, the file is cut short and the
+    /// result is `None`. If a write fails, the result has the error and the counts up to it.
     pub fn finish(
         self,
         batches: Vec<Batch>,
@@ -305,7 +305,7 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
-    /// The living processes whose fork is recorded: some have a snapshot as well, and count once.
+    /// The living processes whose fork is recorded. Some of them have a snapshot as well, but count once.
     forked: HashSet<Tid>,
     /// The most bytes of a program's arguments that are recorded.
     argv_limit: u32,
@@ -314,12 +314,12 @@ struct State {
     connections: Connections,
     disks: Names,
     files: SyncFiles,
-    /// See [`Output::written`].
+    /// The bytes of the file up to its last flush, see [`Output::written`].
     so_far: Arc<AtomicU64>,
     stacks: Stacks,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
-    /// Since the last flush the kernel has killed a process for lack of memory: this one may be next.
+    /// The kernel has killed a process for lack of memory since the last flush. The recorder may be next.
     killed: bool,
 }
 
@@ -469,13 +469,13 @@ impl State {
         self.write(Stream::Recorder, event)
     }
 
-    /// Writes an event behind the mask.
+    /// Masks an event and writes it.
     fn write(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
         let event = Masked::new(event, &mut self.redactor)?;
         self.writer.life(stream, event)
     }
 
-    /// The quotas of containers that have ended; at the recording's end those of all.
+    /// Writes the quotas of the containers that have ended, or of `all` containers at the end of the recording.
     fn quotas(&mut self, time: Ktime, all: bool) -> Result<(), tr_format::Error> {
         for container in self.quotas.ended(all) {
             self.container(time, container)?;
@@ -513,17 +513,17 @@ impl Take for State {
     }
 }
 
-/// The paths of the cgroups that events name. A cgroup of the recording's time has its
-/// own event with the path; the others are looked up.
+/// The paths of the cgroups that events name. A cgroup that was created during the recording has its own event with the
+/// path. The paths of other cgroups are looked up.
 #[derive(Debug, Default)]
 struct Cgroups {
     written: HashSet<u64>,
-    /// Looked up once.
+    /// The paths of the cgroups that exist, which are looked up once.
     paths: Option<HashMap<u64, Vec<u8>>>,
 }
 
 impl Cgroups {
-    /// The path of the event's cgroup, unless the trace has it.
+    /// The path of the event's cgroup, if the trace does not have it yet.
     fn first_seen(&mut self, event: &LifeEvent) -> Option<CgroupPath> {
         let id = match &event.kind {
             LifeKind::Fork(fork) => fork.cgroup,

@@ -1,36 +1,36 @@
-//! The times of the samples: of the machine's counters and of the sums of its disks.
+//! The times at which the machine's counters and the sums of its disks are sampled.
 //!
-//! A sample costs the same in a file of 1 KB a second as in one of 1 MB. Totals grow in either,
-//! so that fewer samples lose no time, only the moment of it.
+//! A sample has the same size in a file of 1 KB a second as in one of 1 MB. The samples are totals, so that fewer
+//! samples do not lose any time, but only the moments at which it was spent.
 
 use std::time::{Duration, Instant};
 
-/// The least interval between two samples; they are taken at a drain.
+/// The shortest interval between two samples. Samples are taken at drains.
 const LEAST: Duration = Duration::from_secs(1);
 /// The longest interval, however short the file is.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The bytes of an event of a sample, of the counters or of a disk: 71 to 92 in four builds, the
-/// most beside others that used the disk.
+/// The bytes of an event in a sample, for the counters or for a disk: 71 to 92 in four builds. Most of it was measured
+/// while others used the disk, too.
 const EVENT: u64 = 95;
-/// The part of the file that samples may have: one in so many bytes, 2.5 %. With the disks of
-/// waits, 0.4 to 0.7 % of a build, the facts of the machine stay at 3 %.
+/// The divisor for the part of the file that samples may take: 1/40 or 2.5 %. Together with the disks of waits, which
+/// take 0.4 to 0.7 % for a build, the facts of the machine stay at 3 %.
 const PART: u64 = 40;
 
-/// Tells when a sample is due.
+/// Decides when a sample is due.
 #[derive(Debug)]
 pub struct Pace {
-    /// The next look at the clock and at the file.
+    /// The next time at which the clock and the size of the file are checked.
     next: Instant,
     last: Instant,
     /// The bytes of the samples so far.
     spent: u64,
-    /// The bytes of the last one.
+    /// The bytes of the last sample.
     cost: u64,
 }
 
 impl Pace {
-    /// For a recording that begins at `now`, with a sample. The sample at its end counts from
-    /// here on.
+    /// The pace of a recording that begins at `now` with a sample. The sample at the end of the recording is counted
+    /// from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// A second has passed since this was last so.
+    /// Whether a second has passed since this function last returned true.
     pub fn is_second(&mut self, now: Instant) -> bool {
         let is = now >= self.next;
         if is {
@@ -49,12 +49,12 @@ impl Pace {
         is
     }
 
-    /// A sample is due in a file of so many bytes.
+    /// Whether a sample is due in a file of this size in bytes.
     pub fn is_due(&self, now: Instant, file: u64) -> bool {
         self.spent + self.cost <= file / PART || now.duration_since(self.last) >= LONGEST
     }
 
-    /// A sample of so many events was taken.
+    /// Notes that a sample with this number of events was taken.
     pub fn taken(&mut self, now: Instant, events: usize) {
         self.cost = EVENT.saturating_mul(events as u64);
         self.spent = self.spent.saturating_add(self.cost);

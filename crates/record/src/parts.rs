@@ -1,4 +1,4 @@
-//! The parts of a recording (`--rotate`): files that follow each other, each readable alone.
+//! The parts of a recording (`--rotate`): consecutive files, each of which can be read alone.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -6,39 +6,42 @@ use std::time::{Duration, Instant};
 use tr_format::meta::Summary;
 use tr_output::Target;
 
+use crate::collector::LastBatches;
 use crate::config::Rotation;
-use crate::output::{Batch, Outcome, Output, Tally};
+use crate::output::{Outcome, Tally};
 
-/// The shortest part: names have the second of their beginning.
+/// The shortest part. Names of files contain the second of the part's begin.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest wait for a file that cannot be opened.
+/// The longest wait before a file that cannot be opened is tried again.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Between two looks at an output that has not taken the end of its part.
+/// The interval between two checks of an output that has not taken the end of its part.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A part that lacks its end, and is read like that of a killed recorder.
+/// A part that lacks its end. It can be read like the file of a recorder that was killed.
 #[derive(Debug)]
 pub struct Cut {
     pub file: Target,
-    /// `None`: given up, as its output blocked.
+    /// The write error; `None` if the recorder stopped waiting for an output that blocked.
     pub error: Option<tr_format::Error>,
 }
 
+/// The state of a recording in parts.
 #[derive(Debug)]
 pub struct Parts {
     rotation: Rotation,
+    /// The begin of the present part.
     begun: Instant,
-    /// No part ends before.
+    /// The present part does not end before this time.
     not_before: Instant,
-    /// The next file could not be opened; how long until it is tried again.
+    /// The present wait after the next file could not be opened; `None` if it could be.
     refused: Option<Duration>,
-    /// Writes the end of the part before.
+    /// The thread that writes the end of the previous part.
     closing: Option<JoinHandle<Outcome>>,
-    /// Of the parts that are complete.
+    /// The sums over the complete parts.
     sum: Tally,
-    /// The part before.
+    /// The file of the previous part.
     before: Target,
-    /// The first of those before that lacks its end.
+    /// The first of the previous parts that lacks its end.
     cut: Option<Cut>,
     /// The number of parts.
     pub count: u64,
@@ -47,7 +50,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The first part begins.
+    /// Begins the first part.
     pub fn new(rotation: Rotation, file: Target) -> Parts {
         let begun = Instant::now();
         Parts {
@@ -64,25 +67,26 @@ impl Parts {
         }
     }
 
-    /// The present part, of so many bytes, ends. One whose end the output has not taken keeps the next
-    /// from ending: the recording then has no more than two open.
+    /// Whether the present part, which has `written` bytes, has to end now. It does not end before the previous part is
+    /// closed, so that at most two parts are open.
     pub fn is_due(&self, written: u64) -> bool {
         let age = self.begun.elapsed();
         let Rotation { every, size, .. } = self.rotation;
-        let full = every.is_some_and(|every| age >= every) || size.is_some_and(|it| written >= it);
+        let full =
+            every.is_some_and(|every| age >= every) || size.is_some_and(|size| written >= size);
         let closed = self.closing.as_ref().is_none_or(JoinHandle::is_finished);
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// The source cannot divide the recording now.
+    /// Continues the present part, because the source cannot divide the recording now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + LEAST;
     }
 
-    /// The next file cannot be opened: each try waits twice as long as the one before. Whether this is
-    /// the first one, which is worth an event.
+    /// Notes that the next file cannot be opened. Each attempt waits twice as long as the one before. Returns whether this
+    /// is the first failure, which gets an event.
     pub fn refuse(&mut self) -> bool {
-        let wait = self.refused.map_or(LEAST, |it| (it * 2).min(PATIENCE));
+        let wait = self.refused.map_or(LEAST, |wait| (wait * 2).min(PATIENCE));
         self.not_before = Instant::now() + wait;
         self.refused.replace(wait).is_none()
     }
@@ -92,8 +96,8 @@ impl Parts {
         self.rotation.target(output, real)
     }
 
-    /// The next part begins; the writer completes the one before beside it.
-    pub fn change(&mut self, file: Target, (old, last): (Output, Vec<Batch>), summary: Summary) {
+    /// Begins the next part. A thread completes the previous one meanwhile.
+    pub fn change(&mut self, file: Target, last: LastBatches, summary: Summary) {
         self.join();
         self.begun = Instant::now();
         self.before = std::mem::replace(&mut self.file, file);
@@ -104,7 +108,7 @@ impl Parts {
                 std::thread::sleep(LOOK);
                 true
             };
-            let done = old.finish(last, summary, wait);
+            let done = last.output.finish(last.batches, summary, wait);
             done.unwrap_or((Tally::default(), Ok(())))
         };
         let thread = std::thread::Builder::new().name("tr-part".into());
@@ -136,10 +140,14 @@ impl Parts {
         }
     }
 
-    /// Waits for the part before the last one, while `go_on`; the counts of all but the last, and the
-    /// first that lacks its end.
+    /// Waits until the previous part is closed, or until `go_on` returns false. Returns the counts of all parts but the last,
+    /// and the first part that lacks its end.
     pub fn finish(mut self, mut go_on: impl FnMut() -> bool) -> (Tally, Option<Cut>) {
-        while self.closing.as_ref().is_some_and(|it| !it.is_finished()) {
+        while self
+            .closing
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
             if !go_on() {
                 self.lacks_end(None);
                 return (self.sum, self.cut);
@@ -187,7 +195,7 @@ mod tests {
             parts.before = std::mem::replace(&mut parts.file, Target::File("2".into()));
             parts.closing = Some(std::thread::spawn(outcome));
             let (_, cut) = parts.finish(|| true);
-            cut.map(|cut| (cut.file, cut.error.map(|it| it.to_string())))
+            cut.map(|cut| (cut.file, cut.error.map(|error| error.to_string())))
         };
         let first = || Target::File("1".into());
         assert_eq!(ended(|| (Tally::default(), Ok(()))), None);
@@ -209,6 +217,6 @@ mod tests {
             (Tally::default(), Ok(()))
         }));
         let (_, cut) = parts.finish(|| false);
-        assert!(cut.is_some_and(|it| it.error.is_none()));
+        assert!(cut.is_some_and(|cut| cut.error.is_none()));
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes and descriptors between two processes, over a socket (unix(7)).
+//! Passes bytes and descriptors between two processes, over a socket (unix(7)).
 
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
 use std::mem::MaybeUninit;
@@ -13,14 +13,14 @@ use rustix::net::{
 /// The largest number of descriptors in a message: the kernel's SCM_MAX_FD.
 const MOST: usize = 253;
 
-/// Room for the descriptors of a message in bytes. It is not on the heap, as COMMAND's process sends
-/// between fork and exec.
+/// The bytes of memory for the descriptors of a message. It is not on the heap, because COMMAND's process sends between
+/// fork and exec.
 const ROOM: usize = rustix::cmsg_space!(ScmRights(MOST));
 
-/// Sends bytes, at least one, with descriptors.
+/// Sends at least one byte, with descriptors.
 ///
 /// # Errors
-/// The kernel's; too many descriptors; the socket's buffer is full.
+/// The errors of the kernel; there are too many descriptors; the socket's buffer is full.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<()> {
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut control = SendAncillaryBuffer::new(&mut room);
@@ -36,10 +36,10 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> 
     }
 }
 
-/// Fills `bytes`; the descriptors that came with the first of them.
+/// Fills `bytes`, and returns the descriptors that came with the first byte.
 ///
 /// # Errors
-/// The kernel's; the other end sent less, or more descriptors than fit.
+/// The errors of the kernel; the other end sent fewer bytes, or more descriptors than fit.
 pub fn receive(socket: impl AsFd, bytes: &mut [u8]) -> Result<Vec<OwnedFd>> {
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut control = RecvAncillaryBuffer::new(&mut room);

@@ -1,4 +1,4 @@
-//! A task's facts, from `/proc`.
+//! The facts about tasks in `/proc`.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,7 @@ pub fn tgid(id: Id) -> Tgid {
     Tgid(id.unsigned_abs())
 }
 
-/// A task's run time and time in run queues, in nanoseconds, and its slices.
+/// A task's run time and its time in run queues in ns, and the number of its time slices.
 pub type Totals = (u64, u64, u64);
 
 /// A task's totals (`/proc/PID/schedstat`).
@@ -28,7 +28,7 @@ pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
 
-/// A zombie's totals. It can be waited for before its last switch-out, which adds to them.
+/// The totals of a zombie. They can still grow after the zombie can be waited for, until its last switch-out.
 pub fn final_totals(id: Id) -> Option<Totals> {
     let file = schedstat(id)?;
     let mut totals = totals_in(&file);
@@ -46,7 +46,7 @@ fn schedstat(id: Id) -> Option<File> {
     File::open(format!("/proc/{id}/schedstat")).ok()
 }
 
-/// The kernel writes the text anew for each read from its beginning.
+/// Reads the totals from an open file. Each read from the beginning of the file gets a new text from the kernel.
 fn totals_in(file: &File) -> Option<Totals> {
     let mut text = [0; 80];
     let len = file.read_at(&mut text, 0).ok()?;
@@ -60,26 +60,26 @@ fn totals_in(file: &File) -> Option<Totals> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub comm: Comm,
-    /// It has ended, and nobody has waited for it.
+    /// The process has ended, and no process has waited for it.
     pub zombie: bool,
-    /// The letter of its state.
+    /// The letter of the process's state.
     pub state: u8,
-    /// It is a kernel thread.
+    /// The process is a kernel thread.
     pub kthread: bool,
     pub parent: Id,
-    /// The number of its threads.
+    /// The number of the process's threads.
     pub threads: u64,
-    /// When it was started, in clock ticks since the boot.
+    /// The start of the process in clock ticks since the boot.
     pub start: u64,
-    /// The address of its arguments; each exec gives another one, as a rule.
+    /// The address of the process's arguments. An exec usually changes it.
     pub arguments: u64,
     pub arguments_end: u64,
-    /// Of a zombie the raw `wait` status, if this process may read it.
+    /// The raw `wait` status of a zombie, if `tr` may read it.
     pub status: Option<u32>,
 }
 
 impl Stat {
-    /// The true length of its arguments.
+    /// The true length of the process's arguments in bytes.
     fn arguments_len(&self) -> u32 {
         let len = self.arguments_end.saturating_sub(self.arguments);
         u32::try_from(len).unwrap_or(u32::MAX)
@@ -94,7 +94,7 @@ pub fn stat(id: Id) -> Option<Stat> {
     Some(stat)
 }
 
-/// A task's flag (include/linux/sched.h): it is a kernel thread.
+/// The flag of kernel threads (include/linux/sched.h).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
 fn parse(text: &[u8]) -> Option<Stat> {
@@ -135,7 +135,8 @@ fn is_own(id: Id) -> bool {
     use std::os::unix::fs::MetadataExt;
     let own = nix::unistd::geteuid();
     own.is_root()
-        || std::fs::metadata(format!("/proc/{id}")).is_ok_and(|it| it.uid() == own.as_raw())
+        || std::fs::metadata(format!("/proc/{id}"))
+            .is_ok_and(|process| process.uid() == own.as_raw())
 }
 
 /// The threads of a process.
@@ -180,10 +181,10 @@ pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
     let is_named = || self::comm(id).as_ref() == Some(comm);
     let argv = is_named().then(|| cmdline(pid, 4096));
     // A zombie has a name, but no memory.
-    argv.filter(|it| is_named() && !it.bytes.is_empty())
+    argv.filter(|argv| is_named() && !argv.bytes.is_empty())
 }
 
-/// Whether there is a process with this id, if only its zombie.
+/// Whether there is a process with this id, even if it is a zombie.
 pub fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
@@ -220,8 +221,8 @@ pub fn filename(id: Id) -> Option<Vec<u8>> {
     string(id, address)
 }
 
-/// Reads the memory of a stopped process; the length that could be read, which ends before a page
-/// that is not there.
+/// Reads the memory of a stopped process. Returns the length that could be read, which ends before the first page that
+/// does not exist.
 fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: room.as_mut_ptr().cast(),
@@ -255,12 +256,13 @@ fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// The most bytes of a new program's stack that are looked at.
+/// The most bytes of a new program's stack that are read.
 const STACK: usize = 32 << 10;
 
-/// The path that the `execve` of a 64-bit process was given, and the arguments, from the stack on
-/// which it begins: a count, the arguments' addresses and those of the environment, each with a
-/// zero, pairs of tags and values, and the strings. `None`: there is more than fits (the path too), or another form.
+/// The path that was passed to the `execve` of a 64-bit process, and the arguments, from the stack with which the new
+/// program begins. This stack has a count, the addresses of the arguments and of the environment (each list ends with a
+/// zero), pairs of tags and values, and the strings. `None` if the path or the rest does not fit, or if the stack has
+/// another form.
 pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> {
     let mut bytes = vec![0u8; STACK];
     let len = read_memory(id, stack, &mut bytes)?;
@@ -305,12 +307,12 @@ pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> 
     Some((path, argv))
 }
 
-/// The name that an exec of this file gives (`kbasename`).
+/// The name that a task gets by an exec of this file (`kbasename`).
 pub fn comm_of(filename: &[u8]) -> Comm {
     Comm::new(filename.rsplit(|byte| *byte == b'/').next().unwrap_or(b""))
 }
 
-/// An exec of this file gives a process of this user other rights, if it is not traced.
+/// Whether an exec of this file gives a process of this user other rights, if it is not traced.
 pub fn gains_rights(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(file) = std::fs::metadata(path) else {
@@ -323,14 +325,14 @@ pub fn gains_rights(path: &Path) -> bool {
         || !is(0) && has_capabilities(path)
 }
 
-/// A file has capabilities (capabilities(7)).
+/// Whether a file has capabilities (capabilities(7)).
 fn has_capabilities(file: &Path) -> bool {
     // The largest of the kernel's forms, with room.
     let mut value = [0u8; 64];
     rustix::fs::getxattr(file, c"security.capability", &mut value[..]).is_ok_and(|len| len > 0)
 }
 
-/// COMMAND's process before its release, as the recording's first task.
+/// The snapshot of COMMAND's process before its release, which is the first task of the recording.
 pub fn command(id: Id, time: Ktime) -> Snapshot {
     let pid = id.unsigned_abs();
     Snapshot {
@@ -353,12 +355,12 @@ pub fn command(id: Id, time: Ktime) -> Snapshot {
 /// A followed process that outlives the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alive {
-    /// Its process id in `tr`'s own pid namespace.
+    /// The process id in `tr`'s own pid namespace.
     pub pid: u32,
     pub comm: Comm,
 }
 
-/// These processes without COMMAND's.
+/// The living ones of these processes, except COMMAND.
 pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
     let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
     let others = others.filter(|(_, pid)| Some(*pid) != command);
@@ -423,7 +425,7 @@ mod tests {
             let base = stack.as_ptr() as usize;
             let (argument, path) = (base + 512, base + STACK - end.len());
             let words = [1, argument, 0, 0, AT_EXECFN, path, 0];
-            let words = words.iter().flat_map(|it| it.to_ne_bytes());
+            let words = words.iter().flat_map(|word| word.to_ne_bytes());
             stack.splice(..words.clone().count(), words);
             stack[STACK - end.len()..].copy_from_slice(end);
             assert_eq!(stack.as_ptr() as usize, base);

@@ -1,5 +1,5 @@
-//! The queue of packed bytes before an output that may stall. Packed events take a tenth
-//! of their size in the rings: the queue has room for seconds.
+//! The queue of packed bytes for an output that may stall. Packed events take a tenth of their size in the rings, so
+//! that the queue has room for seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::urgency;
 /// The maximum of waiting bytes.
 const ROOM: usize = 12 << 20;
 
-/// Writes in a thread of its own, in order. The next write returns an earlier error.
+/// A writer with a thread of its own, which writes in order. If a write fails, the next call returns the error.
 #[derive(Debug)]
 pub struct Queue {
     shared: Arc<Shared>,
@@ -129,7 +129,7 @@ impl Queue {
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Waits until everything that the thread was given is written, or for so long.
+    /// Waits until everything that the thread was given is written, at most for `longest`.
     pub fn drained(&self, longest: Option<Duration>) -> io::Result<()> {
         let busy =
             |state: &mut State| !state.failed && (state.writing || !state.waiting.is_empty());

@@ -1,5 +1,5 @@
-//! The quotas of containers: how long each one's cgroup was throttled. A runtime removes the cgroup with
-//! the container, so its file is kept open and read until then.
+//! The quotas of containers: how long the cgroup of each container was throttled. A runtime removes the cgroup together
+//! with the container, so the file of the cgroup is kept open and is read until then.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tr_format::container::Container;
 use tr_output::cgroups;
 
-use crate::containers::Found;
+use crate::containers::RuntimeContainer;
 use crate::machine;
 
 /// The most containers at a time.
@@ -21,26 +21,26 @@ const MOST: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Quotas {
     by_id: BTreeMap<Arc<[u8]>, Quota>,
-    /// Where their hierarchies are mounted, from the first container on.
+    /// The mount points of the cgroup hierarchies, which are looked up for the first container.
     mounts: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Quota {
     container: Container,
-    /// The path in its hierarchy, or the end of it: rootless, a runtime is given what stands below its user's
-    /// service.
+    /// The path of the cgroup in its hierarchy, or the end of the path: a rootless runtime gets the path below the
+    /// service of its user.
     path: PathBuf,
-    /// Its `cpu.stat`, once the runtime has made the cgroup.
+    /// The file `cpu.stat` of the cgroup, after the runtime has created the cgroup.
     file: Option<File>,
-    /// The last figure, in ns.
+    /// The last value of the throttled time, in ns.
     throttled: Option<u64>,
     ended: bool,
 }
 
 impl Quotas {
-    /// A runtime has been executed for a container.
-    pub fn add(&mut self, found: &Found) {
+    /// Adds a container for which a runtime was executed.
+    pub fn add(&mut self, found: &RuntimeContainer) {
         let container = &found.container;
         let Some(path) = found.cgroup.as_deref().and_then(relative) else {
             return;
@@ -65,7 +65,8 @@ impl Quotas {
         }
     }
 
-    /// A cgroup has been made: the one that a runtime has been given, if its path ends so.
+    /// Notes that a cgroup was created. It is the cgroup of a container if the path ends in the path that the runtime
+    /// got.
     pub fn made(&mut self, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);
@@ -78,14 +79,15 @@ impl Quotas {
         }
     }
 
-    /// Reads the figures of all.
+    /// Reads the throttled times of all containers.
     pub fn read(&mut self) {
-        for quota in self.by_id.values_mut().filter(|it| !it.ended) {
+        for quota in self.by_id.values_mut().filter(|quota| !quota.ended) {
             quota.read(&self.mounts);
         }
     }
 
-    /// The figures of those whose cgroup is gone, which are forgotten; of `all`, at the end.
+    /// Returns and removes the containers whose cgroup no longer exists, with their throttled times; or `all`
+    /// containers, at the end of the recording.
     pub fn ended(&mut self, all: bool) -> Vec<Container> {
         let mut told = Vec::new();
         self.by_id.retain(|_, quota| {
@@ -105,9 +107,9 @@ impl Quotas {
 
 impl Quota {
     fn read(&mut self, mounts: &[PathBuf]) {
-        let file = |it: &PathBuf| File::open(it.join(&self.path).join("cpu.stat"));
+        let file = |mount: &PathBuf| File::open(mount.join(&self.path).join("cpu.stat"));
         if self.file.is_none() {
-            self.file = mounts.iter().find_map(|it| file(it).ok());
+            self.file = mounts.iter().find_map(|mount| file(mount).ok());
         }
         let Some(file) = &self.file else { return };
         match machine::beginning(file) {
@@ -118,8 +120,8 @@ impl Quota {
     }
 }
 
-/// A container's cgroup below the mount point. A runtime is given a path, or, for systemd, a slice, a
-/// prefix and a name (opencontainers/runc, docs/systemd.md).
+/// The path of a container's cgroup below the mount point. A runtime gets this path, or, for systemd, a slice, a prefix
+/// and a name (docs/systemd.md of opencontainers/runc).
 fn relative(path: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = path.split(':').collect();
     let below = match parts[..] {
@@ -129,11 +131,11 @@ fn relative(path: &str) -> Option<PathBuf> {
     };
     let plain = below
         .components()
-        .all(|it| matches!(it, std::path::Component::Normal(_)));
+        .all(|component| matches!(component, std::path::Component::Normal(_)));
     (plain && below.file_name().is_some()).then_some(below)
 }
 
-/// `a-b.slice` is in `a.slice`.
+/// The path of a systemd slice: `a-b.slice` is inside `a.slice`.
 fn slices(slice: &str) -> PathBuf {
     let name = slice.strip_suffix(".slice").unwrap_or(slice);
     let ends = name.match_indices('-').map(|(at, _)| at);
@@ -145,8 +147,8 @@ fn slices(slice: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn found(path: &str) -> Found {
-        Found {
+    fn found(path: &str) -> RuntimeContainer {
+        RuntimeContainer {
             container: Container {
                 id: Arc::from(&b"web"[..]),
                 ..Container::default()
@@ -174,7 +176,11 @@ mod tests {
         std::fs::write(group.join("cpu.stat"), "nr_throttled 2\nthrottled_time 7\n").unwrap();
         quotas.read();
         assert!(quotas.ended(false).is_empty());
-        let told: Vec<Option<u64>> = quotas.ended(true).iter().map(|it| it.throttled).collect();
+        let told: Vec<Option<u64>> = quotas
+            .ended(true)
+            .iter()
+            .map(|container| container.throttled)
+            .collect();
         assert_eq!(told, [Some(7)]);
         assert!(quotas.by_id.is_empty());
     }
@@ -193,7 +199,7 @@ mod tests {
                 quotas.made(path.as_bytes());
             }
             let told = quotas.ended(true);
-            told.first().and_then(|it| it.throttled)
+            told.first().and_then(|container| container.throttled)
         };
         let service = "/user.slice/user-1000.slice/user@1000.service/user.slice";
         let [monitor, own, below, other] = [
@@ -202,7 +208,7 @@ mod tests {
             "libpod-7.scope/container",
             "libpod-17.scope",
         ]
-        .map(|it| format!("{service}/{it}"));
+        .map(|name| format!("{service}/{name}"));
         let given = "user.slice:libpod:7";
         let ns = Some(own.len() as u64 * 1000);
         assert_eq!(read(given, &[&monitor, &own, &below, &other]), ns);

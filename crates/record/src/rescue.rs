@@ -1,8 +1,8 @@
-//! A panic of the recorder: COMMAND runs on, and `tr` ends with its status.
+//! The handling of a panic: COMMAND runs on, and `tr` ends with the status of COMMAND.
 //!
-//! What was half done in a panic is not to be trusted, in whatever thread that was. So nothing unwinds: `tr` executes itself
-//! anew, as a waiter for COMMAND, which stays its child. By that exec the kernel ends all threads, lets go of tracees,
-//! detaches BPF programs and closes the file, which has no end then, like that of a killed recorder.
+//! After a panic in any thread the recorder's state cannot be trusted. So nothing unwinds: `tr` executes itself again,
+//! as a waiter for COMMAND, which stays its child. By this exec the kernel ends all threads, releases tracees, detaches
+//! BPF programs and closes the file, which lacks its end like the file of a killed recorder.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -20,14 +20,14 @@ use crate::status;
 /// it is no command line of the system's `tr`.
 const WAITER: &str = "command-waiter:";
 
-/// The thread that does what a panic leaves to do.
+/// The thread that handles a panic.
 const THREAD: &str = "tr-rescue";
 
 /// COMMAND's process after its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     pub pid: u32,
-    /// It leads a session of its own, which the terminal's signals do not reach.
+    /// COMMAND leads a session of its own, which the terminal's signals do not reach.
     pub own_session: bool,
 }
 
@@ -37,7 +37,7 @@ impl Child {
         format!("{WAITER}{}:{}", self.pid, u8::from(self.own_session))
     }
 
-    /// From the waiter's argument.
+    /// Parses the argument of the waiter.
     pub fn parse(argument: &str) -> Option<Child> {
         let (pid, own_session) = argument.strip_prefix(WAITER)?.split_once(':')?;
         Some(Child {
@@ -47,28 +47,28 @@ impl Child {
     }
 }
 
-/// How far COMMAND is.
+/// The stage of COMMAND's life.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// This process has been forked for it.
+    /// The process for COMMAND has been forked.
     Forked(u32),
-    /// It runs.
+    /// COMMAND runs.
     Runs(Child),
-    /// It has ended, with this raw `wait` status.
+    /// COMMAND has ended, with this raw `wait` status.
     Ended(u32),
 }
 
-/// What to do in a panic.
+/// The plan for a panic.
 pub struct Plan {
-    /// Tells it: what the panic says, and whether COMMAND runs on, or runs untraced.
+    /// Reports the panic: its text, and whether COMMAND runs on or runs untraced.
     pub tell: fn(&str, bool),
-    /// Becomes COMMAND, which has not run yet; the exit status if that fails.
+    /// Becomes COMMAND, which has not run yet. Returns the exit status if that fails.
     pub untraced: Option<Box<dyn FnOnce() -> u8 + Send>>,
-    /// Waits for COMMAND; the exit status.
+    /// Waits for COMMAND and returns the exit status.
     pub wait: fn(Child) -> u8,
 }
 
-/// `None` outside of a recording, and from the first panic on.
+/// The present plan; `None` outside a recording, and after the first panic.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static STAGE: Mutex<Option<Stage>> = Mutex::new(None);
 
@@ -76,18 +76,18 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on a panic of any thread leads to `plan`.
+/// Makes a panic of any thread follow `plan` from now on.
 pub fn begin(plan: Plan) {
     *lock(&PLAN) = Some(plan);
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// Notes how far COMMAND is; `None`: no process is there for it.
+/// Notes the stage of COMMAND; `None` if there is no process for it.
 pub fn note(stage: Option<Stage>) {
     *lock(&STAGE) = stage;
 }
 
-/// Does not return: without the end of this thread its tracees would stay stopped.
+/// Ends this thread, because its tracees would stay stopped otherwise. It does not return.
 fn panicked(info: &PanicHookInfo<'_>) {
     let plan = lock(&PLAN).take();
     let Some(plan) = plan else {
@@ -136,7 +136,7 @@ fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     }
 }
 
-/// COMMAND's raw `wait` status as an exit status, as shells tell it.
+/// The exit status for COMMAND's raw `wait` status, by the rules of shells.
 pub fn of_command(status: u32) -> u8 {
     u8::try_from(in_shell(status)).unwrap_or(u8::MAX)
 }

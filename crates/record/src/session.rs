@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Clock, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Extra, Metadata, Method, Missing, Summary};
 use tr_output::{Destination, Settings as OutputSettings, Target};
 
-use crate::collector::Collector;
+use crate::collector::{Collector, FileOutput, LastBatches};
 use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
@@ -17,7 +17,7 @@ use crate::identity::Identity;
 use crate::machine::Sampler;
 use crate::marks::{Marks, Owner};
 use crate::network::Connections;
-use crate::output::{Batch, Output, Tally};
+use crate::output::{Output, Tally};
 use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
@@ -30,13 +30,13 @@ use crate::{header, host, inherited, status, urgency, waiter};
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
 
-/// If `--syscalls` has no effect, beside the other facts that are missing.
+/// The reason for the user why `--syscalls` has no effect.
 const NO_CALLS: &str = "only BPF programs record them, by tp_btf (Linux 5.12)";
 
-/// If `--stacks` and `--off-cpu-stacks` have no effect.
+/// The reason for the user why `--stacks` and `--off-cpu-stacks` have no effect.
 const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 
-/// How a recording went.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Report {
     /// COMMAND's raw `wait` status.
@@ -47,41 +47,40 @@ pub struct Report {
     pub tally: Tally,
     /// The write error that cut the file short.
     pub output_error: Option<tr_format::Error>,
-    /// The output stalled; a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally`
-    /// is empty then.
+    /// The output stalled, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally` is empty then.
     pub given_up: bool,
     /// The recorded time in ns.
     pub duration: u64,
-    /// The recorder's and the programs' CPU time.
+    /// The CPU time of the recorder and of the programs.
     pub cost: Cost,
-    /// CPU time of COMMAND and its waited-for descendants, in ns.
+    /// The CPU time of COMMAND and of its descendants that were waited for, in ns.
     pub command_cpu: u64,
     /// The start of the recording.
     pub start: Ktime,
-    /// Descendants of COMMAND that were still running at the end.
+    /// The descendants of COMMAND that were still running at the end.
     pub alive: Vec<Alive>,
     /// The method of the recording.
     pub method: Method,
     /// A program ran without the rights of its setuid or setgid bit, because it was traced.
     pub took_rights: bool,
-    /// The refusals of better methods, the best first.
+    /// The refusals of better methods, best method first.
     pub refusals: Vec<Error>,
-    /// Facts that were asked for and that this method does not record, with the reason.
+    /// The facts that were requested but that this method does not record, with the reasons.
     pub unmet: Vec<Missing>,
     /// The reason why programs could not set marks.
     pub no_marks: Option<String>,
     /// The search for the functions of stacks.
     pub symbols: Option<Search>,
-    /// Of a recording in parts: their number, and the file of the last one.
+    /// The number of parts and the file of the last part, if the recording has parts.
     pub parts: Option<(u64, Target)>,
-    /// The first part before the last one that lacks its end.
+    /// The first part, except the last one, that lacks its end.
     pub cut: Option<Cut>,
 }
 
 /// Runs a whole recording.
 ///
 /// # Errors
-/// Every failure before COMMAND is released. A later failure is part of the [`Report`].
+/// Any failure before COMMAND is released. A later failure is part of the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
     rescue::begin(plan(config));
     let Prepared {
@@ -90,7 +89,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
         signals,
         descriptors,
     } = prepare(config)?;
-    (config.on_begin.0)(config, session.method, &session.refusals);
+    (config.notices.on_begin.0)(config, session.method, &session.refusals);
     let command = match child {
         Some(child) => Some(session.release(child).map_err(Error::Command)?),
         None => None,
@@ -100,12 +99,12 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// All that precedes COMMAND's release.
+/// A recording that is ready for COMMAND's release.
 struct Prepared {
     session: Session,
     child: Option<Stopped>,
     signals: Signals,
-    /// Inherited ones, see [`command::leave_descriptors`].
+    /// The inherited descriptors, see [`command::leave_descriptors`].
     descriptors: Vec<i32>,
 }
 
@@ -115,15 +114,20 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     let file = first_file(config);
     let destination = open_output(config, &file)?;
     let marks = create_marks(config);
+    let opened = Opened {
+        destination,
+        file,
+        marks,
+    };
     let program = program(config)?;
-    let pause = config.watching.map(|watching| watching.pause);
+    let pause = config.notices.watching.map(|watching| watching.pause);
     let signals = Signals::take(pause).map_err(Error::System)?;
     let child = program.as_ref().map(command::start).transpose();
     let child = child.map_err(Error::Command)?;
     let pid = child.as_ref().map(Stopped::pid);
-    match Session::start(config, (destination, file, marks), pid) {
+    match Session::start(config, opened, pid) {
         Ok(session) => {
-            // If it is refused, a ring that is half full waits for the next drain.
+            // If the watch is refused, a ring that is half full waits for the next drain.
             if let Some(ready) = session.collector.ready() {
                 let _ = signals.watch(ready);
             }
@@ -144,7 +148,7 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     }
 }
 
-/// What happens in a panic. The standard library panics at errors that hardly happen, such as a refused getrandom(2).
+/// The plan for a panic. The standard library panics at errors that hardly ever happen, such as a refused getrandom(2).
 fn plan(config: &Config) -> Plan {
     let own = config.clone();
     let untraced = move || match program(&own) {
@@ -152,8 +156,8 @@ fn plan(config: &Config) -> Plan {
         _ => status::FAILED,
     };
     Plan {
-        tell: config.on_panic,
-        untraced: (config.best_effort && !config.command.is_empty())
+        tell: config.notices.on_panic,
+        untraced: (config.command.best_effort && !config.command.argv.is_empty())
             .then(|| Box::new(untraced) as _),
         wait: |child| {
             let waited = waiter::wait_for(child);
@@ -162,15 +166,16 @@ fn plan(config: &Config) -> Plan {
     }
 }
 
-/// The file for programs' marks, if there is a COMMAND. A recording without it lacks only those.
+/// Creates the file for the marks of programs, if there is a COMMAND. Without this file the recording lacks only the marks.
 ///
 /// # Errors
-/// The reason why there is none, in words.
+/// The reason why the file could not be created, in words.
 fn create_marks(config: &Config) -> Result<Option<Marks>, String> {
-    if config.command.is_empty() {
+    if config.command.argv.is_empty() {
         return Ok(None);
     }
     let user = config
+        .command
         .user
         .as_ref()
         .and_then(|name| Identity::of(name).ok());
@@ -180,8 +185,8 @@ fn create_marks(config: &Config) -> Result<Option<Marks>, String> {
         None => tr_output::invoking_user().map_or(Owner::Nobody, Owner::Invoking),
     };
     let mut places = vec![std::env::temp_dir(), "/tmp".into(), "/dev/shm".into()];
-    if let Target::File(output) = &config.output {
-        places.extend(output.parent().map(|it| Path::new(".").join(it)));
+    if let Target::File(output) = &config.file.target {
+        places.extend(output.parent().map(|parent| Path::new(".").join(parent)));
     }
     let marks = Marks::create(&places, owner);
     marks
@@ -191,9 +196,9 @@ fn create_marks(config: &Config) -> Result<Option<Marks>, String> {
 
 /// The file of the recording, or of its first part.
 pub fn first_file(config: &Config) -> Target {
-    match &config.rotation {
-        Some(rotation) => rotation.target(&config.output, host::clock().real),
-        None => config.output.clone(),
+    match &config.file.rotation {
+        Some(rotation) => rotation.target(&config.file.target, host::clock().real),
+        None => config.file.target.clone(),
     }
 }
 
@@ -202,16 +207,16 @@ pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error>
     let settings = OutputSettings {
         mode: 0o600,
         binary: true,
-        replaces: config.replaces,
-        keeps: config.keeps,
-        closed_streams: config.inherited.closed_streams,
+        replaces: config.file.replaces,
+        keeps: config.file.keeps,
+        closed_streams: config.command.inherited.closed_streams,
     };
     Destination::open(file, &settings).map_err(Error::Output)
 }
 
 /// COMMAND and its user; `None` without a COMMAND.
 pub fn program(config: &Config) -> Result<Option<Program>, Error> {
-    if config.command.is_empty() {
+    if config.command.argv.is_empty() {
         return Ok(None);
     }
     let identity = |name: &String| {
@@ -220,15 +225,24 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
             source,
         })
     };
-    let user = config.user.as_ref().map(identity).transpose()?;
-    let program = Program::new(&config.command, user, &config.inherited);
+    let user = config.command.user.as_ref().map(identity).transpose()?;
+    let program = Program::new(&config.command.argv, user, &config.command.inherited);
     Ok(Some(program.map_err(Error::Command)?))
 }
 
-/// A recording under way.
+/// The opened files of a recording.
+struct Opened {
+    destination: Destination,
+    /// The name of the output.
+    file: Target,
+    /// The file for marks; `None` without a COMMAND, or the reason why it could not be created.
+    marks: Result<Option<Marks>, String>,
+}
+
+/// A recording in progress.
 struct Session {
     collector: Collector,
-    /// `None`: COMMAND announces nothing.
+    /// Takes the announcements of COMMAND; `None` if COMMAND announces nothing.
     listen: Option<Listen>,
     start: Ktime,
     method: Method,
@@ -237,9 +251,9 @@ struct Session {
     /// The reason why programs cannot set marks.
     no_marks: Option<String>,
     before: Before,
-    /// The present part, if the recording has several.
+    /// The part that is being written.
     part: Part,
-    /// With `--rotate`.
+    /// The parts of a recording with `--rotate`.
     parts: Option<Parts>,
 }
 
@@ -249,19 +263,19 @@ struct Part {
     before: Before,
 }
 
-/// What was spent before a recording, or a part of one, in ns.
+/// The times spent before a recording, or before a part of one, in ns.
 #[derive(Clone, Copy)]
 struct Before {
-    /// CPU time of the recorder.
+    /// The CPU time of the recorder.
     recorder: u64,
-    /// CPU time in the programs.
+    /// The CPU time in the programs.
     kernel: u64,
-    /// From the start of `tr` to the release of COMMAND, which only the first part has.
+    /// The time from the start of `tr` to the release of COMMAND. Only the first part has it.
     setup: u64,
 }
 
 impl Before {
-    /// The cost of what has begun then, by the CPU times so far.
+    /// The cost of the recording, or of the part, by the CPU times that were spent so far.
     fn cost(&self, recorder: u64, kernel: Option<u64>) -> Cost {
         Cost {
             recorder_ns: recorder.saturating_sub(self.recorder),
@@ -272,48 +286,49 @@ impl Before {
 }
 
 impl Session {
-    /// Starts the source and writes the trace's beginning; `child` is COMMAND's process
-    /// before its release.
-    fn start(
-        config: &Config,
-        (destination, file, marks): (Destination, Target, Result<Option<Marks>, String>),
-        child: Option<u32>,
-    ) -> Result<Session, Error> {
+    /// Starts the source and writes the beginning of the trace. `child` is COMMAND's process before its release.
+    fn start(config: &Config, opened: Opened, child: Option<u32>) -> Result<Session, Error> {
         let online = host::online_cpus();
-        // Meanwhile: before Linux 5.18 a read of /proc/cpuinfo takes 10 ms on hardware.
-        let hardware = std::thread::Builder::new().spawn(host::hardware);
+        // A thread reads the hardware meanwhile: before Linux 5.18 a read of /proc/cpuinfo takes 10 ms on hardware.
+        let reader = std::thread::Builder::new().spawn(host::hardware);
         let (mut started, refusals) = choose::start(config, child, &online)?;
         let extras = started.extras.as_deref().unwrap_or_default();
         let mut unmet = Vec::new();
-        if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
+        if config.facts.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
             unmet.push(Missing::new(Extra::SystemCalls, NO_CALLS));
         }
         let stacks = [Extra::Stacks, Extra::OffCpuStacks];
-        let has_stacks = stacks.iter().any(|it| extras.contains(&(*it as u8)));
-        if config.has_stacks() && !has_stacks {
+        let has_stacks = stacks.iter().any(|extra| extras.contains(&(*extra as u8)));
+        if config.facts.has_stacks() && !has_stacks {
             unmet.push(Missing::new(Extra::Stacks, NO_STACKS));
         }
         started.missing.extend_from_slice(&unmet);
-        let hardware = hardware.ok().and_then(|it| it.join().ok());
-        let hardware = hardware.unwrap_or_else(host::hardware);
-        let base = header::begin(config, (online, hardware), child);
+        let hardware = reader.ok().and_then(|reader| reader.join().ok());
+        let machine = header::Machine {
+            cpus: online,
+            hardware: hardware.unwrap_or_else(host::hardware),
+        };
+        let base = header::begin(config, machine, child);
         let meta = header::metadata(config, &started, base);
-        let (time, clock) = (meta.start, meta.start_clock);
-        let connections = Connections::new(config.mask_addresses);
-        let (redactor, watching) = (config.redactor.clone(), config.watching);
-        let output = Output::start(destination, &meta, redactor, connections, watching)
+        let time = meta.start;
+        let connections = Connections::new(config.mask.addresses);
+        let (redactor, watching) = (config.mask.redactor.clone(), config.notices.watching);
+        let output = Output::start(opened.destination, &meta, redactor, connections, watching)
             .map_err(Error::Format)?;
         started.source.begin(time);
         let living = std::mem::take(&mut started.living);
-        let machine = begin_file(config, &output, (time, clock), living);
+        let machine = begin_file(config, &output, &meta, living);
         let before = Before {
             recorder: host::own_cpu(),
             kernel: 0,
             setup: u64::try_from(config.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
         };
-        let (marks, no_marks) = marks.map_or_else(|why| (None, Some(why)), |it| (it, None));
-        let mut collector =
-            Collector::new(started.source, output, time, (marks, machine), config.light);
+        let (marks, no_marks) = match opened.marks {
+            Ok(marks) => (marks, None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let file = FileOutput { output, machine };
+        let mut collector = Collector::new(started.source, file, time, marks, config.facts.light);
         if let Some(why) = &no_marks {
             collector.push(recorder(time, degraded(why.as_str())));
         }
@@ -323,7 +338,7 @@ impl Session {
             start: time,
             method: meta.method(),
             part: Part { meta, before },
-            parts: config.rotation.map(|it| Parts::new(it, file)),
+            parts: (config.file.rotation).map(|rotation| Parts::new(rotation, opened.file)),
             refusals,
             unmet,
             no_marks,
@@ -340,7 +355,7 @@ impl Session {
         Ok(command)
     }
 
-    /// Records until COMMAND or the targets end, a signal or the deadline.
+    /// Records until COMMAND or the targets end, or until a signal or the deadline.
     fn run(mut self, config: &Config, command: Option<Running>, signals: &Signals) -> Report {
         let mut endings = Endings::new(config, command, signals);
         let mut next_check = Instant::now();
@@ -352,7 +367,7 @@ impl Session {
             if let Some(reason) = self.signalled(&endings, signals) {
                 break reason;
             }
-            if let Some(reason) = endings.note(config.wait_all) {
+            if let Some(reason) = endings.note(config.command.wait_all) {
                 break reason;
             }
             if check.is_some_and(|check| Instant::now() >= check) {
@@ -368,15 +383,14 @@ impl Session {
         self.end(config, endings, reason, signals)
     }
 
-    /// Begins the next part of the recording, if one is due. Where its file cannot be opened, the
-    /// present one goes on.
+    /// Begins the next part of the recording, if one is due. If its file cannot be opened, the present part continues.
     fn rotate(&mut self, config: &Config) {
         let written = self.collector.output.written();
-        let Some(parts) = self.parts.as_mut().filter(|it| it.is_due(written)) else {
+        let Some(parts) = self.parts.as_mut().filter(|parts| parts.is_due(written)) else {
             return;
         };
         let (time, clock) = (host::now(), host::clock());
-        let file = parts.next(&config.output, clock.real);
+        let file = parts.next(&config.file.target, clock.real);
         let meta = Metadata {
             start: time,
             start_clock: clock,
@@ -384,10 +398,16 @@ impl Session {
             ..self.part.meta.clone()
         };
         let output = open_output(config, &file).and_then(|destination| {
-            let connections = Connections::new(config.mask_addresses);
-            let redactor = config.redactor.clone();
-            Output::start(destination, &meta, redactor, connections, config.watching)
-                .map_err(Error::Format)
+            let connections = Connections::new(config.mask.addresses);
+            let redactor = config.mask.redactor.clone();
+            Output::start(
+                destination,
+                &meta,
+                redactor,
+                connections,
+                config.notices.watching,
+            )
+            .map_err(Error::Format)
         });
         let output = match output {
             Ok(output) => output,
@@ -412,6 +432,7 @@ impl Session {
             kernel: kernel.unwrap_or(0),
             setup: 0,
         };
+        let machine = begin_file(config, &output, &meta, events.first);
         let ended = std::mem::replace(&mut self.part, Part { meta, before });
         let summary = Summary {
             end: time,
@@ -421,19 +442,20 @@ impl Session {
             machine: Some(self.collector.machine.totals()),
             ..Summary::default()
         };
-        let machine = begin_file(config, &output, (time, clock), events.first);
-        let old = self.collector.change((output, machine), own, time);
-        parts.change(file, old, summary);
+        let last = self
+            .collector
+            .change(FileOutput { output, machine }, own, time);
+        parts.change(file, last, summary);
     }
 
-    /// Passes signals on to a running COMMAND; without one a signal ends the recording.
+    /// Passes signals on to a running COMMAND. If no COMMAND runs, a signal ends the recording.
     fn signalled(&self, endings: &Endings, signals: &Signals) -> Option<EndReason> {
         let running = endings.running();
         let any = signals.forward(running, Some(&*self.collector.source));
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
-    /// The followed processes that have not ended, without COMMAND itself.
+    /// The followed processes that have not ended, except COMMAND itself.
     fn alive(&mut self, command: Option<&Running>) -> Vec<Alive> {
         self.collector.source.alive(command.map(Running::pid))
     }
@@ -451,7 +473,7 @@ impl Session {
         }
         let counters = self.collector.counters();
         let (end, end_clock) = (host::now(), host::clock());
-        let alive = if endings.command_ended && config.follow == Follow::Command {
+        let alive = if endings.command_ended && config.scope.follow == Follow::Command {
             self.alive(endings.command.as_ref())
         } else {
             Vec::new()
@@ -461,10 +483,9 @@ impl Session {
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
-        let (batches, source, output) = self.collector.finish(own, end);
+        let (source, last_batches) = self.collector.finish(own, end);
         let (mut waited, running) = endings.reap(last.reaped);
         let cpu = host::own_cpu();
-        let begin = self.part.meta.start;
         let summary = Summary {
             end,
             end_clock,
@@ -481,7 +502,8 @@ impl Session {
                 signals,
                 source: &*source,
             };
-            let written = write_end(config, (output, batches), (begin, summary), &waiting);
+            let start = self.part.meta.start;
+            let written = write_end(config, last_batches, start, summary, &waiting);
             match self.parts {
                 Some(parts) => written.with_parts(parts, &waiting),
                 None => written,
@@ -515,22 +537,22 @@ impl Session {
     }
 }
 
-/// Writes the first events of a file, before any batch: the machine's counters, and these.
+/// Writes the first events of a file, before any batch: the clocks, the machine's counters, and `events`.
 fn begin_file(
     config: &Config,
     output: &Output,
-    (time, clock): (Ktime, Clock),
+    meta: &Metadata,
     events: Vec<LifeEvent>,
 ) -> Sampler {
-    let clock = recorder(time, LifeKind::Clock(clock));
-    let mut machine = Sampler::new(&config.follow);
+    let clock = recorder(meta.start, LifeKind::Clock(meta.start_clock));
+    let mut machine = Sampler::new(&config.scope.follow);
     let counters = recorder(host::now(), LifeKind::Counters(machine.sample()));
     let first = [clock, counters].into_iter().chain(events).collect();
     output.life(Stream::Recorder, first);
     machine
 }
 
-/// What a wait for the output goes on with: signals are passed on to COMMAND.
+/// The parts of a recording that stay active during a wait for the output: signals are passed on to COMMAND.
 struct Waiting<'a> {
     running: Option<&'a Running>,
     signals: &'a Signals,
@@ -543,7 +565,7 @@ impl Waiting<'_> {
     }
 }
 
-/// The end of the file.
+/// The result of writing the end of the file.
 struct Written {
     tally: Tally,
     error: Option<tr_format::Error>,
@@ -554,7 +576,7 @@ struct Written {
 }
 
 impl Written {
-    /// With the counts of the parts before, and the first that lacks its end.
+    /// Adds the counts of the earlier parts, and the first part that lacks its end.
     fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
         self.parts = Some((parts.count, parts.file.clone()));
         let mut stall = Stall::new(|| {});
@@ -565,28 +587,41 @@ impl Written {
     }
 }
 
-/// Names the stacks, and writes the last batches and the summary of a recording since `start`.
+/// Names the stacks, and writes the last batches and the summary of a file that begins at `start`.
 fn write_end(
     config: &Config,
-    (output, mut batches): (Output, Vec<Batch>),
-    (start, summary): (Ktime, Summary),
+    last: LastBatches,
+    start: Ktime,
+    summary: Summary,
     waiting: &Waiting<'_>,
 ) -> Written {
-    let (end, real) = (summary.end, summary.end_clock.real);
-    // Processes that were there before may have their lists since then.
-    let begin = match config.follow {
-        Follow::Command => real.saturating_sub(end.since(start)),
-        _ => 0,
-    };
-    let symbols = if config.has_stacks() {
+    let LastBatches {
+        output,
+        mut batches,
+    } = last;
+    let symbols = if config.facts.has_stacks() {
+        let real = summary.end_clock.real;
+        // The lists of functions of processes that ran before may be as old as these processes.
+        let begin = match config.scope.follow {
+            Follow::Command => real.saturating_sub(summary.end.since(start)),
+            _ => 0,
+        };
         let mut stall = Stall::new(|| {});
         let mut go_on = || waiting.go_on(&mut stall);
         let batches = std::mem::take(&mut batches);
-        name_stacks(config, &output, (batches, end), (begin, real), &mut go_on)
+        let request = output.unnamed(batches, &mut go_on);
+        request.and_then(|unnamed| {
+            let request = Request {
+                lifetime: (begin, real),
+                paths_only: !config.facts.symbols,
+                ..unnamed
+            };
+            name_stacks(&output, &request, summary.end, &mut go_on)
+        })
     } else {
         None
     };
-    let mut stall = Stall::new(config.on_wait);
+    let mut stall = Stall::new(config.notices.on_wait);
     let finished = output.finish(batches, summary, || waiting.go_on(&mut stall));
     let given_up = finished.is_none();
     let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
@@ -600,23 +635,16 @@ fn write_end(
     }
 }
 
-/// Searches the functions of the stacks and writes them, after the last batches; the search, if
-/// there were stacks to name. With `--no-symbols` it searches only the paths of the files, for
-/// `tr symbolize`.
+/// Searches for the functions of the stacks and writes them, with the time `end`. With `--no-symbols` only the paths of the
+/// files are searched, for `tr symbolize`. Returns the search if there were functions to find.
 fn name_stacks(
-    config: &Config,
     output: &Output,
-    (batches, end): (Vec<Batch>, Ktime),
-    lifetime: (u64, u64),
+    request: &Request,
+    end: Ktime,
     go_on: &mut impl FnMut() -> bool,
 ) -> Option<Search> {
-    let request = Request {
-        lifetime,
-        paths_only: !config.symbols,
-        ..output.unnamed(batches, &mut *go_on)?
-    };
-    let (events, search) = symbols::search(&request, symbols::LIMIT, go_on);
-    let events = events.into_iter().map(|kind| recorder(end, kind));
+    let (kinds, search) = symbols::search(request, symbols::LIMIT, go_on);
+    let events = kinds.into_iter().map(|kind| recorder(end, kind));
     output.life(Stream::Lifecycle, events.collect());
-    (config.symbols && search.frames > 0).then_some(search)
+    (!request.paths_only && search.frames > 0).then_some(search)
 }

@@ -16,9 +16,8 @@ use crate::source::Source;
 /// The longest wait for COMMAND's end, which SIGCHLD interrupts.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Signals whose default action ends a process, beside the real-time ones. Not taken: SIGPIPE
-/// and SIGXFSZ, which `tr` ignores, and those of the processor (SIGSEGV, …), which mean `tr`
-/// itself.
+/// The signals whose default action ends a process, in addition to the real-time signals. SIGPIPE and SIGXFSZ are
+/// missing because `tr` ignores them, and signals of the processor (SIGSEGV, …) because they concern `tr` itself.
 const FATAL: [libc::c_int; 14] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -36,12 +35,11 @@ const FATAL: [libc::c_int; 14] = [
     libc::SIGABRT,
 ];
 
-/// Signals that a shell without job control ignores for its background jobs (POSIX, asynchronous lists): of
-/// these nobody has said that they are to end nothing, and `kill -INT` is how a script ends a recorder.
+/// The signals that a shell without job control ignores for its background jobs (POSIX, asynchronous lists). They end a
+/// recording even if they are ignored: the user did not ask to ignore them, and scripts end a recorder by `kill -INT`.
 const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
-/// The taken signals: the fatal ones, COMMAND's changes of state, and if asked for the terminal's
-/// stop.
+/// The signals that are taken: the fatal signals, SIGCHLD and SIGCONT, and, if `stop` is set, the terminal's stop.
 fn taken(stop: bool) -> SigSet {
     let numbers = FATAL
         .into_iter()
@@ -59,13 +57,14 @@ fn taken(stop: bool) -> SigSet {
     }
 }
 
-/// The signalfd of the blocked signals, and the epoll descriptor of all waits. Both are open from
-/// the start: unlike poll(2), a wait works below any later limit of descriptors (setrlimit(2)).
+/// The signalfd of the blocked signals, and the epoll descriptor for all waits. Both are open from the start, so that a
+/// wait works, unlike poll(2), even if the limit of descriptors is lowered later (setrlimit(2)).
 #[derive(Debug)]
 pub struct Signals {
     signals: SignalFd,
     epoll: Epoll,
-    /// Those that were ignored before, as SIGHUP by nohup(1). The kernel queues a blocked signal nevertheless.
+    /// The signals that were ignored before, such as SIGHUP under nohup(1). The kernel queues a blocked signal even if
+    /// it is ignored.
     ignored: SigSet,
     /// Called before the terminal's stop stops `tr`.
     pause: Option<fn()>,
@@ -80,9 +79,10 @@ impl Signals {
         let signals = SignalFd::with_flags(&taken, flags)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
-        let is_ignored = |it: &Signal| taken.contains(*it) && inherited::is_ignored(*it);
-        let ignored = Signal::iterator().filter(is_ignored);
-        let ignored = ignored.filter(|it| !OF_BACKGROUND.contains(it)).collect();
+        let ignored = Signal::iterator()
+            .filter(|signal| taken.contains(*signal) && inherited::is_ignored(*signal))
+            .filter(|signal| !OF_BACKGROUND.contains(signal))
+            .collect();
         taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         Ok(Signals {
             signals,
@@ -99,7 +99,7 @@ impl Signals {
         let _ = self.signals.set_mask(&taken);
     }
 
-    /// Does what SIGTSTP would have done, after the pause.
+    /// Calls `pause` and then stops `tr`, as SIGTSTP would have done.
     fn stop(&self) {
         if let Some(pause) = self.pause {
             pause();
@@ -130,26 +130,32 @@ impl Signals {
         }
     }
 
-    /// Passes on the signals that were sent to `tr` alone; true if one came that would have
-    /// ended `tr`. COMMAND gets ignored ones, too: it may have a handler by now. The terminal (SI_KERNEL) has signalled the whole foreground process group,
-    /// COMMAND included. The source recognizes a signal of a process to the common group.
+    /// Passes on the signals that were sent to `tr` alone. Returns true if one of them would have ended `tr`. Ignored
+    /// signals are passed on as well, because COMMAND may have a handler by now. A signal of the terminal (SI_KERNEL)
+    /// has already reached the whole foreground process group, including COMMAND. The source recognizes a signal that a
+    /// process has sent to the common group.
     pub fn forward(&self, command: Option<&Running>, source: Option<&dyn Source>) -> bool {
         let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
         let mut any = false;
         if source.is_some_and(Source::take_stop) {
-            command.into_iter().for_each(|it| it.stop_alike(source));
+            command
+                .into_iter()
+                .for_each(|running| running.stop_alike(source));
         }
         while let Ok(Some(info)) = self.signals.read_signal() {
             let signal = info.ssi_signo.cast_signed();
             if signal == libc::SIGCHLD {
-                command.into_iter().for_each(|it| it.stop_alike(source));
+                command
+                    .into_iter()
+                    .for_each(|running| running.stop_alike(source));
                 continue;
             }
             if signal == libc::SIGTSTP {
                 self.stop();
                 continue;
             }
-            let ignored = || Signal::try_from(signal).is_ok_and(|it| self.ignored.contains(it));
+            let ignored =
+                || Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal));
             any |= signal != libc::SIGCONT && !ignored();
             let Some(command) = command else { continue };
             let from_terminal = info.ssi_code == libc::SI_KERNEL;
@@ -198,11 +204,11 @@ mod tests {
             Signal::SIGQUIT,
         ];
         // SAFETY: no handler is installed.
-        let set = |to| all.map(|it| unsafe { signal(it, to) }.unwrap());
+        let set = |to| all.map(|number| unsafe { signal(number, to) }.unwrap());
         set(SigHandler::SigIgn);
         let signals = Signals::take(None).unwrap();
-        let mut ends = |it| {
-            raise(it).unwrap();
+        let mut ends = |number| {
+            raise(number).unwrap();
             signals.forward(None, None)
         };
         let ended = all.map(&mut ends);

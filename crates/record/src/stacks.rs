@@ -1,4 +1,4 @@
-//! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
+//! Numbers files, frames and stacks for the file, in which each of them is stored once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -14,10 +14,10 @@ use tr_symbols::Request;
 use crate::mappings::{Image, Mapped, Mapping, Mappings};
 use crate::symbols;
 
-/// A build id of the kernel's, `BUILD_ID_SIZE_MAX` bytes; a shorter one is followed by zeros.
+/// A build id as the kernel returns it, with `BUILD_ID_SIZE_MAX` bytes. A shorter id is followed by zeros.
 pub type BuildId = [u8; 20];
 
-/// An instruction's place, as the kernel tells it.
+/// The place of an instruction as the kernel returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// An address in the kernel.
@@ -35,20 +35,20 @@ pub struct Stacked {
     pub cpu: Option<CpuId>,
     pub tid: Tid,
     pub tgid: Tgid,
-    /// On a CPU, or off CPU.
+    /// Whether the task was on a CPU or off CPU.
     pub doing: Doing,
     /// The time that the sample stands for, in ns.
     pub ns: u64,
-    /// Outermost frames are missing.
+    /// The outermost frames are missing.
     pub cut: bool,
-    /// The program that it ran.
+    /// The program that the task ran.
     pub image: Image,
-    /// The frames, outermost first. A caller's is the last byte of its call.
+    /// The frames, outermost first. The place of a caller is the last byte of its call instruction.
     pub frames: Vec<At>,
 }
 
-/// The most frames and stacks that are kept, with some 30 bytes for each. Beyond it, all are
-/// forgotten: later ones get new numbers, and those before stay without symbols.
+/// The most frames and stacks that are kept, with some 30 bytes each. Beyond this limit all are dropped: later ones get
+/// new numbers, and the earlier ones get no symbols.
 const MOST: usize = 1 << 20;
 
 /// The most paths that are kept.
@@ -66,17 +66,17 @@ pub struct Stacks {
     last_module: u32,
     frames: HashMap<Place, u32>,
     last_frame: u32,
-    /// By caller and frame.
+    /// The numbers of the stacks, by the number of the caller's stack and of the frame.
     stacks: HashMap<(u32, u32), u32>,
     last_stack: u32,
-    /// Of the processes that have addresses of their own, the id in `tr`'s own pid namespace.
+    /// The ids in `tr`'s own pid namespace of the processes that have addresses outside files.
     seen: HashMap<Tgid, u32>,
     /// Files that were executed or mapped; `None`: no stacks are recorded.
     paths: Option<BTreeSet<PathBuf>>,
 }
 
 impl Stacks {
-    /// Of a recording with stacks, or without.
+    /// The stacks of a recording. `recorded`: the recording has stacks.
     pub fn new(recorded: bool) -> Stacks {
         Stacks {
             paths: recorded.then(BTreeSet::new),
@@ -84,8 +84,9 @@ impl Stacks {
         }
     }
 
-    /// Notes a program: a process may end before its mappings are read. A relative path is taken for
-    /// one from COMMAND's directory: a file without the build id of the samples gives no names.
+    /// Notes the path of a program, because a process may end before its mappings are read. A relative path is assumed
+    /// to start in COMMAND's directory. If it leads to a wrong file, the build id differs, and no names come from that
+    /// file.
     pub fn executed(&mut self, path: &[u8]) {
         let Some(paths) = &mut self.paths else {
             return;
@@ -108,7 +109,7 @@ impl Stacks {
         }
     }
 
-    /// The frames, to search their functions.
+    /// The request to search for the functions of all frames.
     pub fn request(&self) -> Request {
         use tr_symbols::Module;
         let mut frames: Vec<(u32, Place)> = self.frames.iter().map(|(at, it)| (*it, *at)).collect();
@@ -130,7 +131,7 @@ impl Stacks {
         }
     }
 
-    /// The events of a sample: the files that it is the first to name, and the sample.
+    /// The events of a sample: the files that were not named before, and the sample.
     pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
         if self.frames.len().max(self.stacks.len()) >= MOST {
             self.frames.clear();
@@ -142,7 +143,7 @@ impl Stacks {
         let next_frame = self.last_frame.saturating_add(1);
         let (mut base, mut new) = (0, Vec::new());
         for address in frames {
-            let place = self.place(*address, (from.tgid, from.image), &mut events);
+            let place = self.place(*address, from, &mut events);
             let frame = *self.frames.entry(place).or_insert_with(|| {
                 places.push(place);
                 self.last_frame = self.last_frame.saturating_add(1);
@@ -181,35 +182,39 @@ impl Stacks {
         events
     }
 
-    /// The frames without the outermost ones that are in no file. Where a function keeps no frame
-    /// pointer, the kernel takes other values for addresses, and the walk ends soon. They are
-    /// functions if a JIT compiler lists those of the process. The innermost frame is where the
-    /// task was.
+    /// The frames without the outermost ones that are in no file, and whether there were any. If a function keeps no
+    /// frame pointer, the kernel takes other values for addresses, and the stack ends soon. But such addresses are
+    /// functions if a JIT compiler lists the functions of the process. The innermost frame stays, because the task was
+    /// there.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
-        let user = all.iter().filter(|it| !matches!(it, At::Kernel(_))).count();
-        let outer = all.iter().take(user.saturating_sub(1));
+        let in_user_mode = all
+            .iter()
+            .filter(|frame| !matches!(frame, At::Kernel(_)))
+            .count();
         let in_file = |address| self.mappings.find(from.image, address).is_some();
-        let foreign = outer.take_while(|it| matches!(it, At::Process(at) if !in_file(*at)));
-        let foreign = foreign.count();
+        let foreign = all
+            .iter()
+            .take(in_user_mode.saturating_sub(1))
+            .take_while(|frame| matches!(frame, At::Process(at) if !in_file(*at)))
+            .count();
         if foreign == 0 || tr_symbols::has_list(from.image.0) {
             return (all, false);
         }
         (all.get(foreign..).unwrap_or_default(), true)
     }
 
-    fn place(
-        &mut self,
-        address: At,
-        (tgid, image): (Tgid, Image),
-        events: &mut Vec<LifeKind>,
-    ) -> Place {
+    /// The place of an address in a stack. The events get a file that was not named before.
+    fn place(&mut self, address: At, stack: &Stacked, events: &mut Vec<LifeKind>) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
-            At::Process(address) => self.in_file(image, address, events).unwrap_or_else(|| {
-                self.seen.insert(tgid, image.0);
-                Place::Process(tgid, address)
-            }),
+            At::Process(address) => {
+                let in_file = self.in_file(stack.image, address, events);
+                in_file.unwrap_or_else(|| {
+                    self.seen.insert(stack.tgid, stack.image.0);
+                    Place::Process(stack.tgid, address)
+                })
+            }
             At::File(build_id, offset) => {
                 let known = self.modules.get(&build_id).copied();
                 let number = known.unwrap_or_else(|| {
@@ -234,7 +239,7 @@ impl Stacks {
         number
     }
 
-    /// An address's place in a file without a build id, or of which the kernel could not read it.
+    /// The place of an address in a file that has no build id, or whose build id the kernel could not read.
     fn in_file(&mut self, image: Image, address: u64, events: &mut Vec<LifeKind>) -> Option<Place> {
         let (mapping, offset) = self.mappings.find(image, address)?;
         let key = (mapping.inode, mapping.path.clone());
@@ -261,8 +266,8 @@ impl Stacks {
 /// The longest time by which a file's times lag behind (a tick of CONFIG_HZ_100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// The file of a mapping. `None`: another one is at its path, perhaps with the number that the
-/// mapped one had before its process ended.
+/// The file of a mapping; `None` if another file is at its path now, even if that has the inode number of the mapped
+/// file.
 fn file(mapping: &Mapping) -> Option<tr_symbols::File> {
     let file = tr_symbols::File::at(&mapping.path)?;
     let times = std::fs::metadata(&mapping.path).ok()?;
@@ -374,7 +379,7 @@ mod tests {
         let file = request
             .modules
             .iter()
-            .find_map(|it| it.file.clone())
+            .find_map(|module| module.file.clone())
             .unwrap();
         assert!(file.is_there());
         std::fs::write(&path, "another").unwrap();

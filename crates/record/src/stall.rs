@@ -6,7 +6,7 @@ use crate::command::Running;
 use crate::signals::Signals;
 use crate::source::Source;
 
-/// The time after which `Config::on_wait` is called.
+/// The time after which `Notices::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
 
 /// The longest wait after COMMAND's end: in CI, no one sends a signal.
@@ -17,7 +17,7 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 pub struct Stall {
     since: Instant,
     over_since: Option<Instant>,
-    /// A signal has come since then.
+    /// A signal has come since COMMAND ended.
     signalled: bool,
     pause: Duration,
     /// Called once, after [`LONG`].
@@ -36,9 +36,9 @@ impl Stall {
         }
     }
 
-    /// Sleeps once. While COMMAND runs, signals are passed on to COMMAND; afterwards [`LIMIT`]
-    /// ends the wait, or a signal when the wait is long: false. A CI system cancels a job by a
-    /// signal, and a busy disk is not a stalled one.
+    /// Sleeps once, and returns whether to wait on. While COMMAND runs, signals are passed on to COMMAND. Afterwards
+    /// [`LIMIT`] ends the wait, or a signal if the wait is already long. A short wait is not ended by a signal: CI
+    /// systems cancel a job by a signal, and a busy disk is no stalled one.
     pub fn go_on(
         &mut self,
         running: Option<&Running>,
@@ -61,7 +61,7 @@ impl Stall {
         !(self.signalled && self.is_long()) && since.elapsed() < LIMIT
     }
 
-    /// The wait has lasted for [`LONG`].
+    /// Whether the wait has lasted for [`LONG`].
     pub fn is_long(&self) -> bool {
         self.since.elapsed() >= LONG
     }

@@ -1,4 +1,4 @@
-//! The functions of recorded frames, after COMMAND's end: a process of their own finds them.
+//! The search for the functions of recorded frames after COMMAND's end, by a separate process.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,17 +13,17 @@ pub use tr_symbols::Request;
 
 use crate::proc;
 
-/// How long a search may take. What has been found until then is kept.
+/// The longest time of a search. The functions that were found until then are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// On a CPU.
+    /// The longest time on a CPU.
     pub cpu: Duration,
-    /// By the clock.
+    /// The longest time by the clock.
     pub wall: Duration,
 }
 
-/// That of a recorder: COMMAND's end waits for it. On a busy machine 5 s by the clock can be less
-/// than a second on a CPU, in which nothing is found.
+/// The limit for the search at the end of a recording, for which COMMAND's caller has to wait. On a busy machine 5 s by
+/// the clock can be less than 1 s on a CPU, in which nothing is found.
 pub(crate) const LIMIT: Limit = Limit {
     cpu: Duration::from_secs(5),
     wall: Duration::from_secs(20),
@@ -31,18 +31,19 @@ pub(crate) const LIMIT: Limit = Limit {
 /// The most bytes of answers.
 const ANSWERS: u64 = 256 << 20;
 
+/// The result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// Frames without names before.
+    /// The frames that had no names before.
     pub frames: usize,
-    /// Frames with a name now.
+    /// The frames that got names.
     pub found: usize,
     pub time: Duration,
-    /// The limit, or a signal, has ended it.
+    /// The limit, or a signal, has ended the search.
     pub ended_early: bool,
 }
 
-/// A search under way.
+/// A search in progress.
 struct Server {
     child: Child,
     answers: JoinHandle<Vec<Answer>>,
@@ -61,11 +62,12 @@ impl Server {
             .name("tr-symbols".into())
             .spawn(move || {
                 let lines = stdout.map(|out| BufReader::new(out.take(ANSWERS)).lines());
-                let lines = lines.into_iter().flatten().map_while(Result::ok);
-                let answers = lines.map_while(|line| serde_json::from_str(&line).ok());
-                answers.collect()
+                (lines.into_iter().flatten())
+                    .map_while(Result::ok)
+                    .map_while(|line| serde_json::from_str(&line).ok())
+                    .collect()
             })?;
-        // It reads all of the request before it answers.
+        // The server reads the whole request before it answers.
         if let Some(mut stdin) = stdin {
             stdin.write_all(&serde_json::to_vec(request)?)?;
         }
@@ -79,9 +81,10 @@ pub fn request(
     modules: impl IntoIterator<Item = tr_symbols::Module>,
     pid: impl Fn(Tgid) -> u32,
 ) -> Request {
-    let named = modules.into_iter().map(|it| (it.number, it));
-    let mut modules: BTreeMap<u32, tr_symbols::Module> = BTreeMap::new();
-    modules.extend(named);
+    let mut modules: BTreeMap<u32, tr_symbols::Module> = modules
+        .into_iter()
+        .map(|module| (module.number, module))
+        .collect();
     let mut request = Request::default();
     let mut processes: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
     for (number, place) in frames {
@@ -97,12 +100,12 @@ pub fn request(
     }
     request.processes.extend(processes);
     request.modules.extend(modules.into_values());
-    request.modules.retain(|it| !it.frames.is_empty());
+    request.modules.retain(|module| !module.frames.is_empty());
     request
 }
 
-/// Searches the functions of a request, within `limit`, and while `go_on` waits and returns
-/// true. The events are modules with their paths, then symbols.
+/// Searches for the functions of a request, within `limit`, and as long as `go_on`, which waits, returns true. The events
+/// are first modules with their paths, then symbols.
 pub fn search(
     request: &Request,
     limit: Limit,
@@ -119,7 +122,7 @@ pub fn search(
     let Ok(mut server) = Server::start(request) else {
         return (Vec::new(), search);
     };
-    search.ended_early = !wait(&mut server.child, (begun, limit), go_on);
+    search.ended_early = !wait(&mut server.child, begun, limit, go_on);
     if search.ended_early {
         let _ = server.child.kill();
     }
@@ -128,18 +131,14 @@ pub fn search(
     let events = events(answers, request);
     search.found = events
         .iter()
-        .filter(|it| matches!(it, LifeKind::Symbol(_)))
+        .filter(|event| matches!(event, LifeKind::Symbol(_)))
         .count();
     search.time = begun.elapsed();
     (events, search)
 }
 
-/// True: it has ended by itself.
-fn wait(
-    child: &mut Child,
-    (begun, limit): (Instant, Limit),
-    mut go_on: impl FnMut() -> bool,
-) -> bool {
+/// Waits for the end of a search that began at `begun`. Returns false if the limit or `go_on` ends the wait.
+fn wait(child: &mut Child, begun: Instant, limit: Limit, mut go_on: impl FnMut() -> bool) -> bool {
     while matches!(child.try_wait(), Ok(None)) {
         let over = begun.elapsed() >= limit.wall || on_cpu(child) >= limit.cpu;
         if over || !go_on() {
@@ -155,18 +154,21 @@ fn on_cpu(child: &Child) -> Duration {
     Duration::from_nanos(totals.map_or(0, |(run, ..)| run))
 }
 
-/// The events of the answers, the last one of each frame.
+/// The events of the answers. If a frame has several answers, the last one counts.
 fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
     let mut modules = Vec::new();
     let mut symbols = BTreeMap::new();
     for answer in answers {
         match answer {
             Answer::Path(number, path) => {
-                let module = request.modules.iter().find(|it| it.number == number);
-                modules.extend(module.map(|it| {
+                let module = request
+                    .modules
+                    .iter()
+                    .find(|module| module.number == number);
+                modules.extend(module.map(|module| {
                     LifeKind::Module(Box::new(Module {
                         number,
-                        build_id: it.build_id.as_slice().into(),
+                        build_id: module.build_id.as_slice().into(),
                         path: path.into_encoded_bytes().into(),
                         file: None,
                     }))
@@ -174,16 +176,17 @@ fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
             }
             Answer::Frame(frame, functions) => {
                 let functions = functions.into_iter().take(INLINED);
-                let functions = functions.map(|it| Function {
-                    name: it.name.into_bytes().into(),
-                    file: it.file.into_bytes().into(),
-                    line: it.line,
+                let stored = functions.map(|function| Function {
+                    name: function.name.into_bytes().into(),
+                    file: function.file.into_bytes().into(),
+                    line: function.line,
                 });
-                symbols.insert(frame, functions.collect());
+                symbols.insert(frame, stored.collect());
             }
         }
     }
-    let symbols = symbols.into_iter();
-    let symbols = symbols.map(|(frame, functions)| LifeKind::Symbol(Symbol { frame, functions }));
+    let symbols = symbols
+        .into_iter()
+        .map(|(frame, functions)| LifeKind::Symbol(Symbol { frame, functions }));
     modules.into_iter().chain(symbols).collect()
 }

@@ -19,14 +19,14 @@ pub struct Targets {
     pub pids: Vec<u32>,
     /// The id of a cgroup.
     pub cgroup: Option<u64>,
-    /// The choice as the trace keeps it.
+    /// The choice as it is stored in the trace.
     pub scope: Scope,
 }
 
 impl Targets {
     /// Checks the choice; `child` is COMMAND's process.
     pub fn of(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Targets, Error> {
-        let cpus = match &config.cpus {
+        let cpus = match &config.scope.cpus {
             None => online.iter().map(|cpu| cpu.0).collect(),
             Some(cpus) => {
                 if let Some(cpu) = cpus.iter().find(|cpu| !online.contains(&CpuId(**cpu))) {
@@ -41,7 +41,7 @@ impl Targets {
             cgroup: None,
             scope: Scope::Command,
         };
-        match &config.follow {
+        match &config.scope.follow {
             Follow::Command => {}
             Follow::All => {
                 targets.pids.clear();

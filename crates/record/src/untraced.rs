@@ -1,5 +1,5 @@
-//! COMMAND without tracing (`--best-effort`), and the trace that says so: it takes the
-//! place of an older one, which the next step of a CI job would read as this run's.
+//! Runs COMMAND without tracing (`--best-effort`), and writes a trace that says so. This trace replaces an older one,
+//! which the next step of a CI job would take for the trace of this run.
 
 use nix::errno::Errno;
 use tr_format::meta::{Metadata, Summary};
@@ -13,27 +13,27 @@ use crate::signals::Signals;
 use crate::stall::Stall;
 use crate::{command, header, host, inherited, memory, session};
 
-/// Memory for the threads that write the trace, in bytes.
+/// The memory for the threads that write the trace, in bytes.
 const OWN_MEMORY: u64 = 8 << 20;
 
-/// How COMMAND ran.
+/// The result of running COMMAND.
 #[derive(Debug)]
 pub struct Untraced {
     /// COMMAND's raw `wait` status.
     pub status: u32,
     /// COMMAND could not be executed.
     pub not_executed: Option<Errno>,
-    /// From COMMAND's start to its end, in ns.
+    /// The time from COMMAND's start to its end, in ns.
     pub duration: u64,
-    /// Why there is no trace that says all this.
+    /// The reason why no trace of this run could be written.
     pub output_error: Option<Error>,
 }
 
-/// Runs COMMAND without tracing, and writes that to the output with the reason. If no process
-/// can be forked or waited for, `tr` itself becomes COMMAND.
+/// Runs COMMAND without tracing, and writes a file that says so, with the reason. If no process can be forked or waited
+/// for, `tr` itself becomes COMMAND.
 ///
 /// # Errors
-/// COMMAND has not run. An output that cannot be written does not keep it from running.
+/// COMMAND has not run. COMMAND runs even if the output cannot be written.
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
     inherited::own_actions();
@@ -43,15 +43,18 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     }
     let prepared = Signals::take(None).and_then(|signals| Ok((command::start(&program)?, signals)));
-    let machine = (host::online_cpus(), host::hardware());
+    let machine = header::Machine {
+        cpus: host::online_cpus(),
+        hardware: host::hardware(),
+    };
     let child = prepared.as_ref().ok().map(|(child, _)| child.pid());
     let meta = Metadata {
         not_traced: Some(reason.to_string()),
         ..header::begin(config, machine, child)
     };
-    // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
+    // The output is opened before COMMAND runs: if `tr` is killed, a cut trace is left, and no older one.
     let output = destination.and_then(|destination| {
-        let redactor = config.redactor.clone();
+        let redactor = config.mask.redactor.clone();
         Output::start(destination, &meta, redactor, Connections::default(), None)
             .map_err(Error::Format)
     });
@@ -60,10 +63,9 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     };
     command::leave_descriptors(&descriptors);
-    // Without the BPF programs a signal to the process group cannot be told from one
-    // to `tr` alone. A signal that arrives twice does less harm than a lost one.
-    let waited = signals.forward_until_end(command, None);
-    let waited = waited.map_err(Error::Lost)?;
+    // Without the BPF programs a signal to the process group cannot be distinguished from a signal to `tr` alone. A signal
+    // that arrives twice does less harm than a lost one.
+    let waited = (signals.forward_until_end(command, None)).map_err(Error::Lost)?;
     let end = host::now();
     let summary = Summary {
         end,
@@ -80,7 +82,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     })
 }
 
-/// The trace's header is in the file; it stays without an end.
+/// The header of the trace is in the file, which lacks its end.
 fn become_command(program: &Program) -> Error {
     let (errno, _) = program.exec(None);
     Error::Command(errno.into())

@@ -1,4 +1,5 @@
-//! COMMAND's end as `tr`'s own: its status, and the wait for it in place of a recorder that has panicked ([`rescue`](crate::rescue)).
+//! Ends `tr` like COMMAND, with COMMAND's status, and waits for COMMAND in place of a recorder that has panicked
+//! ([`rescue`](crate::rescue)).
 
 use nix::sys::signal::{raise, SigSet, Signal};
 use tr_format::wait_status::killed_by;
@@ -7,7 +8,7 @@ use crate::command::{in_foreground, Running};
 use crate::rescue::{of_command, Child};
 use crate::signals::Signals;
 
-/// Passes signals on until COMMAND ends; its raw `wait` status.
+/// Passes signals on until COMMAND ends, and returns its raw `wait` status.
 ///
 /// # Errors
 /// COMMAND is not a child of this process, or the kernel refuses a descriptor.

@@ -1,17 +1,17 @@
-//! Whoever sees the events on their way to the file (`tr record --status`).
+//! The watcher that sees the events on their way to the file (`tr record --status`).
 
 use tr_format::event::{Ktime, LifeEvent, SchedEvent};
 
-/// Sees the events that the writer writes, in the order of their drains, secrets masked. It runs
-/// in the writing thread, so nothing in it may wait.
+/// A receiver of the events that the writer writes, in the order of their drains, with secrets masked. It runs in the
+/// writing thread and must not block.
 pub trait Watcher: Send {
     fn sched(&mut self, event: &SchedEvent);
     fn life(&mut self, event: &LifeEvent);
-    /// All events before this time have come. Called every 0.7 s or so.
+    /// Notes that all events before this time have come. It is called about every 0.7 s.
     fn until(&mut self, time: Ktime);
 }
 
-/// How a recording is watched.
+/// The functions that watch a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Watching {
     /// Makes the watcher of a recording that begins at this time.

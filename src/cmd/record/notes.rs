@@ -73,16 +73,16 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
 /// Without COMMAND nothing else shows on a terminal that something is under way.
 fn say_begun(config: &Config) {
     use std::io::IsTerminal;
-    if !config.command.is_empty() || !std::io::stderr().is_terminal() {
+    if !config.command.argv.is_empty() || !std::io::stderr().is_terminal() {
         return;
     }
-    let what = match &config.follow {
+    let what = match &config.scope.follow {
         Follow::All => "the whole machine".to_owned(),
         Follow::Pids(pids) => plural(pids.len() as u64, "process", "processes"),
         Follow::Cgroup(path) => format!("the cgroup {}", errors::shown(path)),
         Follow::Command => return,
     };
-    let end = match (config.duration, &config.follow) {
+    let end = match (config.limits.duration, &config.scope.follow) {
         (Some(duration), _) => format!("Ctrl-C ends it, or {duration:?}"),
         (None, Follow::Pids(_)) => "Ctrl-C ends it, or the end of the last of them".to_owned(),
         (None, _) => "Ctrl-C ends it".to_owned(),
@@ -153,7 +153,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
         return;
     }
     tell_method(report);
-    tell_rights(args, &config.redactor, report);
+    tell_rights(args, &config.mask.redactor, report);
     tell_losses(report);
     tell_limits(args, report);
     let lost = if report.output_error.is_some() || report.cut.is_some() {

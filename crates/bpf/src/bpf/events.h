@@ -9,6 +9,8 @@
 #ifndef TR_EVENTS_H
 #define TR_EVENTS_H
 
+#include "kernel.h"
+
 enum sched_kind {
 	SCHED_LOST = 0,
 	SCHED_SWITCH = 1,
@@ -30,8 +32,7 @@ enum waking_context {
 	CONTEXT_SEND = 3,
 };
 
-/* The reason of a sleep, by the system call: those that the programs name. The numbers are the
- * trace format's. */
+/* The reasons of a sleep that a system call determines. The numbers are the trace format's. */
 enum reason {
 	REASON_UNKNOWN = 0,
 	REASON_POLL = 5,
@@ -45,15 +46,15 @@ enum reason {
 	REASON_PAGE_FAULT = 19,
 	REASON_OTHER = 24,
 	REASON_MASK = 31,
-	/* The descriptor in the first argument decides: the reason is that of a read, or with
-	 * REASON_WRITE that of a write, which has the next number. */
+	/* The kind of the descriptor in the first argument decides. The reason is that of a read
+	 * from it, or, with REASON_WRITE, that of a write, whose number is one higher. */
 	REASON_BY_DESCRIPTOR = 32,
 	REASON_WRITE = 64,
-	/* It can wake the reader of a socket, in a softirq. */
+	/* The call can wake the reader of a socket, in a softirq. */
 	REASON_SENDS = 128,
 };
 
-/* System calls of the table of reasons. */
+/* The number of system calls in the table of reasons. */
 #define SYSCALLS 512
 
 /*
@@ -159,7 +160,7 @@ enum delay_bit {
 	DELAY_SWAP = 4,
 };
 
-/* Times off CPU, as far as the kernel counts them. */
+/* The times that a task has spent off CPU, as far as the kernel counts them. */
 struct wire_delays {
 	__u64 run;
 	__u64 block;
@@ -225,7 +226,7 @@ struct wire_life_lost {
 	__u64 count; /* on this CPU since the start */
 };
 
-/* The task iterator writes these, and a join has one. */
+/* A living task. The task iterator writes these structs, and the record of a join contains one. */
 struct wire_snapshot {
 	__u64 time;
 	__u64 start_time;
@@ -239,12 +240,12 @@ struct wire_snapshot {
 	__u16 state;
 	__u8 on_cpu;
 	__u8 kthread;
-	__u32 followed; /* 2: because it is a server's */
+	__u32 followed; /* 0: no; 1: yes; 2: yes, because the task belongs to a server */
 	__u32 pad;
 	char comm[16];
 };
 
-/* The totals of a task so far. Of a living one, they come from the task iterator. */
+/* The totals of a task so far. The task iterator writes the totals of living tasks. */
 struct wire_total {
 	__u64 sum_exec_runtime;
 	__u64 run_delay;
@@ -254,18 +255,18 @@ struct wire_total {
 	__u32 pad;
 };
 
-/* A task of a light recording exits. Its totals lag by up to a tick. The snapshot is for a part of the
- * recording that has begun in the task's life. */
+/* The exit of a task in a light recording. The totals lag by up to a tick. A part of the recording
+ * that began during the task's life needs the snapshot. */
 struct wire_end {
 	struct wire_head head;
 	struct wire_total total;
-	__u32 status; /* with group_dead its process's */
+	__u32 status; /* of the process if group_dead is set, else of the task */
 	__u32 group_dead;
 	__u64 max_rss_pages;
 	struct wire_snapshot task;
 };
 
-/* The kernel drops a dead task, whose totals are final. */
+/* The final totals of a dead task, when the kernel drops it. */
 struct wire_last {
 	struct wire_head head;
 	struct wire_total total;
@@ -273,8 +274,8 @@ struct wire_last {
 
 #define JOIN_ARGV 4096
 
-/* A task has come into the followed cgroup. Its process's leader has the arguments, if they
- * can be read. */
+/* A task has come into the followed cgroup. The record of a process's leader has the arguments of
+ * the process, if they can be read. */
 struct wire_join {
 	struct wire_head head;
 	struct wire_snapshot task;
@@ -285,9 +286,10 @@ struct wire_join {
 };
 
 /*
- * A change of a TCP connection. An IPv4 address has the first 4 bytes. Connect: the local
- * port is not chosen yet. Accepted: the task is the one that called listen(2); 0: unknown.
- * Closed: the task is the one that closed it, or 0 if its own code did not end it.
+ * A change of a TCP connection. An IPv4 address takes the first 4 bytes. LIFE_CONNECT: the local
+ * port is not chosen yet. LIFE_ACCEPTED: the task is the one that called listen(2); 0: unknown.
+ * LIFE_CLOSED: the task is the one that closed the connection, or 0 if no code of its process ended
+ * it.
  */
 struct wire_connection {
 	struct wire_head head;
@@ -307,7 +309,7 @@ struct wire_connection {
 	__u32 pad;
 };
 
-/* The reclaim of memory since the task's record before. */
+/* The memory reclaim of a task since its previous record. */
 struct wire_reclaim {
 	struct wire_head head;
 	__u32 tid;
@@ -323,7 +325,7 @@ struct wire_oom_kill {
 	__u64 pages; /* resident; 0: unknown */
 };
 
-/* The disk of a task's waits for block I/O from now on. */
+/* The disk that a task waits for in all its waits for block I/O from now on. */
 struct wire_disk_wait {
 	struct wire_head head;
 	__u32 tid;
@@ -334,17 +336,17 @@ struct wire_disk_wait {
 
 #define FILE_NAME 128
 
-/* The file of a task's sleep in fsync or one of its relatives. */
+/* The file that a task waits for in fsync or a similar system call. */
 struct wire_sync_file {
 	struct wire_head head;
 	__u32 tid;
 	__u32 tgid;
-	__u32 length; /* of name with its NUL; 0: unknown */
+	__u32 length; /* bytes of name, with the NUL; 0: unknown */
 	__u32 pad;
-	__u8 name[FILE_NAME]; /* the last component; longer ones are cut */
+	__u8 name[FILE_NAME]; /* the last component of the path, cut if it is longer */
 };
 
-/* Whether a task may run on this CPU alone, at its switch-out. */
+/* Whether a task may run on this CPU alone, as of its switch-out. */
 struct wire_pinned {
 	struct wire_head head;
 	__u32 tid;
@@ -353,7 +355,7 @@ struct wire_pinned {
 	__u32 pad;
 };
 
-/* The name of a task that is not followed, at its first event beside a followed one. */
+/* The name of a task that is not followed, at its first event together with a followed task. */
 struct wire_outsider {
 	struct wire_head head;
 	__u32 tid;
@@ -374,34 +376,35 @@ enum containers {
 /* Why a container is followed. The numbers are the trace format's. */
 enum evidence {
 	EVIDENCE_NONE = 0,
-	/* A daemon has told the client its id. */
-	EVIDENCE_TOLD = 1,
-	/* All containers are. */
+	/* A daemon has sent the container's id to the client. */
+	EVIDENCE_SENT = 1,
+	/* All containers are followed. */
 	EVIDENCE_ANY = 4,
-	/* No other process has a connection to the daemon. */
+	/* No process except the client has a connection to the daemon. */
 	EVIDENCE_INFERRED = 5,
-	/* It is not: other clients than a followed one have connections to the daemon, too. */
+	/* The container is not followed: clients that are not followed have connections to the
+	 * daemon, too. */
 	EVIDENCE_NOT_RECORDED = 6,
 };
 
-/* A container's first process that is followed, or one that could be followed, has executed the
+/* The first process of a container that is followed, or that could be followed, has executed the
  * runtime. */
 struct wire_container {
 	struct wire_head head;
 	__u32 tid;
 	__u32 tgid;
-	__u32 client; /* the process; 0: unknown */
+	__u32 client; /* the client's process; 0: unknown */
 	__u32 evidence; /* enum evidence */
 };
 
-/* A server has answered a followed process and is followed from now on; or it has answered one that
- * is not followed. */
+/* A server has answered a followed process and is followed from now on, or a followed server has
+ * answered a process that is not followed. */
 struct wire_server {
 	struct wire_head head;
 	__u32 tid;
 	__u32 tgid;
-	__u32 client; /* the process; 0: see the next */
-	__u32 other; /* the process that is not followed; 0: none */
+	__u32 client; /* the followed process that was answered; 0: `other` was */
+	__u32 other; /* the process that is not followed and was answered; 0: none */
 };
 
 /* A followed process is in another time namespace than the recorder. */
@@ -416,19 +419,19 @@ struct wire_clock {
 
 #define DNS_MESSAGE 512
 
-/* A DNS message by UDP. An IPv4 address has the first 4 bytes. */
+/* A DNS message over UDP. An IPv4 address takes the first 4 bytes. */
 struct wire_dns {
 	struct wire_head head;
 	__u32 tid; /* query */
 	__u32 tgid;
 	__u8 server[16];
 	__u16 family;
-	__u16 port; /* of the recorded machine; 0: unknown */
-	__u32 length; /* of message; 0: not readable */
-	__u8 message[DNS_MESSAGE]; /* its first bytes */
+	__u16 port; /* the port on the recorded machine; 0: unknown */
+	__u32 length; /* bytes of message; 0: it is not readable */
+	__u8 message[DNS_MESSAGE]; /* the first bytes of the message */
 };
 
-/* Frames of a stack, in the kernel and in user mode each: the kernel's default
+/* The most frames of a stack in the kernel, and the most in user mode: the kernel's default
  * (kernel.perf_event_max_stack). */
 #define SAMPLE_DEPTH 127
 
@@ -445,11 +448,11 @@ struct wire_sample {
 	__u32 tid;
 	__u32 tgid;
 	__u32 seen_tgid; /* as the recorder's own pid namespace names it */
-	__u32 off_cpu;	 /* of a wait that ended at the head's time */
+	__u32 off_cpu;	 /* 1: the stack of a wait that ended at the time in `head` */
 	__u64 ns;	 /* the sampling period, or the length of the wait */
 	__s32 kernel_len; /* bytes; negative: there is none */
 	__s32 user_len;
-	__u64 arguments; /* their address, which another program of the process has elsewhere */
+	__u64 arguments; /* their address, which differs between a process's programs */
 	__u64 kernel[SAMPLE_DEPTH];
 	struct wire_frame user[];
 };
@@ -460,9 +463,10 @@ struct wire_sample {
 struct account {
 	__u64 head; /* slots written since the start */
 	__u64 emitted; /* attempts, when count_emitted is set */
-	/* Not yet reported in the slots; of lifecycle events: reported so far. */
+	/* Scheduling events: those lost and not yet reported. Lifecycle events: those reported as
+	 * lost so far. */
 	__u64 lost;
-	__u64 lost_since; /* of what is not yet reported */
+	__u64 lost_since; /* the time of the first lost event that is not yet reported */
 	__u64 lost_until;
 	__u64 lost_total;
 	__u64 pad[2]; /* a cache line for each CPU */
@@ -485,10 +489,10 @@ struct sent {
 /* A power of two above the largest number. */
 #define SIGNALS 128
 
-/* Powers of two. */
+/* The most block devices, and the buckets of a histogram of latencies: powers of two. */
 #define BLOCK_DEVICES 64
 #define BLOCK_BUCKETS 32
-/* The first bucket has the latencies below 2^(this + 1) ns. */
+/* The first bucket counts the latencies below 2^(BLOCK_FIRST_BITS + 1) ns. */
 #define BLOCK_FIRST_BITS 10
 
 enum block_group {
@@ -499,13 +503,13 @@ enum block_group {
 	BLOCK_GROUPS = 4,
 };
 
-/* Sums over the completed requests of a device and group, since the start. */
+/* Sums over the completed requests of a device and group, since the start of the recording. */
 struct block_sums {
 	__u64 count;
 	__u64 bytes;
 	__u64 latency; /* from issue to completion, in ns */
-	__u64 longest; /* of `interval` */
-	__u64 interval; /* of the last request, by `block_interval` */
+	__u64 longest; /* the longest latency in `interval`, in ns */
+	__u64 interval; /* the value of `block_interval` at the last request */
 	__u32 buckets[BLOCK_BUCKETS];
 };
 
@@ -525,9 +529,9 @@ struct call_sum {
 	__u64 longest;
 };
 
-/* Places of a table, a power of two. */
+/* The places of a table of system calls, a power of two. */
 #define CALL_SUMS 65536
-/* The call is of a 32-bit program. */
+/* The flag of a system call of a 32-bit program. */
 #define CALL_COMPAT (1U << 31)
 
 #endif

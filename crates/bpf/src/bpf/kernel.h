@@ -59,15 +59,15 @@ enum {
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_DEAD 0x0080
 #define PF_KTHREAD 0x00200000
-/* Of io_uring's workers, which are threads of its user (5.12). */
+/* The flag of io_uring's workers, which are threads of the process that uses io_uring (5.12). */
 #define PF_IO_WORKER 0x00000010
-/* Of vhost's workers, too (6.4). */
+/* The flag of user workers, which vhost's workers have, too (6.4). */
 #define PF_USER_WORKER 0x00004000
 /* arch/x86/include/asm/segment.h: the code segment of 64-bit user mode. */
 #define USER_CS 0x33
 /* arch/arm64/include/uapi/asm/ptrace.h: these bits are 0 in 64-bit user mode. */
 #define PSR_MODE 0x1f
-/* This one is 1 in 32-bit user mode. */
+/* This bit is 1 in 32-bit user mode. */
 #define PSR_MODE32 0x10
 /* arch/x86/include/asm/thread_info.h: the task is in a 32-bit system call. */
 #define TS_COMPAT 0x0002
@@ -281,7 +281,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-/* An id of this helper: 5.15 and later have it. */
+/* The id of the helper function bpf_task_pt_regs, which 5.15 and later have. */
 enum bpf_func_id {
 	BPF_FUNC_task_pt_regs = 175,
 };
@@ -313,7 +313,7 @@ struct thread_info___arm64 {
 	} preempt;
 };
 
-/* Only its presence matters: kernels with vhost's workers have it. */
+/* Only the presence of this type matters: kernels with vhost's workers have it. */
 struct vhost_task {
 	char unused;
 };
@@ -476,7 +476,7 @@ struct gendisk {
 	int first_minor;
 };
 
-/* The programs have a struct block_device of their own. */
+/* The kernel's struct block_device. The wire structs have another one of that name. */
 struct block_device___kernel {
 	struct gendisk *bd_disk;
 };

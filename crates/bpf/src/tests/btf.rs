@@ -18,14 +18,14 @@ fn members(btf: &Libbpf<'_>, of: &Composite<'_>, from: u32) -> BTreeMap<String, 
             MemberAttr::Normal { offset } => (0, offset),
             MemberAttr::BitField { size, offset } => (u32::from(size), offset),
         };
-        let it: BtfType<'_> = btf.type_by_id(member.ty).unwrap();
-        let it = it.skip_mods_and_typedefs();
-        let inner = Composite::try_from(it);
+        let named: BtfType<'_> = btf.type_by_id(member.ty).unwrap();
+        let plain = named.skip_mods_and_typedefs();
+        let inner = Composite::try_from(plain);
         match member.name {
             None => all.extend(members(btf, &inner.unwrap(), from + offset)),
             Some(name) => {
-                let bytes = inner.map_or(0, |it| it.size() as u32);
-                let facts = [from + offset, size, it.kind() as u32, bytes];
+                let bytes = inner.map_or(0, |inner| inner.size() as u32);
+                let facts = [from + offset, size, plain.kind() as u32, bytes];
                 all.insert(name.to_string_lossy().into_owned(), facts);
             }
         }
@@ -39,14 +39,14 @@ fn libbpf_reads_the_same_types_in_the_copy() {
         return;
     };
     let bytes = std::fs::read(crate::refusal::BTF).unwrap();
-    let found = Btf::find(&bytes, TYPES.iter().map(|it| it.as_bytes())).unwrap();
+    let found = Btf::find(&bytes, TYPES.iter().map(|name| name.as_bytes())).unwrap();
     let file = MemoryFile::new(&found.extract(TYPES).unwrap()).unwrap();
     let copy = Libbpf::from_path(file.path()).unwrap();
     assert!(copy.len() < kernel.len() / 20, "{} types", copy.len());
     let ids: Enum<'_> = copy.type_by_name("kernel_type_id").unwrap();
     let ids: BTreeMap<String, i64> = ids
         .iter()
-        .map(|it| (it.name.unwrap().to_string_lossy().into_owned(), it.value))
+        .map(|row| (row.name.unwrap().to_string_lossy().into_owned(), row.value))
         .collect();
     let mut structs = 0;
     for name in TYPES {
@@ -72,7 +72,7 @@ fn libbpf_reads_the_same_types_in_the_copy() {
 #[test]
 fn what_is_no_btf_is_refused() {
     fn whole(bytes: &[u8]) -> bool {
-        Btf::find(bytes, TYPES.iter().map(|it| it.as_bytes())).is_some()
+        Btf::find(bytes, TYPES.iter().map(|name| name.as_bytes())).is_some()
     }
     assert!(!whole(b""));
     let Ok(bytes) = std::fs::read(crate::refusal::BTF) else {

@@ -93,7 +93,7 @@ fn locked_memory_is_limited() {
 #[test]
 fn a_new_kernel_counts_no_locked_memory() {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    if load_least_program() == 0 && version(&release).is_some_and(|it| it >= (5, 11)) {
+    if load_least_program() == 0 && version(&release).is_some_and(|version| version >= (5, 11)) {
         assert!(!counts_as_locked());
     }
 }

@@ -1,4 +1,4 @@
-//! The choice of a source: the one asked for, or the best that works here and leaves COMMAND as it is.
+//! The choice of a source: the requested one, or the best that works here and does not change what COMMAND does.
 
 use tr_bpf::Refusal;
 use tr_format::event::CpuId;
@@ -9,15 +9,15 @@ use crate::config::{Choice, Config};
 use crate::error::Error;
 use crate::proc;
 
-/// Starts the chosen source, or the best that works here; with the refusals of the better
-/// ones. `child` is COMMAND's process before its release.
+/// Starts the requested source, or the best that works here. Returns it with the refusals of the better ones. `child`
+/// is COMMAND's process before its release.
 pub fn start(
     config: &Config,
     child: Option<u32>,
     online: &[CpuId],
 ) -> Result<(Started, Vec<Error>), Error> {
     let by = |loader| bpf::start(config, loader, child, online);
-    let refused = match config.method {
+    let refused = match config.method.choice {
         Choice::Ptrace => return Ok((ptrace::start(config, child)?, Vec::new())),
         Choice::Bpf => return Ok((by(Loader::Own)?, Vec::new())),
         Choice::Sudo => return Ok((by(Loader::Sudo)?, Vec::new())),
@@ -43,21 +43,22 @@ pub fn start(
     Err(refusals.pop().unwrap_or(Error::NeedsBpf))
 }
 
-/// `auto` may take ptrace(2) for this COMMAND.
+/// Whether `--method auto` may use ptrace(2) for this COMMAND.
 fn takes_ptrace(config: &Config) -> bool {
-    config.may_ptrace && !config.light && !gains_rights(config)
+    config.method.may_ptrace && !config.facts.light && !gains_rights(config)
 }
 
-/// COMMAND is a program with rights of its own, which ptrace would take from it.
+/// Whether COMMAND is a program with rights of its own, which it would lose under ptrace.
 fn gains_rights(config: &Config) -> bool {
     let file = config
         .command
+        .argv
         .first()
         .map(|name| crate::command::find(name));
     matches!(file, Some(Ok(Some(file))) if proc::gains_rights(&file))
 }
 
-/// `auto` asks sudo after this refusal: root's rights remedy it, and sudo asks for no password
+/// Whether `--method auto` uses sudo after this refusal: because root's rights remedy it, and sudo asks for no password
 /// here.
 pub fn asks_sudo(refused: &Error) -> bool {
     let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {

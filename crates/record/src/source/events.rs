@@ -8,10 +8,10 @@ use tr_format::Error;
 use super::{recorder, Drained, Take};
 use crate::proc::{self, tgid, tid, Id, Totals};
 
-/// Bytes of events that may wait.
+/// The most bytes of events that may wait.
 const MOST: usize = 16 << 20;
 
-/// A task, and the process that it is of.
+/// The ids of a task and of its process.
 type Task = (Id, Id);
 
 /// The events that no batch has taken yet.
@@ -19,7 +19,7 @@ type Task = (Id, Id);
 pub struct Waiting {
     events: Vec<LifeEvent>,
     bytes: usize,
-    /// Events that found no room: the first, the last, their number.
+    /// The times of the first and the last event that found no room, and the number of these events.
     lost: Option<(Ktime, Ktime, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl Waiting {
         self.events.push(recorder(time, kind));
     }
 
-    /// COMMAND's process before its release, and its totals.
+    /// Adds COMMAND's process before its release, and its totals.
     pub fn begin(&mut self, start: Ktime, root: Id) {
         let task = proc::command(root, start);
         self.push(start, LifeKind::Snapshot(task));
@@ -51,7 +51,7 @@ impl Waiting {
         }
     }
 
-    /// A task is born, with its parent's comm.
+    /// Adds a fork. The new task has the name of its parent.
     pub fn fork(&mut self, time: Ktime, parent: Task, child: Task, comm: Comm) {
         let fork = Fork {
             parent_tid: tid(parent.0),
@@ -66,7 +66,7 @@ impl Waiting {
         self.push(time, LifeKind::Fork(fork));
     }
 
-    /// A process has executed the program that it has now; the task that did had the id `before`.
+    /// Adds an exec. The task that called it had the id `before`.
     pub fn exec(&mut self, time: Ktime, id: Id, before: Id, program: (Comm, Vec<u8>, Argv)) {
         let (comm, filename, argv) = program;
         let exec = Exec {
@@ -81,7 +81,7 @@ impl Waiting {
         self.push(time, LifeKind::Exec(exec));
     }
 
-    /// A task's totals so far.
+    /// Adds the totals of a task so far.
     pub fn account(&mut self, time: Ktime, task: Task, totals: Totals) {
         let (sum_exec_runtime, run_delay, slices) = totals;
         let account = Account {
@@ -94,7 +94,7 @@ impl Waiting {
         self.push(time, LifeKind::Account(account));
     }
 
-    /// A task has ended; a leader's end comes after those of its other threads.
+    /// Adds the end of a task. The end of a leader comes after the ends of its other threads.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),

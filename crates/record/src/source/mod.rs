@@ -1,5 +1,5 @@
-//! A source of a recording's events: it collects them on the recorder's main thread, and the
-//! writing thread converts them. Each way to record is a folder or file below; `choose` takes one.
+//! The sources of a recording's events. A source collects events on the recorder's main thread, and the writing thread
+//! converts them. Each way to record is a folder or file below; `choose` chooses one.
 
 pub mod bpf;
 pub mod choose;
@@ -23,19 +23,20 @@ use crate::stacks::Stacked;
 /// costs some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
-/// The interval of a light recording, which has few events and a ring for a burst of them.
+/// The interval between two drains of a light recording, which has few events and a ring with room for a burst.
 const LIGHT_DRAIN: Duration = Duration::from_secs(1);
 
 /// The interval between two drains of this recording.
 pub fn drain_interval(config: &Config) -> Duration {
-    match config.light {
-        true => LIGHT_DRAIN,
-        false => DRAIN_EVERY,
+    if config.facts.light {
+        LIGHT_DRAIN
+    } else {
+        DRAIN_EVERY
     }
 }
 
 pub trait Source {
-    /// Readable when events have to be drained before the next interval; the same descriptor
+    /// A descriptor that becomes readable when events have to be drained before the next interval. It stays the same
     /// for the whole recording.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -44,7 +45,7 @@ pub trait Source {
     /// Collects the events that have come, unless a thread of the source's own does.
     fn drain(&mut self, _room: bool) {}
 
-    /// COMMAND will be released; the recording begins.
+    /// Begins the recording, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
     /// Reads the sums that the kernel keeps for the recorder: an event of each since the last
@@ -53,13 +54,12 @@ pub trait Source {
         Vec::new()
     }
 
-    /// The resident memory of the followed processes together in bytes, where the kernel adds
-    /// it up.
+    /// The sum of the resident memory of the followed processes in bytes, if the kernel adds it up.
     fn resident(&mut self) -> Option<u64> {
         None
     }
 
-    /// One part of the recording ends now, and another begins. `None`: this source has no parts.
+    /// Ends a part of the recording and begins another. `None` if this source supports no parts.
     fn change_part(&mut self, _time: Ktime) -> Option<PartEvents> {
         None
     }
@@ -73,26 +73,26 @@ pub trait Source {
     /// Drains COMMAND's last events, after the end of its process.
     fn drain_command(&mut self);
 
-    /// The followed processes that have not ended, without `command`.
+    /// The followed processes that have not ended, except `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 
-    /// A process has sent this signal to COMMAND and to `tr`. `false` where it is not known: a
-    /// signal that arrives twice does less harm than a lost one.
+    /// Whether a process has sent this signal both to COMMAND and to `tr`. `false` if that is unknown: a signal that
+    /// arrives twice does less harm than a lost one.
     fn sent_to_both(&self, _signal: u32) -> bool {
         false
     }
 
-    /// COMMAND is stopped, and no wait of `tr` shows it.
+    /// Whether COMMAND is stopped without any wait of `tr` showing it.
     fn has_stopped_command(&self) -> bool {
         false
     }
 
-    /// The source takes SIGCHLD. It makes `ready` readable when COMMAND has ended or stopped.
+    /// Whether the source takes SIGCHLD. Such a source makes `ready` readable when COMMAND has ended or stopped.
     fn takes_children(&self) -> bool {
         false
     }
 
-    /// COMMAND has stopped since the last call of this.
+    /// Whether COMMAND has stopped since the last call of this function.
     fn take_stop(&self) -> bool {
         false
     }
@@ -101,61 +101,61 @@ pub trait Source {
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
 }
 
-/// COMMAND's end, as a wait has returned it.
+/// The end of COMMAND, as returned by a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Reaped {
     /// The raw `wait` status.
     pub status: i32,
-    /// Its resources and those of the descendants that it waited for.
+    /// The resources of COMMAND and of the descendants that it waited for.
     pub usage: libc::rusage,
 }
 
-/// What only the programs see.
+/// The facts that only the BPF programs see, in words for the user.
 pub(crate) const NEEDS_PROGRAMS: &str =
     "containers and servers that work for COMMAND: recorded only with BPF rights";
 
-/// The end of a source.
+/// The last results of a source.
 #[derive(Debug, Default)]
 pub struct Last {
     /// Losses that no drained event reports.
     pub losses: Vec<LifeEvent>,
-    /// CPU time of the source in the kernel, in ns, where that is counted.
+    /// The CPU time of the source in the kernel in ns, if it is counted.
     pub kernel_ns: Option<u64>,
-    /// COMMAND's end, if the source has waited for it: no other wait can.
+    /// The end of COMMAND, if the source has waited for it. No other wait is possible then.
     pub reaped: Option<Reaped>,
-    /// A program ran without rights that it has if it is not recorded.
+    /// A program ran without rights that it would have had without the recording.
     pub took_rights: bool,
 }
 
 /// The events around a change of the file.
 #[derive(Debug, Default)]
 pub struct PartEvents {
-    /// The last ones of the part that ends.
+    /// The last events of the part that ends.
     pub last: Vec<LifeEvent>,
-    /// The first ones of the next: the living tasks and their totals.
+    /// The first events of the next part: the living tasks and their totals.
     pub first: Vec<LifeEvent>,
-    /// CPU time of the source in the kernel so far, in ns, where that is counted.
+    /// The CPU time of the source in the kernel so far in ns, if it is counted.
     pub kernel_ns: Option<u64>,
 }
 
 /// The `CLOCK_MONOTONIC` of a process in another time namespace than the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramClock {
-    /// The process, as the kernel and as its own pid namespace name it.
+    /// The id of the process in the kernel, and in its own pid namespace.
     pub pids: [u32; 2],
     /// The nanoseconds that the namespace adds to the kernel's clock.
     pub offset: i128,
 }
 
 pub trait Drained: Send {
-    /// Their memory in bytes.
+    /// The memory of the events in bytes.
     fn bytes(&self) -> usize;
 
     /// Converts them, in the order of each stream. `near` is a time of the recording.
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 
-/// Takes events for the file; the errors are the output's.
+/// A receiver of events for the file. Its errors are those of the output.
 pub trait Take {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error>;
     fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error>;
@@ -166,16 +166,16 @@ pub trait Take {
     fn clock_of(&mut self, clock: ProgramClock);
 }
 
-/// What takes the listener of COMMAND's filter, or `None`: the filter could not be installed.
+/// A function that takes the listener of COMMAND's filter, or `None` if the filter could not be installed.
 pub type Listen = Box<dyn FnOnce(Option<OwnedFd>)>;
 
 /// A source that is ready for the release of COMMAND.
 pub struct Started {
     pub source: Box<dyn Source>,
-    /// COMMAND has to announce calls of ptrace(2) to this. `None`: COMMAND announces nothing.
+    /// The function to which COMMAND has to announce calls of ptrace(2); `None` if COMMAND announces nothing.
     pub listen: Option<Listen>,
     pub scope: Scope,
-    /// COMMAND's process, by the host's pid.
+    /// The id of COMMAND's process on the host.
     pub root: Option<u32>,
     /// How the facts are known; `None`: the kernel stamps all of them.
     pub origin: Option<Origin>,
@@ -191,7 +191,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Of COMMAND's process `root`, by a method without BPF, which lacks these facts.
+    /// A source that records COMMAND's process `root` by a method without BPF, which lacks these facts.
     fn without_bpf(
         source: impl Source + 'static,
         root: Id,
@@ -213,10 +213,11 @@ impl Started {
     }
 }
 
-/// COMMAND's process, which a method without BPF records by the totals in `/proc`.
+/// The id of COMMAND's process, if a method without BPF can record it by the totals in `/proc`.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
-    let root = root.filter(|_| config.follow == Follow::Command && config.cpus.is_none());
+    let root =
+        root.filter(|_| config.scope.follow == Follow::Command && config.scope.cpus.is_none());
     let root = root.ok_or(Error::NeedsBpf)?;
     match (proc::totals(root), proc::stat(root)) {
         (Some(_), Some(_)) => Ok(root),
@@ -224,7 +225,7 @@ fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     }
 }
 
-/// From now on the recording lacks facts: these, in words.
+/// The event that the recording lacks these facts from now on, in words.
 pub fn degraded(what: impl Into<Vec<u8>>) -> LifeKind {
     let what = what.into().into();
     LifeKind::Degraded(Degraded { what })

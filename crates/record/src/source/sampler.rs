@@ -1,4 +1,4 @@
-//! Samples at an interval, by a thread of its own.
+//! A thread that takes samples at an interval.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use crate::urgency;
 
 /// The shortest interval between two samples.
 const EVERY: Duration = Duration::from_millis(20);
-/// Of one CPU the samples take at most one part in so many: with many tasks they are rarer.
+/// The divisor for the part of a CPU's time that the samples may take. With many tasks the samples become rarer.
 const SHARE: u32 = 100;
 
 /// The thread. Its samples end with [`Sampler::end`].

@@ -53,9 +53,13 @@ fn a_runtimes_command_line_names_its_container() {
     ];
     for (program, args, id, bundle) in cases {
         let exec = exec(program, args);
-        let told = told(&exec).expect(args);
-        assert_eq!(told.id, id.as_bytes(), "{args}");
-        assert_eq!(told.bundle.unwrap_or_default(), bundle.as_bytes(), "{args}");
+        let arguments = arguments(&exec).expect(args);
+        assert_eq!(arguments.id, id.as_bytes(), "{args}");
+        assert_eq!(
+            arguments.bundle.unwrap_or_default(),
+            bundle.as_bytes(),
+            "{args}"
+        );
     }
     for (program, args) in [
         ("/usr/sbin/runc", "runc init"),
@@ -63,7 +67,7 @@ fn a_runtimes_command_line_names_its_container() {
         ("/usr/sbin/runc", "runc run --help"),
         ("/bin/sh", "sh -c run"),
     ] {
-        assert_eq!(told(&exec(program, args)), None, "{args}");
+        assert_eq!(arguments(&exec(program, args)), None, "{args}");
     }
 }
 
@@ -83,7 +87,12 @@ fn a_runtimes_files_have_name_and_image() {
         &own,
         r#"{"Name":"/web","Config":{"Image":"alpine:3"}}"#.into(),
     );
-    let pair = |name: &str, image: &str| Some((Some(name.to_owned()), Some(image.to_owned())));
+    let pair = |name: &str, image: &str| {
+        Some(Names {
+            name: Some(name.to_owned()),
+            image: Some(image.to_owned()),
+        })
+    };
     let id = ID.as_bytes();
     assert_eq!(named(&at("bundle"), id), pair("web", "alpine:3"));
     // Another container's mount.
@@ -93,7 +102,7 @@ fn a_runtimes_files_have_name_and_image() {
         &own,
         r#"{"Name":"/calm_fox","Config":{"Image":"sha256:1"}}"#.into(),
     );
-    assert_eq!(named(&at("bundle"), id), Some((None, None)));
+    assert_eq!(named(&at("bundle"), id), Some(Names::default()));
 
     let metadata = r#"{\"image-name\":\"localhost/bb:latest\",\"name\":\"web\"}"#;
     let listed = format!(r#"[{{"id":"1"}},{{"id":"{ID}","metadata":"{metadata}"}}]"#);

@@ -77,7 +77,7 @@ fn hardware_is_told_as_the_kernel_tells_it() {
     let here = std::fs::read_to_string("/proc/cpuinfo").unwrap();
     if let Some((_, model)) = here
         .lines()
-        .find_map(|it| it.strip_prefix("model name")?.split_once(": "))
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
     {
         assert!(hardware().contains(&("cpu model".to_owned(), model.to_owned())));
     }

@@ -1,4 +1,4 @@
-//! System calls: the programs' sums, once a second.
+//! Reads the programs' sums of system calls once a second.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::source::recorder;
 
 /// The interval between two readings.
 const EVERY: Duration = Duration::from_secs(1);
-/// The programs may still write to a table so long after they have been given the other one.
+/// The longest time for which the programs may still write to a table after they were given the other one.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// The most sums of an event: a frame holds several events, and [`tr_format::limits::CALLS`] sums.
@@ -19,7 +19,7 @@ const SUMS: usize = 4096;
 
 /// The readings of the programs' tables.
 pub struct Calls {
-    /// When the programs were given the other table, if that is not read yet.
+    /// The time at which the programs were given the other table, if the first one is not read yet.
     changed: Option<(Ktime, Instant)>,
     /// The end of the last reading's interval.
     since: Ktime,
@@ -27,7 +27,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// For a recording that begins at `start`: calls before it belong to no interval.
+    /// The readings of a recording that begins at `start`. Calls before that belong to no interval.
     pub fn new(tracer: &mut Tracer, start: Ktime) -> Calls {
         tracer.change_call_table();
         tracer.take_calls();
@@ -57,7 +57,7 @@ impl Calls {
         tracer.change_call_table();
     }
 
-    /// The rest, after the programs have been detached.
+    /// The events of the remaining sums, after the programs have been detached.
     pub fn finish(&mut self, tracer: &mut Tracer, end: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         if let Some((at, _)) = self.changed.take() {

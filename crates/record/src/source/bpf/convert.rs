@@ -58,7 +58,7 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     })
 }
 
-/// The loss that a CPU's ring reports.
+/// The event of a loss that a CPU's slots report.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
@@ -137,19 +137,18 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     kinds.map(|kind| at(&head, kind)).into_iter().collect()
 }
 
-/// The stack of a record; `None`: it is another one.
+/// The stack of a record; `None` if the record has no stack.
 pub fn stack(record: &[u8]) -> Option<Stacked> {
     let (sample, user) = sample(record)?;
     let user: Vec<At> = (0u64..)
         .zip(user)
-        .filter_map(|(depth, it)| user_frame(&it, depth.min(1)))
+        .filter_map(|(depth, frame)| user_frame(&frame, depth.min(1)))
         .collect();
-    let kernel = usize::try_from(sample.kernel_len).unwrap_or(0) / size_of::<u64>();
-    let kernel = sample.kernel.get(..kernel).unwrap_or(&sample.kernel);
-    let kernel = kernel.iter().filter(|it| **it != 0);
-    let kernel = (0u64..).zip(kernel);
-    let kernel: Vec<At> = kernel
-        .map(|(depth, it)| At::Kernel(it.wrapping_sub(depth.min(1))))
+    let depth = usize::try_from(sample.kernel_len).unwrap_or(0) / size_of::<u64>();
+    let addresses = sample.kernel.get(..depth).unwrap_or(&sample.kernel);
+    let kernel: Vec<At> = (0u64..)
+        .zip(addresses.iter().filter(|address| **address != 0))
+        .map(|(depth, address)| At::Kernel(address.wrapping_sub(depth.min(1))))
         .collect();
     Some(Stacked {
         time: Ktime(sample.head.time),
@@ -171,7 +170,7 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
-/// A sample and its frames in user mode, innermost first; `None`: it is another record.
+/// The sample of a record, and its frames in user mode, innermost first; `None` if the record has no sample.
 pub fn sample(
     record: &[u8],
 ) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
@@ -180,11 +179,12 @@ pub fn sample(
     let used = usize::try_from(sample.user_len).unwrap_or(0);
     let frames = tail.get(..used).unwrap_or(tail);
     let frames = frames.chunks_exact(size_of::<wire::StackFrame>());
-    let frames = frames.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
+    let frames = frames.filter_map(|bytes| wire::StackFrame::read_from_bytes(bytes).ok());
     Some((sample, frames))
 }
 
-/// `back`: 1 for a caller, whose address is that of the return, and can be in the next function.
+/// The place of a frame in user mode. `back` is subtracted from the address: 1 for a caller, because its return address
+/// can be in the next function, else 0.
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
@@ -197,7 +197,7 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-/// The clock of a record; `None`: it is another one.
+/// The clock of a record; `None` if the record has no clock.
 pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_CLOCK)?;
     let clock = parse::<wire::Clock>(record)?;
@@ -335,7 +335,7 @@ fn reclaim(event: wire::Reclaim) -> LifeKind {
     })
 }
 
-/// Without the disk's name.
+/// Converts a disk wait, except for the disk's name.
 fn disk_wait(event: wire::DiskWait) -> LifeKind {
     LifeKind::DiskWait(Box::new(DiskWait {
         tid: Tid(event.tid),
@@ -374,7 +374,7 @@ fn outsider(event: wire::Outsider) -> LifeKind {
     }))
 }
 
-/// Without its id and names, which come with the exec.
+/// Converts a container, except for its id and names, which come with the exec.
 fn container(event: wire::Container) -> LifeKind {
     LifeKind::Container(Box::new(Container {
         tid: Tid(event.tid),
@@ -446,9 +446,9 @@ fn message(event: &wire::Dns) -> &[u8] {
     message.unwrap_or(&event.message)
 }
 
-/// `None` for a message that is no query.
+/// Converts a DNS query; `None` if the message is no query.
 fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
-    let message = dns::parse(message(event)).filter(|it| !it.is_answer)?;
+    let message = dns::parse(message(event)).filter(|message| !message.is_answer)?;
     Some(LifeKind::DnsQuery(Box::new(DnsQuery {
         tid: Tid(event.tid),
         tgid: Tgid(event.tgid),
@@ -460,23 +460,25 @@ fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
     })))
 }
 
-/// `None` for a message that is no answer.
+/// Converts a DNS answer; `None` if the message is no answer.
 fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event));
-    if message.as_ref().is_some_and(|it| !it.is_answer) {
+    if message.as_ref().is_some_and(|message| !message.is_answer) {
         return None;
     }
-    let addresses = message.as_ref().map(|it| it.addresses.as_slice().into());
+    let addresses = message
+        .as_ref()
+        .map(|message| message.addresses.as_slice().into());
     Some(LifeKind::DnsAnswer(Box::new(DnsAnswer {
         server: address_of(event.family, &event.server)?,
         port: message.as_ref().map(|_| event.port),
-        id: message.as_ref().map(|it| it.id),
-        code: message.as_ref().map(|it| it.code),
+        id: message.as_ref().map(|message| message.id),
+        code: message.as_ref().map(|message| message.code),
         addresses: addresses.unwrap_or_default(),
     })))
 }
 
-/// An IPv4 address in a socket of IPv6 is one of IPv4.
+/// The address in a record. An IPv4 address in an IPv6 socket becomes an IPv4 address.
 fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
     match i32::from(family) {
         nix::libc::AF_INET => {
@@ -492,7 +494,8 @@ fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
     }
 }
 
-/// The socket's error says how the peer or the network ended it; without one its process did.
+/// The way in which a connection ended. The socket's error says how the peer or the network ended it; without an error
+/// its process ended it.
 fn ending(event: &wire::Connection, by_process: bool) -> Ending {
     match i32::from(event.error) {
         0 => match event.state {
@@ -523,8 +526,8 @@ fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
     })
 }
 
-/// A task that came into the followed cgroup. Without its arguments they are those that
-/// `/proc` has now, if the process still has the name.
+/// A task that came into the followed cgroup. If the record lacks the arguments, they are read from `/proc`, provided
+/// that the process still has the same name.
 fn join(record: &[u8]) -> Option<LifeEvent> {
     let (event, tail) = wire::Join::read_from_prefix(record).ok()?;
     let task = &event.task;

@@ -1,4 +1,4 @@
-//! Block devices: the increase of the programs' sums between two samples.
+//! The increase of the programs' sums over block devices between two samples.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// For a recording that begins at `start`.
+    /// The devices of a recording that begins at `start`.
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),
@@ -42,24 +42,24 @@ impl Devices {
     }
 }
 
-/// The sums since `before`.
+/// The increase of the sums of a device since `before`.
 fn increase(sums: &wire::BlockDevice, before: Option<&wire::BlockDevice>) -> Block {
     let mut block = Block {
-        busy: sums.busy.wrapping_sub(before.map_or(0, |it| it.busy)),
+        busy: sums.busy.wrapping_sub(before.map_or(0, |sums| sums.busy)),
         ..Block::default()
     };
     for (at, (group, sums)) in block.groups.iter_mut().zip(&sums.sums).enumerate() {
-        let before = before.and_then(|it| it.sums.get(at));
+        let before = before.and_then(|device| device.sums.get(at));
         let since = |of: fn(&wire::BlockSums) -> u64| of(sums).wrapping_sub(before.map_or(0, of));
         *group = Requests {
-            count: since(|it| it.count),
-            bytes: since(|it| it.bytes),
-            latency: since(|it| it.latency),
+            count: since(|sums| sums.count),
+            bytes: since(|sums| sums.bytes),
+            latency: since(|sums| sums.latency),
             longest: sums.longest,
             ..Requests::default()
         };
         for (at, (bucket, count)) in group.buckets.iter_mut().zip(&sums.buckets).enumerate() {
-            let before = before.and_then(|it| it.buckets.get(at)).copied();
+            let before = before.and_then(|sums| sums.buckets.get(at)).copied();
             *bucket = u64::from(count.wrapping_sub(before.unwrap_or(0)));
         }
     }

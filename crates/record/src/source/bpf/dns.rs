@@ -13,15 +13,15 @@ const HEADER: usize = 12;
 /// The longest name, its labels' lengths included.
 const NAME: usize = 255;
 
-/// The parts that are recorded.
+/// The parts of a message that are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// The id of the query and its answer.
     pub id: u16,
     pub is_answer: bool,
-    /// RCODE.
+    /// The response code (RCODE).
     pub code: u8,
-    /// QTYPE.
+    /// The type of the question (QTYPE).
     pub kind: u16,
     /// The name that is asked for, without the last dot.
     pub name: Vec<u8>,
@@ -66,7 +66,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Behind a name, which a pointer to an earlier one can end.
+    /// Skips a name, which can end with a pointer to an earlier name.
     fn skip_name(&mut self) -> Option<()> {
         loop {
             let length = usize::from(*self.take(1)?.first()?);
@@ -162,7 +162,7 @@ mod tests {
         for length in 0..whole.len() {
             let message = parse(&whole[..length]);
             assert_eq!(message.is_some(), length >= 26, "{length}");
-            let addresses = message.map_or(0, |it| it.addresses.len());
+            let addresses = message.map_or(0, |message| message.addresses.len());
             let expected = [(60usize, 1), (whole.len(), 2)];
             let expected = expected.iter().filter(|(from, _)| length >= *from).count();
             assert_eq!(addresses, expected, "{length}");

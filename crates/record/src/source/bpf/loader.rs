@@ -1,9 +1,8 @@
-//! The loader: `tr` as sudo runs it, for a `tr` that may not load BPF programs. It attaches the
-//! programs, hands their descriptors over its standard input, a socket, and ends. It takes
-//! numbers alone: it opens no file and executes no program for the other side.
+//! The loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. It attaches the programs, sends
+//! their descriptors over its standard input, which is a socket, and ends. It accepts only numbers: it opens no file
+//! and executes no program for the other side.
 //!
-//! Before it reads the request, it becomes the user who called sudo, and keeps the capabilities
-//! for BPF alone.
+//! Before it reads the request, it becomes the user who called sudo, and keeps only the capabilities for BPF.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,26 +24,26 @@ const LIMIT: u32 = 20;
 /// The time without a request after which a loader that opens iterators ends, in seconds: `tr` asks
 /// once a second, but may be stopped for a while.
 const IDLE: u32 = 3600;
-/// A file of root's alone. A loader locks its user's byte of it.
+/// A file that only root can open. A loader locks the byte of its user in it.
 const LOCK: &str = "/run/tr-loader.lock";
-/// Asks for an iterator over the tasks.
+/// The byte that requests an iterator over the tasks.
 pub const ITERATOR: [u8; 1] = *b"i";
 
-/// Why the loader does nothing.
+/// The reason why the loader does nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Standard input is no Unix socket.
     #[error("standard input is no Unix socket: record --sudo runs this, as root")]
     NoSocket,
-    /// There is no SUDO_UID, or this is not root.
+    /// SUDO_UID is missing, or the loader does not run as root.
     #[error("only sudo runs this, as root")]
     NoSudo,
     /// Another user made the socket.
     #[error("the socket is of user {peer}, and user {caller} has called sudo")]
     Peer {
-        /// The socket's.
+        /// The user who made the socket.
         peer: u32,
-        /// sudo's.
+        /// The user who called sudo.
         caller: u32,
     },
     /// The kernel refuses a system call.
@@ -55,7 +54,7 @@ pub enum Refused {
     Request(io::Error),
 }
 
-/// Serves the request from standard input. `confine` leaves it /proc and /sys to read alone.
+/// Serves the request from standard input. `confine` restricts the loader to reading /proc and /sys.
 ///
 /// # Errors
 /// The loader has done nothing.
@@ -112,7 +111,10 @@ fn lock(user: Uid) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// Attaches the programs, or the reason in words.
+/// Attaches the programs.
+///
+/// # Errors
+/// The reason why they could not be attached, in words.
 fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
     let memory = pages.saturating_mul(host::page_size().into());
@@ -120,8 +122,8 @@ fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     Programs::start(&settings).map_err(|error| error.to_string())
 }
 
-/// Opens iterators for a `tr` to which the kernel refuses them, until it closes the socket.
-/// Otherwise it does so at once.
+/// Opens iterators for a `tr` to which the kernel refuses them, until `tr` closes the socket. A `tr` that needs no
+/// iterators closes it at once.
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
@@ -135,7 +137,7 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     }
 }
 
-/// The user who made the Unix socket; `None`: it is none.
+/// The user who made the Unix socket; `None` if the descriptor is no Unix socket.
 fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     let domain = rustix::net::sockopt::socket_domain(socket).ok()?;
     // Of a peer in another pid namespace the process id is 0, which rustix takes for impossible.

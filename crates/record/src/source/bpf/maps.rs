@@ -1,5 +1,5 @@
-//! The mappings of sampled processes: the kernel tells the build ids of files, `/proc/PID/maps` their
-//! paths, and the files without a build id, as long as the process lives.
+//! Reads the mappings of sampled processes. The kernel's stacks have the build ids of files. `/proc/PID/maps` has the
+//! paths, also of files without a build id, as long as the process lives.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -28,8 +28,8 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Adds the mappings of a sampled process to those of this drain, if one of its files is not
-    /// known, or if it has addresses of which the kernel has found no file.
+    /// Adds the mappings of a sampled process to those of this drain, if one of its files is unknown, or if it has
+    /// addresses for which the kernel has found no file.
     pub fn see(&mut self, record: &[u8], drain: &mut Vec<Mapped>) {
         let Some((sample, frames)) = convert::sample(record) else {
             return;
@@ -48,7 +48,7 @@ impl Maps {
             return;
         }
         let image = (sample.seen_tgid, sample.arguments);
-        let known = drain.iter().find(|it| it.image == image);
+        let known = drain.iter().find(|mapped| mapped.image == image);
         let found = match known {
             Some(mapped) => !mapped.maps.is_empty(),
             None if drain.len() >= PROCESSES => false,
@@ -77,7 +77,7 @@ fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     let whole = maps.iter().rposition(|byte| *byte == b'\n')?;
     maps.truncate(whole + 1);
     // A program that ran at the sample and runs now was the one in between.
-    let runs = proc::stat(id).is_some_and(|it| it.arguments == arguments);
+    let runs = proc::stat(id).is_some_and(|stat| stat.arguments == arguments);
     (arguments != 0 && runs).then_some(maps)
 }
 

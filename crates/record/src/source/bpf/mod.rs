@@ -1,4 +1,4 @@
-//! Kernel-stamped events of the BPF programs, which `tr` has attached or, by sudo, the loader.
+//! The source of the events of BPF programs, which `tr` itself has attached, or the loader that sudo runs.
 
 mod calls;
 mod convert;
@@ -34,37 +34,36 @@ use crate::proc::{self, Alive};
 use crate::targets::Targets;
 use crate::{capabilities, host, memory};
 
-/// The longest wait for COMMAND's last switch-out. It comes at once, or when the
-/// scheduler gives a CPU to the task, whose parent has its status already: on a busy
-/// machine later than 20 ms in 1 of 40 recordings.
+/// The longest wait for COMMAND's last switch-out. It comes at once, or when the scheduler gives a CPU to the task,
+/// whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
 /// The longest wait of a light recording for the last figures of tasks that have ended: the kernel
 /// drops a task a grace period of RCU after its parent's wait, 10 to 40 ms on two idle CPUs.
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
-/// What a light recording leaves out.
+/// The facts that a light recording lacks, in words for the user.
 const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
-/// Memory of the recorder beside the rings, in bytes: its program, the threads' stacks and
-/// queues, and the programs that the kernel verifies.
+/// The memory of the recorder without the rings, in bytes: its program, the stacks and queues of its threads, and the
+/// programs that the kernel verifies.
 pub const OWN_MEMORY: u64 = 40 << 20;
 
 /// The BPF programs and their rings.
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
-    /// `None`: this kernel lacks their tracepoints.
+    /// The sums of block devices; `None` if this kernel lacks their tracepoints.
     devices: Option<Devices>,
-    /// System calls, if they are recorded.
+    /// The sums of system calls, if they are recorded.
     calls: Option<Calls>,
-    /// Of a light recording.
+    /// The totals of tasks, if this is a light recording.
     totals: Option<Totals>,
-    /// The followed tasks, and the longest recorded argv in bytes.
+    /// The followed tasks.
     scope: Scope,
     argv_limit: u32,
-    /// Waits without room for their stacks before the recording.
+    /// The number of waits without room for their stacks before the recording.
     waits_before: u64,
     /// The process of sudo, until it has ended.
     sudo: Option<Sudo>,
@@ -104,23 +103,24 @@ pub fn start(
         sink.watch(RootWatch::new(root));
         tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
     }
-    let living = living(&tasks, &scope, config.argv_limit);
-    let totals = config.light.then(|| Totals::new(tracer));
+    let living = living(&tasks, &scope, config.facts.argv_limit);
+    let totals = config.facts.light.then(|| Totals::new(tracer));
     let facts = totals.as_ref().map(Totals::facts);
     Ok(Started {
         scope: scope.clone(),
         root,
-        origin: (loader == Loader::Sudo || config.light).then_some(Origin {
+        origin: (loader == Loader::Sudo || config.facts.light).then_some(Origin {
             method: match loader {
                 Loader::Own => Method::Bpf,
                 Loader::Sudo => Method::Sudo,
             },
             facts: facts.unwrap_or_default(),
         }),
-        extras: (!config.light).then(|| extras(&attached.tracer, config)),
-        missing: match config.light {
-            true => vec![Missing::new(None, LIGHT)],
-            false => [missing(&attached), notes(&attached)].concat(),
+        extras: (!config.facts.light).then(|| extras(&attached.tracer, config)),
+        missing: if config.facts.light {
+            vec![Missing::new(None, LIGHT)]
+        } else {
+            [missing(&attached), notes(&attached)].concat()
         },
         irq_known: attached.tracer.knows_interrupts(),
         buffer,
@@ -133,7 +133,7 @@ pub fn start(
             calls: None,
             totals,
             scope,
-            argv_limit: config.argv_limit,
+            argv_limit: config.facts.argv_limit,
             waits_before: 0,
             sudo: attached.sudo,
         }),
@@ -144,39 +144,41 @@ pub fn start(
 fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
+        .scope
         .cpus
         .is_none()
         .then(|| later_cpus(online, possible_cpus));
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let page = host::page_size();
-    let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.buffer, page) {
-        (_, life_ring) if config.light => (page, life_ring),
+    let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.limits.buffer, page) {
+        (_, life_ring) if config.facts.light => (page, life_ring),
         sizes => sizes,
     };
     let sched_rings = u64::from(sched_ring) * regions as u64;
     let stacks = sampling(config, targets.cpus.len());
-    let sample_ring = stacks.map_or(0, |it| u64::from(it.ring));
+    let sample_ring = stacks.map_or(0, |sampling| u64::from(sampling.ring));
     let buffer = sched_rings + u64::from(life_ring) + sample_ring;
     memory::check(buffer + OWN_MEMORY)?;
     let settings = Settings {
-        all: config.follow == Follow::All,
+        all: config.scope.follow == Follow::All,
         cpus: targets.cpus,
         later_cpus,
         possible_cpus,
         sched_ring,
         life_ring,
-        argv_limit: config.argv_limit,
+        argv_limit: config.facts.argv_limit,
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
-        // A waking tells whose they are.
-        containers: match config.light {
-            true => Containers::None,
-            false => config.containers,
+        // Clients and servers are found by wakings, which a light recording does not see.
+        containers: if config.facts.light {
+            Containers::None
+        } else {
+            config.scope.containers
         },
-        servers: config.servers && !config.light,
-        syscalls: config.syscalls,
-        light: config.light,
+        servers: config.scope.servers && !config.facts.light,
+        syscalls: config.facts.syscalls,
+        light: config.facts.light,
         stacks,
         count_emitted: false,
         hidden_tid: 0,
@@ -187,18 +189,21 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
 /// The processes of servers and their descendants.
 fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     let is_one = |task: &&wire::Snapshot| task.followed == wire::FOLLOWED_SERVER;
-    let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|it| it.tgid).collect();
+    let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|task| task.tgid).collect();
     let mut count = 0;
     while count < all.len() {
         count = all.len();
-        let below = tasks.iter().filter(|it| all.contains(&it.parent_tgid));
-        let below: Vec<u32> = below.map(|it| it.tgid).collect();
-        all.extend(below);
+        let children: Vec<u32> = tasks
+            .iter()
+            .filter(|task| all.contains(&task.parent_tgid))
+            .map(|task| task.tgid)
+            .collect();
+        all.extend(children);
     }
     all
 }
 
-/// The living tasks as events; of the whole machine with those that the kernel's list lacks.
+/// The events of the living tasks. A recording of the whole machine includes the tasks that the kernel's list lacks.
 fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeEvent> {
     let event = |task: &wire::Snapshot| {
         let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
@@ -215,13 +220,17 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
     living
 }
 
-/// The most bytes of a sample in its ring, about.
+/// About the most bytes of a sample in its ring.
 const SAMPLE: u64 = 5200;
 
-/// Samples on so many CPUs. The ring holds those of two drains.
+/// The settings for stacks on this number of CPUs; `None` if none are recorded. The ring has room for the samples of
+/// two intervals between drains.
 fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
-    let hz = config.stacks.unwrap_or(0);
-    let least = config.off_cpu_stacks.map(|it| it.as_nanos().max(1));
+    let hz = config.facts.stacks.unwrap_or(0);
+    let least = config
+        .facts
+        .off_cpu_stacks
+        .map(|least| least.as_nanos().max(1));
     let wait_least = least.map_or(0, |ns| u64::try_from(ns).unwrap_or(u64::MAX));
     if (hz, wait_least) == (0, 0) {
         return None;
@@ -240,7 +249,7 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
-/// The facts that need tracepoints which a kernel can lack, and what is missing then.
+/// The facts that need tracepoints which a kernel can lack, and the words for the user if they are missing.
 const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,
@@ -288,18 +297,24 @@ const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
 /// The numbers of the facts that these programs record.
 fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
     let stacks = tracer.has_stacks();
-    let asked = [
+    let requested = [
         (tracer.has_calls(), Extra::SystemCalls),
-        (stacks && config.stacks.is_some(), Extra::Stacks),
+        (stacks && config.facts.stacks.is_some(), Extra::Stacks),
         (
-            stacks && config.off_cpu_stacks.is_some(),
+            stacks && config.facts.off_cpu_stacks.is_some(),
             Extra::OffCpuStacks,
         ),
     ];
-    let asked = asked.iter().filter(|(is, _)| *is).map(|(_, extra)| extra);
-    let there = BY_TRACEPOINTS.iter().filter(|it| tracer.extras().has(it.0));
-    let there = there.filter_map(|(_, extra, _)| extra.as_ref());
-    there.chain(asked).map(|extra| *extra as u8).collect()
+    let recorded = (requested.iter())
+        .filter(|(recorded, _)| *recorded)
+        .map(|(_, extra)| extra);
+    BY_TRACEPOINTS
+        .iter()
+        .filter(|(extras, ..)| tracer.extras().has(*extras))
+        .filter_map(|(_, extra, _)| extra.as_ref())
+        .chain(recorded)
+        .map(|extra| *extra as u8)
+        .collect()
 }
 
 /// Attaches the programs.
@@ -322,7 +337,7 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
     u32::try_from(later).unwrap_or(u32::MAX)
 }
 
-/// The facts that this kernel does not tell.
+/// The facts that cannot be recorded on this kernel.
 pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
     let mut missing = chosen(&[
@@ -335,8 +350,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
             "the system calls in which tasks wait are not known",
         ),
     ]);
-    let lacks = |it: &&(Extras, _, _)| !tracer.extras().has(it.0);
-    let lacking = BY_TRACEPOINTS.iter().filter(lacks);
+    let lacking = (BY_TRACEPOINTS.iter()).filter(|(extras, ..)| !tracer.extras().has(*extras));
     missing.extend(lacking.map(|(_, fact, why)| Missing::new(*fact, why)));
     missing.extend(chosen(&[
         (
@@ -352,8 +366,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     missing
 }
 
-/// What is special about how the programs were attached, in words for the user: the recording
-/// has all facts.
+/// The notes about how the programs were attached, in words for the user. They concern no missing fact.
 pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
@@ -378,7 +391,7 @@ fn chosen(notes: &[(bool, &str)]) -> Vec<Missing> {
 }
 
 impl Bpf {
-    /// Samples stacks on CPUs that have come online, or tells that they are not sampled.
+    /// Starts to sample stacks on CPUs that have come online, or records that they are not sampled.
     fn sample_newcomers(&mut self) {
         for cpu in self.tracer.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
@@ -391,12 +404,12 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// Readable when a ring is half full.
+    /// A descriptor that becomes readable when a ring is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
 
-    /// Without room events stay in the rings.
+    /// Drains the rings. Without `room` the events stay in the rings.
     fn drain(&mut self, room: bool) {
         if let Some(sudo) = &mut self.sudo {
             sudo.reap();
@@ -498,8 +511,8 @@ impl Source for Bpf {
         }
     }
 
-    /// The kernel lists them: a count kept from the events would be wrong after a loss. Servers and
-    /// what they have started go on for others.
+    /// The living followed processes, from the kernel's list, because a count from the events would be wrong after a
+    /// loss. Servers and their descendants are excluded: they also work for others.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         let tasks = self.tracer.snapshot().unwrap_or_default();
         let servers = servers(&tasks);

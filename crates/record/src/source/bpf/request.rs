@@ -1,18 +1,18 @@
-//! The two messages between `tr` and the loader that sudo runs. Both have a fixed length and
-//! plain numbers; the loader trusts none of them.
+//! The two messages between `tr` and the loader that sudo runs. Both have a fixed length and contain plain numbers,
+//! none of which the loader trusts.
 
 use tr_bpf::{wire, Containers, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// Of this version of the messages.
+/// The first bytes of the messages of this version.
 const MAGIC: [u8; 8] = *b"trload06";
-/// The programs' map of targets has as many entries.
+/// The most targets. The programs' map of targets has the same number of entries.
 const MOST_TARGETS: usize = 4096;
-/// The words of a bit for each CPU.
+/// The number of words that have a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
 /// The largest ring in bytes.
 const LARGEST_RING: u32 = 1 << 30;
-/// The most recordings at a time, on the whole machine: each costs every switch some time.
+/// The most recordings at a time on the whole machine. Each of them adds some time to every switch.
 const MOST_RECORDINGS: usize = 64;
 /// The largest task id of Linux, plus one.
 const PID_MAX: u32 = 1 << 22;
@@ -31,8 +31,8 @@ const CONTAINERS: u32 = 64;
 #[repr(C)]
 pub struct Request {
     magic: [u8; 8],
-    /// The sizes of the programs' memory: two versions of `tr` differ in them, if in anything
-    /// that both use.
+    /// The sizes of the programs' memory. If two versions of `tr` differ in the memory that both use, they differ in
+    /// these sizes.
     memory: [u64; 2],
     cgroup: u64,
     flags: u32,
@@ -43,7 +43,7 @@ pub struct Request {
     argv_limit: u32,
     pid_max: u32,
     target_count: u32,
-    /// Samples of stacks a second, or 0, and bytes of their ring.
+    /// The samples of stacks a second, or 0, and the bytes of their ring.
     sample_hz: u32,
     sample_ring: u32,
     /// The shortest wait whose stack is recorded, in ns, or 0.
@@ -68,9 +68,9 @@ impl Request {
             argv_limit: settings.argv_limit,
             pid_max: settings.pid_max,
             target_count: u32::try_from(settings.targets.len()).ok()?,
-            sample_hz: settings.stacks.map_or(0, |it| it.hz),
-            sample_ring: settings.stacks.map_or(0, |it| it.ring),
-            wait_least: settings.stacks.map_or(0, |it| it.wait_least),
+            sample_hz: settings.stacks.map_or(0, |sampling| sampling.hz),
+            sample_ring: settings.stacks.map_or(0, |sampling| sampling.ring),
+            wait_least: settings.stacks.map_or(0, |sampling| sampling.wait_least),
             cpus: [0; CPU_WORDS],
             targets: [0; MOST_TARGETS],
         };
@@ -94,13 +94,13 @@ impl Request {
         Some(request)
     }
 
-    /// An empty one, to be received.
+    /// An empty message, to be filled by a receive.
     pub fn empty() -> Request {
         Request::new_zeroed()
     }
 
-    /// The settings, checked, or the reason in words. `memory` is the machine's in bytes: the rings take at most half,
-    /// with those of the recordings that live.
+    /// The checked settings, or the reason for a refusal in words. `memory` is the memory of the machine in bytes: the
+    /// rings take at most half of it, together with the rings of all running recordings.
     pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
         if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
             return Err("the program was replaced by another version");
@@ -151,7 +151,9 @@ impl Request {
             return Err("this machine has 64 recordings by BPF already");
         }
         let rings = u64::from(settings.regions()) * u64::from(settings.sched_ring);
-        let samples = settings.stacks.map_or(0, |it| u64::from(it.ring));
+        let samples = settings
+            .stacks
+            .map_or(0, |sampling| u64::from(sampling.ring));
         let own = rings + u64::from(settings.life_ring) + samples;
         if own > (memory / 2).saturating_sub(living.memory) {
             return Err(
@@ -162,7 +164,8 @@ impl Request {
     }
 }
 
-/// The programs, which come with it, or the reason why not.
+/// The reply of the loader: the form of the programs, whose descriptors come with it, or the reason why they were not
+/// attached.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Reply {
@@ -173,14 +176,14 @@ pub struct Reply {
     kernel_shown: u32,
     calls: u32,
     samplers: u32,
-    /// Events and links of the samplers.
+    /// The number of events and links of the samplers.
     callers: u32,
     reason_len: u32,
     reason: [u8; 512],
 }
 
 impl Reply {
-    /// Of programs that are attached.
+    /// The reply for attached programs.
     pub fn attached(parts: Parts) -> Reply {
         let callers = parts.callers.unwrap_or(0);
         Reply {
@@ -195,7 +198,7 @@ impl Reply {
         }
     }
 
-    /// Of a failure; of a long reason, the beginning.
+    /// The reply for a failure. A long reason is cut.
     pub fn failed(reason: &str) -> Reply {
         let mut reply = Reply::empty();
         for (place, byte) in reply.reason.iter_mut().zip(reason.bytes()) {
@@ -205,12 +208,12 @@ impl Reply {
         reply
     }
 
-    /// An empty one, to be received.
+    /// An empty message, to be filled by a receive.
     pub fn empty() -> Reply {
         Reply::new_zeroed()
     }
 
-    /// What is attached, or why it is not.
+    /// The form of the attached programs, or the reason why they are not attached.
     pub fn read(&self) -> Result<Parts, String> {
         if self.attached == 1 {
             return Ok(Parts {
@@ -291,20 +294,20 @@ mod tests {
         assert!(good().settings(GIB, living(u64::MAX, 1)).is_err());
         assert!(good().settings(GIB, living(0, 64)).is_err());
         let changes: [fn(&mut Request); 14] = [
-            |it| it.magic[7] = b'0',
-            |it| it.memory[1] += 64,
-            |it| it.flags |= 1 << 15,
-            |it| it.cpus = [0; CPU_WORDS],
-            |it| it.later_cpus = u32::MAX,
-            |it| it.possible_cpus = 1025,
-            |it| it.sched_ring = 5000,
-            |it| it.sched_ring = 1 << 31,
-            |it| it.life_ring = 2048,
-            |it| it.sample_hz = 10_001,
-            |it| it.sample_ring = 5000,
-            |it| it.pid_max = 0,
-            |it| it.pid_max = PID_MAX + 1,
-            |it| it.target_count = MOST_TARGETS as u32 + 1,
+            |request| request.magic[7] = b'0',
+            |request| request.memory[1] += 64,
+            |request| request.flags |= 1 << 15,
+            |request| request.cpus = [0; CPU_WORDS],
+            |request| request.later_cpus = u32::MAX,
+            |request| request.possible_cpus = 1025,
+            |request| request.sched_ring = 5000,
+            |request| request.sched_ring = 1 << 31,
+            |request| request.life_ring = 2048,
+            |request| request.sample_hz = 10_001,
+            |request| request.sample_ring = 5000,
+            |request| request.pid_max = 0,
+            |request| request.pid_max = PID_MAX + 1,
+            |request| request.target_count = MOST_TARGETS as u32 + 1,
         ];
         for (at, change) in changes.into_iter().enumerate() {
             let mut request = good();

@@ -1,5 +1,5 @@
-//! Collects the rings' records on the recorder's main thread. Nothing is decoded there but
-//! the end of COMMAND's process.
+//! Collects the records of the rings on the recorder's main thread. This thread decodes only the end of COMMAND's
+//! process.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,8 @@ pub struct Records {
     mapped: Vec<Mapped>,
     /// Memory of the records, in bytes.
     bytes: usize,
-    /// A container's runtime was executed: its files tell the name now.
+    /// A container's runtime was executed, so the writer has to read the container's name from the runtime's files
+    /// soon.
     urgent: bool,
     /// The size of a page in bytes.
     page: u32,
@@ -139,8 +140,8 @@ impl Drained for Records {
     }
 }
 
-/// The last totals of dead tasks. When the kernel has dropped a task tells nothing, and would be a third
-/// of the event's bytes: many have one time, which is before a new task has the tid of one.
+/// The last totals of dead tasks. The time at which the kernel dropped a task is of no use, and would take a third of
+/// the event's bytes. So many totals share one time, which is before a new task gets one of the tids.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,
@@ -190,19 +191,19 @@ fn used_part(record: &[u8]) -> &[u8] {
         .unwrap_or(record)
 }
 
-/// Detects the end of COMMAND's process: the last switch-out of each of its threads. Of a light
-/// recording: its end, and the last totals of all other tasks that have ended.
+/// Detects the end of COMMAND's process: the last switch-out of each of its threads. In a light recording it detects
+/// the end of the process, and the last totals of all other tasks that have ended.
 #[derive(Debug, Default)]
 pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
-    /// Of a light recording: the ends of tasks that the kernel has not dropped, by tid.
+    /// The ends of tasks that the kernel has not dropped yet, by tid, in a light recording.
     ended: HashMap<u32, wire::End>,
 }
 
 impl RootWatch {
-    /// `tgid` is the process's id on the host.
+    /// A watch of the process with this id on the host.
     pub fn new(tgid: u32) -> RootWatch {
         RootWatch {
             tgid,
@@ -220,7 +221,7 @@ impl RootWatch {
         match convert::parse::<wire::Head>(record).map_or(wire::Kind(0), |head| head.kind()) {
             wire::Kind::LIFE_EXIT => {
                 let exit = convert::parse::<wire::Exit>(record);
-                if let Some(exit) = exit.filter(|it| it.tgid == self.tgid) {
+                if let Some(exit) = exit.filter(|exit| exit.tgid == self.tgid) {
                     self.exiting.insert(exit.tid);
                     self.group_dead |= exit.group_dead != 0;
                 }
@@ -239,7 +240,7 @@ impl RootWatch {
             wire::Kind::LIFE_EXEC if !self.ended.is_empty() => {
                 // An exec by another thread takes over the tid of a first thread that has ended.
                 let exec = convert::parse::<wire::Exec>(record);
-                if let Some(exec) = exec.filter(|it| it.old_tid != it.tid) {
+                if let Some(exec) = exec.filter(|exec| exec.old_tid != exec.tid) {
                     self.ended.remove(&exec.tid);
                 }
             }
@@ -292,7 +293,7 @@ impl Reported {
 }
 
 impl Sink {
-    /// `page` is the size of a page in bytes.
+    /// An empty sink. `page` is the size of a page in bytes.
     pub fn new(page: u32) -> Sink {
         Sink {
             records: Records::of(page),
@@ -309,13 +310,13 @@ impl Sink {
         let before = records.mapped.len();
         self.maps.see(record, &mut records.mapped);
         let new = records.mapped.iter().skip(before);
-        records.bytes += new.map(|it| it.maps.len()).sum::<usize>();
+        records.bytes += new.map(|mapped| mapped.maps.len()).sum::<usize>();
         if let Some(record) = self.reported.counted(record) {
             records.push(Record::Life(&record));
         }
     }
 
-    /// Lifecycle events that the CPU has lost, of `total`, and no record has reported.
+    /// The number of lifecycle events that a CPU has lost and no record has reported, if it has lost `total` in all.
     pub fn lost_life(&mut self, cpu: u32, total: u64) -> u64 {
         self.reported.add(cpu, total)
     }
@@ -329,8 +330,8 @@ impl Sink {
         self.root = root;
     }
 
-    /// The totals of tasks that have ended before `time`, as they were then, and that the kernel has not
-    /// dropped since. Some guests' kernels do not report every task that they drop.
+    /// The totals, as of their end, of tasks that ended before `time` and that the kernel has not dropped since. Some
+    /// guests' kernels do not report every task that they drop.
     pub fn ended(&mut self, time: Ktime) -> Vec<wire::Total> {
         let ended = self.root.ended.extract_if(|_, end| end.head.time < time.0);
         let mut due: Vec<_> = ended.map(|(_, end)| end.total).collect();
@@ -338,7 +339,7 @@ impl Sink {
         due
     }
 
-    /// Divides the records of a light recording at `time`: the next [`Sink::take`] takes those before.
+    /// Divides the records of a light recording at `time`. The next [`Sink::take`] takes the earlier ones.
     pub fn split(&mut self, time: Ktime) {
         let mut old = self.take();
         let life = std::mem::take(&mut old.life);
@@ -356,16 +357,16 @@ impl Sink {
         self.old = Some(old);
     }
 
-    /// The tasks of a light recording that ended before `time` and that the kernel has not dropped since: their
-    /// ids, and when they started.
+    /// The ids and starts of the tasks of a light recording that ended before `time` and that the kernel has not
+    /// dropped since.
     pub fn ended_before(&self, time: Ktime) -> impl Iterator<Item = (u32, u64)> + '_ {
         let ended = self.root.ended.values();
         let ended = ended.filter(move |end| end.head.time < time.0);
         ended.map(|end| (end.task.tid, end.task.start_time))
     }
 
-    /// The tasks of a light recording that lived at `time`, as they were at their ends, of which a record
-    /// waits.
+    /// The tasks of a light recording that lived at `time` and have ended since, as of their ends. The records of their
+    /// ends are still waiting.
     pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
         let ends = self.records.life_records().filter_map(|record| {
             let head = convert::parse::<wire::Head>(record)?;
@@ -375,7 +376,7 @@ impl Sink {
         lived.map(|end| end.task)
     }
 
-    /// All events of COMMAND's process have been drained.
+    /// Whether all events of COMMAND's process have been drained.
     pub fn root_done(&self) -> bool {
         self.root.done()
     }
@@ -384,7 +385,7 @@ impl Sink {
         self.records.bytes
     }
 
-    /// One of the waiting events has to be written soon.
+    /// Whether one of the waiting events has to be written soon.
     pub fn urgent(&self) -> bool {
         self.records.urgent
     }

@@ -23,7 +23,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Attached {
     pub tracer: Tracer,
-    /// sudo, which ends after the loader.
+    /// The process of sudo, which ends after the loader.
     pub sudo: Option<Sudo>,
 }
 
@@ -71,9 +71,8 @@ fn failed(reason: &str) -> Refusal {
     Refusal::Failed(reason.to_owned())
 }
 
-/// The environment is that of a CI provider's own machine for one job, whose documentation
-/// says that sudo asks for no password. Elsewhere a refused `sudo -n` would be reported to the
-/// administrator.
+/// Whether this is a CI provider's machine for a single job, where sudo asks for no password according to the
+/// provider's documentation. Elsewhere a refused `sudo -n` would be reported to the administrator.
 pub fn is_usual() -> bool {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
     is("GITHUB_ACTIONS", "true") && is("RUNNER_ENVIRONMENT", "github-hosted")
@@ -101,7 +100,7 @@ impl Sudo {
         }
     }
 
-    /// Takes sudo's status after its end.
+    /// Waits for sudo if it has ended.
     pub fn reap(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if !matches!(child.try_wait(), Ok(None)) {
@@ -134,7 +133,7 @@ impl Sudo {
     }
 }
 
-/// This program, as root finds it.
+/// The path of this program for root.
 fn program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| failed(&format!("/proc/self/exe: {error}")).into())
 }

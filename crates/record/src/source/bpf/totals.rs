@@ -1,4 +1,4 @@
-//! The totals of the living tasks, once a second: what a light recording knows of times.
+//! Reads the totals of the living tasks once a second. A light recording has no other times.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use crate::source::sampler::cpu_time;
 
 /// The shortest interval between two passes over the tasks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Of one CPU the passes take at most one part in so many: with 10,000 tasks they are rarer.
+/// The divisor for the part of a CPU's time that the passes may take. With 10,000 tasks the passes become rarer.
 const SHARE: u32 = 2500;
-/// The run time in ns by which a total has to grow to be written: the kernel's own lag by a tick.
+/// The run time in ns by which a total has to grow before it is written. The kernel's totals lag by up to a tick.
 const LEAST: u64 = 1_000_000;
 /// A drain comes up to this much early.
 const EARLY: Duration = Duration::from_millis(50);
-/// The kernel drops most tasks so many ns after their end. A zombie has its last totals twice.
+/// The time in ns after which the kernel has dropped most ended tasks. The last totals of a zombie are written twice.
 const DROPPED: u64 = 3_000_000_000;
 
 /// The totals that the trace has.
 #[derive(Debug)]
 pub struct Totals {
-    /// Those of the last pass, and the run time that was last written in ns, by tid.
+    /// The totals of the last pass, and the run time in ns that was written last, by tid.
     tasks: HashMap<u32, (wire::Total, u64)>,
     next: Instant,
     /// The kernel counts the time in run queues.
@@ -35,9 +35,12 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Nothing is written yet.
+    /// The state before anything is written.
     pub fn new(tracer: &mut Tracer) -> Totals {
-        let has_delays = tracer.totals().iter().any(|it| it.run_delay_known != 0);
+        let has_delays = tracer
+            .totals()
+            .iter()
+            .any(|total| total.run_delay_known != 0);
         Totals {
             tasks: HashMap::new(),
             next: Instant::now() + EVERY,
@@ -50,17 +53,18 @@ impl Totals {
         Facts {
             switches: Known::Totals,
             wakings: Known::Absent,
-            run_queue: match self.has_delays {
-                true => Known::Totals,
-                false => Known::Absent,
+            run_queue: if self.has_delays {
+                Known::Totals
+            } else {
+                Known::Absent
             },
             blocked: Known::Absent,
             ..Facts::default()
         }
     }
 
-    /// The totals that have changed, if a pass is due, and those of tasks that have ended and that the
-    /// kernel has not dropped since.
+    /// Writes the totals that have changed, if a pass is due, and the totals of tasks that have ended and that the
+    /// kernel has not dropped yet.
     pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
         if now + EARLY < self.next {
@@ -69,15 +73,15 @@ impl Totals {
         let (time, before) = (host::now(), cpu_time());
         // The pass has later figures of zombies.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
-        let mut events: Vec<_> = ended.iter().map(|it| event(it, time)).collect();
+        let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));
         let cost = cpu_time().saturating_sub(before);
         self.next = now + EVERY.max(cost * SHARE);
         sink.push_own(events);
     }
 
-    /// The totals that have grown. They have the time before the pass: what has begun since then is
-    /// no part of it.
+    /// Reads all totals and returns those that have grown. Their time is that before the pass, so that later tasks are
+    /// not included.
     fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         let before = std::mem::take(&mut self.tasks);
         let mut grown = Vec::new();
@@ -105,16 +109,17 @@ impl Totals {
     pub fn last(&mut self, tracer: &mut Tracer, sink: &mut Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         let ended = sink.ended(time);
-        let ended = ended.iter().map(|it| event(it, time));
-        ended.chain(self.all(time)).collect()
+        (ended.iter().map(|total| event(total, time)))
+            .chain(self.all(time))
+            .collect()
     }
 
-    /// The totals of the last pass, of all tasks: at the end, those that have not changed tell that
-    /// their tasks have slept.
+    /// The totals of all tasks at the last pass. At the end of a recording even unchanged totals matter: they show that
+    /// a task has slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
         let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
-        totals.sort_unstable_by_key(|it| it.tid);
-        totals.into_iter().map(|it| event(it, time)).collect()
+        totals.sort_unstable_by_key(|total| total.tid);
+        totals.into_iter().map(|total| event(total, time)).collect()
     }
 }
 

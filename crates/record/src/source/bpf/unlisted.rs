@@ -1,5 +1,5 @@
-//! Tasks that the kernel does not list to BPF programs: some guests' kernels hide those of their
-//! agent, whose switches are recorded all the same.
+//! The tasks that the kernel does not list to BPF programs. Some guests' kernels hide the tasks of their agent,
+//! although the switches of these tasks are recorded.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,12 @@ use crate::host;
 use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
-/// A task that is younger than this before the list may have a recorded fork, in ns: `/proc`
-/// tells its start in ticks of a hundredth of a second.
+/// The age in ns up to which a task may have a recorded fork, at the time of the list. `/proc` has the starts of tasks
+/// only in ticks of a hundredth of a second.
 const YOUNG: u64 = 20_000_000;
 
-/// The living tasks that `/proc` has and `listed` lacks. None in another pid namespace than the
-/// first, where `/proc` has other ids than the events.
+/// The living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace there are none, because
+/// the ids in `/proc` differ from those of the events there.
 pub fn unlisted(listed: &[wire::Snapshot], argv_limit: u32) -> Vec<LifeEvent> {
     let own = std::process::id();
     if !listed
@@ -42,9 +42,10 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
     if start.saturating_add(YOUNG) > since {
         return None;
     }
-    let argv = match thread == process && !stat.kthread {
-        true => proc::cmdline(thread.unsigned_abs(), argv_limit),
-        false => Argv::from_args([""; 0]),
+    let argv = if thread == process && !stat.kthread {
+        proc::cmdline(thread.unsigned_abs(), argv_limit)
+    } else {
+        Argv::from_args([""; 0])
     };
     // Raw bits (include/linux/sched.h) of the letters in fs/proc/array.c. One that runs is on a
     // CPU, or waits for one: only its name is known.
@@ -75,7 +76,7 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
     Some(recorder(host::now(), LifeKind::Snapshot(snapshot)))
 }
 
-/// A start in clock ticks since the boot, by the clock of the events, in ns.
+/// Converts a start in clock ticks since the boot to the clock of the events, in ns.
 fn start(ticks: u64) -> Option<u64> {
     let boot = host::of_ticks(ticks)?;
     let suspended = host::clock().boot.saturating_sub(host::now().0);
@@ -87,7 +88,7 @@ mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
 
-    /// What `/proc` tells of this process, as if the kernel had not listed it.
+    /// The tasks of this process, as if the kernel had not listed them.
     #[test]
     fn a_task_that_is_not_listed_has_its_name() {
         let id = Id::try_from(std::process::id()).expect("an id");

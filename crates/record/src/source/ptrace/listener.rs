@@ -1,6 +1,6 @@
-//! Room for programs that trace themselves: debuggers, strace, the leak checker of
-//! sanitizers, recorders. A task has one tracer, so ptrace(2) would fail for them. A seccomp
-//! filter of COMMAND announces such calls, and the tracer lets go of their targets.
+//! Support for programs that use ptrace(2) themselves: debuggers, strace, the leak checker of sanitizers, recorders. A
+//! task has only one tracer, so ptrace(2) would fail for them. A seccomp filter of COMMAND announces such calls, and
+//! the recorder's tracer lets go of their targets.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -10,14 +10,14 @@ use nix::poll::{poll, PollFd, PollFlags};
 
 use crate::proc::Id;
 
-/// What a call is about.
+/// The call that was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// ptrace(2): the caller becomes a tracee.
+    /// A call of ptrace(2) by which the caller becomes a tracee.
     Caller,
-    /// ptrace(2): this task becomes one, by its id in the caller's pid namespace.
+    /// A call of ptrace(2) by which another task becomes a tracee, given by its id in the caller's pid namespace.
     Task(Id),
-    /// clone(2) of a child that nobody traces.
+    /// A call of clone(2) that makes a child which cannot be traced.
     Untraced,
 }
 
@@ -42,15 +42,13 @@ const TRACEME: u32 = 0;
 const ATTACH: u32 = 16;
 const SEIZE: u32 = 0x4206;
 
-/// In COMMAND's process before its exec: installs the filter. Returns its listener, which
-/// closes on exec.
+/// Installs the filter in COMMAND's process before its exec. Returns its listener, which closes on exec.
 ///
-/// An ordinary user has to give up gaining rights by an exec for that (`no_new_privs`). A
-/// task that an ordinary user traces gains none anyway.
+/// For that an ordinary user has to give up gaining rights by an exec (`no_new_privs`). A task that an ordinary user
+/// traces gains no rights anyway.
 ///
 /// # Errors
-/// There is another listener (EBUSY), the kernel refuses filters or lacks listeners
-/// (Linux 5.5).
+/// There is another listener (EBUSY), or the kernel refuses filters or lacks listeners (Linux 5.5).
 pub fn install() -> Result<OwnedFd, Errno> {
     let architecture = ARCHITECTURE.ok_or(Errno::ENOSYS)?;
     let number = |call: libc::c_long| u32::try_from(call).map_err(|_| Errno::ENOSYS);
@@ -112,7 +110,7 @@ pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
     let [polled] = fd;
     if !polled
         .revents()
-        .is_some_and(|it| it.contains(PollFlags::POLLIN))
+        .is_some_and(|events| events.contains(PollFlags::POLLIN))
     {
         return Err(Errno::ENOENT.into());
     }

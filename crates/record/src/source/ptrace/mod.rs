@@ -1,5 +1,5 @@
-//! Events of ptrace(2), stamped by the recorder: forks, execs, ends, and each task's totals.
-//! No system call is stopped.
+//! The source of events of ptrace(2), which the recorder stamps: forks, execs, ends, and the totals of each task.
+//! System calls are not stopped.
 
 pub mod listener;
 mod sys;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
-/// What a recording by ptrace knows, and how.
+/// The facts of a recording by ptrace, and how they are known.
 pub const FACTS: Facts = Facts {
     switches: Known::Totals,
     wakings: Known::Absent,
@@ -37,7 +37,8 @@ pub const FACTS: Facts = Facts {
     codes: Known::Recorder,
     memory: Known::Absent,
 };
-/// What it lacks beside, or changes in COMMAND, by the kernel's rules.
+/// The other limits of a recording by ptrace, and the changes to COMMAND that the kernel's rules cause, in words for
+/// the user.
 pub const LIMITS: [&str; 3] = [
     NEEDS_PROGRAMS,
     "what another tracer follows (gdb, strace, LSan): a task has one tracer",
@@ -47,10 +48,10 @@ pub const LIMITS: [&str; 3] = [
 const LAST_END: Duration = Duration::from_secs(5);
 /// The longest wait of a call of ptrace(2) for its targets to be let go.
 const LET_GO: Duration = Duration::from_secs(2);
-/// A signal that COMMAND and `tr` get within this time is one to both.
+/// The time within which a signal to COMMAND and one to `tr` count as one signal to both.
 const TO_BOTH: Duration = Duration::from_millis(100);
 
-/// The tracer's thread and the recorder's main thread share it.
+/// The state that the tracer's thread and the recorder's main thread share.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
@@ -66,7 +67,7 @@ impl Shared {
 
 struct Ptrace {
     shared: Arc<Shared>,
-    /// Readable when COMMAND has ended or stopped. `None`: the kernel refuses the descriptor.
+    /// A descriptor that becomes readable when COMMAND has ended or stopped; `None` if the kernel refuses it.
     news: Option<Arc<EventFd>>,
     thread: Option<JoinHandle<()>>,
     sampler: Option<Sampler>,
@@ -79,7 +80,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let shared = Arc::new(Shared::default());
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     let news = EventFd::from_value_and_flags(0, flags).ok().map(Arc::new);
-    *shared.lock() = State::new(root, config.argv_limit, news.clone());
+    *shared.lock() = State::new(root, config.facts.argv_limit, news.clone());
     let thread = spawn(&shared, root)?;
     let calls = Arc::clone(&shared);
     let source = Ptrace {
@@ -198,7 +199,7 @@ impl Source for Ptrace {
         self.news.as_ref().map(AsFd::as_fd)
     }
 
-    /// The kernel reports to the tracer, which takes the signals.
+    /// SIGCHLD goes to the tracer, to which the kernel reports.
     fn takes_children(&self) -> bool {
         true
     }

@@ -4,8 +4,8 @@ use nix::errno::Errno;
 
 use crate::proc::Id;
 
-/// Options of a tracee; its children inherit them. No `PTRACE_O_EXITKILL`: if the recorder
-/// is killed, COMMAND goes on.
+/// The options of a tracee, which its children inherit. `PTRACE_O_EXITKILL` is missing, so that COMMAND goes on if the
+/// recorder is killed.
 const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE
@@ -82,8 +82,7 @@ pub fn is_thread_of(process: Id, id: Id) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub id: Id,
-    /// Of a stop the signal, and the event beyond its low byte; of an end the raw `wait`
-    /// status.
+    /// For a stop, the signal in the low byte and the event above it; for an end, the raw `wait` status.
     pub status: i32,
 }
 
@@ -112,7 +111,7 @@ pub fn take_wake_ups() -> Result<(), Errno> {
     }
 }
 
-/// The calling thread; from now on [`wake`] reaches it.
+/// The calling thread. [`wake`] can wake it from now on.
 pub fn own_thread() -> Id {
     // SAFETY: all zeros are a valid set, which `sigemptyset` initializes.
     unsafe {
@@ -131,7 +130,7 @@ pub fn wake(thread: Id) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_UP) };
 }
 
-/// Lets the kernel send SIGCHLD for stops of tracees, too, or for ends alone.
+/// Makes the kernel send SIGCHLD also for stops of tracees, or only for ends.
 pub fn announce_stops(all: bool) {
     // SAFETY: all zeros are a valid `sigaction`, with the default action and no handler.
     unsafe {
@@ -142,7 +141,8 @@ pub fn announce_stops(all: bool) {
     }
 }
 
-/// Waits at most so long for SIGCHLD, which all threads block: the task that it is about. [`wake`] ends the wait.
+/// Waits for SIGCHLD, which all threads block, and returns the task that it is about. [`wake`] ends the wait, and so
+/// does the time limit.
 pub fn announced(longest: std::time::Duration) -> Option<Id> {
     let longest = libc::timespec {
         tv_sec: libc::time_t::try_from(longest.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -160,7 +160,7 @@ pub fn announced(longest: std::time::Duration) -> Option<Id> {
     }
 }
 
-/// What [`next`] finds.
+/// The result of [`next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A stopped tracee, which is found again until it goes on, or [`take_stop`] takes its stop.

@@ -17,7 +17,7 @@ use crate::rescue::{self, Stage};
 use crate::source::events::Waiting;
 use crate::source::{degraded, Reaped};
 
-/// The call makes a thread of the recorder a tracee.
+/// The call would make a thread of the recorder a tracee.
 fn is_about_recorder(call: &Call) -> bool {
     let own = Id::try_from(std::process::id()).unwrap_or(0);
     let target = match call.about {
@@ -30,10 +30,10 @@ fn is_about_recorder(call: &Call) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Task {
     process: Id,
-    /// The process that forked its process; of COMMAND's 0.
+    /// The process that forked the task's process; 0 for COMMAND.
     parent: Id,
     comm: Comm,
-    /// When it was forked, or executed its program.
+    /// The time at which the task was forked, or executed its program.
     since: Ktime,
 }
 
@@ -66,11 +66,11 @@ pub struct State {
     pub requests: Vec<Call>,
     root: Id,
     pub reaped: Option<Reaped>,
-    /// COMMAND's process is in a group stop.
+    /// Whether COMMAND's process is in a group stop.
     pub root_stopped: bool,
     /// The main thread has not looked at that stop yet.
     pub new_stop: bool,
-    /// Readable when COMMAND has ended or stopped.
+    /// The descriptor that becomes readable when COMMAND has ended or stopped.
     news: Option<Arc<EventFd>>,
     /// Processes some of whose children cannot be traced.
     lost_children: HashSet<Id>,
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// No tracee lives.
+    /// Whether no tracee is alive.
     pub fn is_done(&self) -> bool {
         self.tasks.is_empty()
     }

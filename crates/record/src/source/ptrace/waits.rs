@@ -38,7 +38,7 @@ pub struct Waits {
     newborn: VecDeque<Id>,
     /// The last look at all tracees has found an event: there may be more.
     has_found: bool,
-    /// That look was slow: the tracees are to be asked for by their ids.
+    /// The last check of all tracees was slow, so the tracees have to be asked for by their ids.
     is_slow: bool,
     /// The tracees that are still to be asked for.
     open: Vec<Id>,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory: direct reclaim and kills for lack of memory of the followed tasks, and the resident
- * memory of their processes. Part of tracer.bpf.c.
+ * memory of their processes.
  *
  * A task under memory pressure reclaims thousands of times a second, so the kernel side adds
  * its times up: a record at most once a second, and one at its exit.
  */
-#ifndef TR_MEMORY_H
-#define TR_MEMORY_H
+#ifndef TR_MEMORY_BPF_H
+#define TR_MEMORY_BPF_H
+
+#include "core.bpf.h"
 
 /* The most living tasks that have reclaimed memory. */
 #define MAX_RECLAIMERS 4096
@@ -87,7 +89,7 @@ static __always_inline int on_reclaim_end(void)
 	return 0;
 }
 
-/* A task exits, with what it has not yet reported. */
+/* Reports the remaining reclaim of a task that exits. */
 static __always_inline void end_reclaim(__u32 tid, __u32 tgid)
 {
 	struct reclaimer *known;
@@ -104,13 +106,13 @@ static __always_inline void end_reclaim(__u32 tid, __u32 tgid)
 
 PROGRAM(reclaim, mm_vmscan_direct_reclaim_begin, on_reclaim_begin())
 PROGRAM(reclaimed, mm_vmscan_direct_reclaim_end, on_reclaim_end())
-/* Of a cgroup that has reached its limit. */
+/* The reclaim of a cgroup that has reached its limit. */
 PROGRAM(memcg, mm_vmscan_memcg_reclaim_begin, on_reclaim_begin())
 PROGRAM(memcg_done, mm_vmscan_memcg_reclaim_end, on_reclaim_end())
 
-/* The pages of a process. Since 6.2 the counters are split by CPU, and this reads what they have
- * in common: each of the three differs from its true value by at most a batch of 2 pages for
- * each CPU, at least 32, times the number of CPUs. */
+/* The resident pages of a process. Since 6.2 the counters are split by CPU, and this function reads
+ * their common parts. Each of the three differs from its true value by at most B pages for each
+ * CPU, where B is twice the number of CPUs, at least 32. */
 static __always_inline __u64 resident_pages(struct mm_struct *mm)
 {
 	struct mm_struct___v6_1 *old = (struct mm_struct___v6_1 *)mm;
@@ -132,7 +134,7 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
 	return pages;
 }
 
-/* Adds a followed process's pages to the sum, for the iterator. */
+/* Adds the resident pages of a followed process to `resident`, for the iterator. */
 static __always_inline void add_resident(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
@@ -165,7 +167,7 @@ static __always_inline int put_victim(__u32 tid, __u32 tgid, __u64 pages)
 	return 0;
 }
 
-/* Before 6.9 the argument was a tid. */
+/* Handles both arguments of mark_victim: before 6.9 it was a tid. */
 static __always_inline int on_victim(__u64 *ctx)
 {
 	struct task_struct *task;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests to block devices, by block_rq_issue and block_rq_complete. Part of tracer.bpf.c.
+ * Requests to block devices, by block_rq_issue and block_rq_complete.
  *
  * A request becomes sums and a histogram of its device; the recorder reads them once a second.
  * The requests of all tasks count: writeback issues them in a kernel thread, so the running
  * task at the issue is often not the one that wrote.
  */
-#ifndef TR_BLOCK_H
-#define TR_BLOCK_H
+#ifndef TR_BLOCK_BPF_H
+#define TR_BLOCK_BPF_H
+
+#include "core.bpf.h"
 
 /* The most requests in flight at a time. */
 #define MAX_REQUESTS 8192
@@ -47,10 +49,10 @@ struct {
 /* About the first place that is free. */
 __u32 free_place;
 
-/* CPUs that find a new device in the same moment. */
+/* How many CPUs may find a new device in the same moment. */
 #define FINDERS 4
 
-/* The operation's group, as in /proc/diskstats; BLOCK_GROUPS for a driver's own requests. */
+/* The group of an operation, as in /proc/diskstats; BLOCK_GROUPS for a driver's own requests. */
 static __always_inline __u32 group_of(__u32 operation)
 {
 	if (operation >= REQ_OP_DRV_IN)
@@ -62,8 +64,9 @@ static __always_inline __u32 group_of(__u32 operation)
 	return operation & 1 ? BLOCK_WRITE : BLOCK_READ;
 }
 
-/* The place of a device in block_devices; BLOCK_DEVICES if there is no room. Not static: the verifier
- * looks at what follows once, and not for each way here. */
+/* The place of a device in block_devices; BLOCK_DEVICES if there is no room. Not static: the
+ * verifier then follows the caller's remaining instructions once, and not for each way through this
+ * function. */
 __noinline __u32 place_of(__u32 number)
 {
 	__u32 *known = bpf_map_lookup_elem(&device_places, &number), place, i;
@@ -138,8 +141,9 @@ static __always_inline int on_issue(struct request *request)
 	return 0;
 }
 
-/* The bucket of a latency: n for 2^(n + 10) to 2^(n + 11) ns, the first and the last without a
- * bound. Without branches, as the search in containers.h. Not static, as above. */
+/* The bucket of a latency: n for 2^(n + 10) to 2^(n + 11) ns. The first bucket has no lower bound
+ * and the last one no upper bound. The function has no branches, like the search for ids in
+ * containers.bpf.h, and is not static, like `place_of`. */
 __noinline __u32 bucket_of(__u64 ns)
 {
 	__u64 log = 0, bits;
@@ -182,7 +186,8 @@ static __always_inline int on_complete(struct request *request, __u32 bytes)
 	__sync_fetch_and_add(&sums->bytes, issued.bytes);
 	__sync_fetch_and_add(&sums->latency, latency);
 	__sync_fetch_and_add(&sums->buckets[bucket_of(latency) & (BLOCK_BUCKETS - 1)], 1);
-	/* A new interval of the reader's: of two requests that end at once one may be lost. */
+	/* The reader has begun a new interval. If two requests end at once, one of them may be
+	 * missed. */
 	if (sums->interval != block_interval) {
 		sums->interval = block_interval;
 		sums->longest = 0;
@@ -192,7 +197,7 @@ static __always_inline int on_complete(struct request *request, __u32 bytes)
 	return 0;
 }
 
-/* Before 5.11 the request queue was the first argument. */
+/* Handles both orders of arguments: before 5.11 the request queue was the first one. */
 static __always_inline int issue_event(__u64 *ctx)
 {
 	if (issue_has_queue)

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP connections of the followed tasks, by inet_sock_set_state. Part of tracer.bpf.c.
+ * TCP connections of the followed tasks, by inet_sock_set_state.
  *
  * The running task is the socket's user only where the transition comes from a system call:
  * connect (SYN_SENT), listen (LISTEN) and close hold the socket's lock (`sk_lock.owned`).
  * A softirq that ends a handshake or takes a reset runs in any task. So an accepted
  * connection belongs to the task that listens on its port until a task closes it.
  */
-#ifndef TR_NETWORK_H
-#define TR_NETWORK_H
+#ifndef TR_NETWORK_BPF_H
+#define TR_NETWORK_BPF_H
 
-/* The most connections and listening ports at a time. */
+#include "core.bpf.h"
+#include "servers.bpf.h"
+#include "sockets.bpf.h"
+
+/* The most open connections, and the most listening ports, at a time. */
 #define MAX_CONNECTIONS 8192
 #define MAX_LISTENERS 1024
 
@@ -32,7 +36,8 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
-/* The task that listens on a port. With SO_REUSEPORT there are several sockets. */
+/* The task that listens on a port, and the number of its listening sockets (several with
+ * SO_REUSEPORT). */
 struct listener {
 	__u32 tid;
 	__u32 tgid;
@@ -55,7 +60,8 @@ static __always_inline __u64 listener_key(struct sock *sk)
 	return namespace << 16 | local_port(sk);
 }
 
-/* Reserves a record and fills it but for its task and what `closed` has. */
+/* Reserves a record of a connection and fills it, except for the task and the fields of
+ * LIFE_CLOSED. */
 static __always_inline struct wire_connection *reserve_connection(struct sock *sk, __u64 number,
 								   __u32 kind)
 {
@@ -89,9 +95,9 @@ static __always_inline void put_self(struct wire_connection *record)
 }
 
 /*
- * The number of a new connection; 0: there is no room for it. A CPU adds no two in a ns, so the
- * time and the CPU are a number of its own: programs for Linux 5.8 have no atomic counter that
- * tells its value.
+ * The number of a new connection; 0: there is no room for it. A CPU adds no two connections within
+ * a ns, so the time and the CPU make a unique number. Programs for Linux 5.8 have no atomic counter
+ * that returns its value.
  */
 static __always_inline __u64 add_connection(struct sock *sk, __u64 role)
 {
@@ -188,9 +194,10 @@ static __always_inline int on_established(struct sock *sk, int old)
 	return 0;
 }
 
-/* The bytes that the process has written and those that have arrived for it. SYN and FIN
- * count as a byte each: the SYN of the side that connects is acknowledged, that of the other
- * is not counted; the own FIN is in the queue after FIN_WAIT1 and LAST_ACK. */
+/* Fills in the bytes that the process has written and the bytes that have arrived for it. The
+ * kernel counts SYN and FIN as a byte each, which are subtracted. bytes_acked contains the SYN of
+ * the side that connects, but not the SYN of the other side. The process's own FIN is in the queue
+ * from FIN_WAIT1 or LAST_ACK on. */
 static __always_inline void put_bytes(struct wire_connection *record, struct sock *sk, int old,
 				      __u32 role)
 {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DNS queries by UDP of the followed tasks, and their answers. Part of tracer.bpf.c.
+ * DNS queries by UDP of the followed tasks, and their answers.
  *
  * A query passes net_dev_queue in its sender's system call. Its answer passes netif_receive_skb in
  * a softirq, which runs in any task: it is taken if a followed task has asked that server from the
  * port that it goes to. A driver can leave the packet in a page, which the programs cannot read: such
  * an answer has no port and no message.
  */
-#ifndef TR_DNS_H
-#define TR_DNS_H
+#ifndef TR_DNS_BPF_H
+#define TR_DNS_BPF_H
+
+#include "core.bpf.h"
 
 #define DNS_PORT 53
-/* The most servers with ports; of more, those asked long ago are forgotten. */
+/* The most pairs of server and port. Beyond that the pairs that were asked longest ago are
+ * forgotten. */
 #define MAX_ASKED 4096
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
@@ -20,13 +23,13 @@
 #define IPV6_HEADER 40
 #define UDP_HEADER 8
 
-/* Of IPv4: the first 4 bytes. */
+/* An IP address. An IPv4 address takes the first 4 bytes. */
 struct ip_address {
 	__u8 bytes[16];
 };
 
-/* A server, and the port from which a followed task has asked it; also with port 0, for answers
- * whose port is not readable. */
+/* A server, and the port from which a followed task has asked it. Each server is also noted with
+ * port 0, for answers whose port is not readable. */
 struct asked {
 	struct ip_address server;
 	__u32 port;
@@ -39,7 +42,7 @@ struct {
 	__type(value, __u32);
 } asked SEC(".maps");
 
-/* What the programs read of a packet's headers. */
+/* The headers of a packet, as far as the programs read them. */
 struct packet {
 	struct ip_address source, target;
 	__u64 udp; /* address of the UDP header */
@@ -48,8 +51,8 @@ struct packet {
 	__u32 payload; /* readable bytes after the UDP header */
 };
 
-/* Reads the headers of a UDP packet whose IP header is at `ip` and has `readable` bytes from there
- * on. False: it is no UDP packet without options. */
+/* Reads the headers of a UDP packet. Its IP header is at `ip`, and `readable` bytes can be read
+ * from there on. False: it is another packet, or its IP header has options. */
 static __always_inline bool read_packet(struct packet *packet, struct sk_buff *skb, __u64 ip,
 					__u32 readable)
 {
@@ -127,7 +130,7 @@ static __always_inline int on_packet_sent(struct sk_buff *skb)
 	self = bpf_get_current_pid_tgid();
 	if (!is_followed((__u32)self))
 		return 0;
-	/* From the link's header on. */
+	/* `data` is the header of the link layer. */
 	data = (__u64)BPF_CORE_READ(skb, data);
 	readable = BPF_CORE_READ(skb, len) - BPF_CORE_READ(skb, data_len);
 	ip = (__u64)BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Stacks of the followed tasks (--stacks): samples at a fixed interval of each CPU's clock, in a
- * ring of their own, so that none takes the room of a fork or an exec. Part of tracer.bpf.c.
+ * ring of their own, so that none takes the room of a fork or an exec.
  *
  * A perf event calls the program in the interrupt of its timer: no other program of this CPU
  * runs in between. A record has room for the deepest stack; the reader copies the used part.
  */
-#ifndef TR_STACKS_H
-#define TR_STACKS_H
+#ifndef TR_STACKS_BPF_H
+#define TR_STACKS_BPF_H
+
+#include "core.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -21,7 +23,7 @@ static __always_inline void submit_sample(void *record)
 		wake_reader();
 }
 
-/* The address of a frame in the kernel where user space may know none. */
+/* The address that stands for a frame in the kernel if user space may not know kernel addresses. */
 #define SOMEWHERE 1
 
 /* Hides the frames of a stack in the kernel; `length` is the stack's. */
@@ -91,9 +93,10 @@ struct waiter {
 };
 
 /*
- * A task has its room before it sleeps: an allocation wakes kswapd if memory is short, which no
- * program may do under the lock of a run queue. It gets it at its fork, or, if it has come without
- * one, from the iterator over the tasks, which runs once a second. It can fail at both.
+ * A task's storage for its stack is allocated before the task sleeps: an allocation wakes kswapd if
+ * memory is short, and no program may do that under the lock of a run queue. The task gets its
+ * storage at its fork, or, if it began without a fork, from the iterator over the tasks, which runs
+ * once a second. Both can fail.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -121,7 +124,7 @@ SEC("tp_btf/sched_process_fork") int make_room(__u64 *ctx)
  * tracepoint's own function. */
 #define OWN_FRAMES 3
 
-/* The task begins to wait; it is still the running one. */
+/* Stores the stack of a task that begins to wait. It is still the running task. */
 static __always_inline void begin_wait(__u64 *ctx, struct task_struct *task)
 {
 	struct waiter *waiter = bpf_task_storage_get(&waiters, task, 0, 0);

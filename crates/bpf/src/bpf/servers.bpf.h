@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ---- Servers ----
+ * Servers.
  *
- * A process of this machine that a followed task asks over a socket, and whose answer it waits for, is
- * followed from the first answer on: all its threads, and the children that come later. The answer is a
- * send of a task that is not followed, which wakes a followed one that waits in a receive.
- * Who has asked is a fact of the connection, not of the wakings: a server's own clients wake it in the
- * same way. docs/containers.md has the rules.
+ * If a followed task sends a request over a socket to a process of this machine and waits for the
+ * answer, that process is followed from the first answer on, with all its threads and its later
+ * children. The answer is a send by a task that is not followed, which wakes a followed task that
+ * waits in a receive. The connection says which process has sent the request. The wakings do not: a
+ * server's other clients wake it in the same way. docs/containers.md has the rules.
  */
+#ifndef TR_SERVERS_BPF_H
+#define TR_SERVERS_BPF_H
+
+#include "core.bpf.h"
+#include "joins.bpf.h"
+#include "reasons.bpf.h"
+#include "sockets.bpf.h"
 
 /* The most servers at a time. */
 #define MAX_SERVERS 64
@@ -17,7 +24,7 @@ struct server {
 	__u32 shared; /* a process that is not followed has been answered, too */
 };
 
-/* By their processes. */
+/* The followed servers, by their process ids. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_SERVERS);
@@ -33,21 +40,10 @@ struct {
 	__type(value, __u32);
 } begun SEC(".maps");
 
-/* The number of `served`. */
+/* The number of entries in `served`. */
 __u32 server_count;
 
-/* The local port. The kernel clears skc_num before the state CLOSE. */
-static __always_inline __u16 local_port(struct sock *sk)
-{
-	return __builtin_bswap16(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
-}
-
-static __always_inline __u16 remote_port(struct sock *sk)
-{
-	return __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-}
-
-/* A followed task's connection is established. */
+/* Notes that a followed task's TCP connection is established. */
 static __always_inline void note_begun(struct sock *sk)
 {
 	__u32 key = (__u32)local_port(sk) << 16 | remote_port(sk), one = 1;
@@ -56,8 +52,8 @@ static __always_inline void note_begun(struct sock *sk)
 		bpf_map_update_elem(&begun, &key, &one, 0);
 }
 
-/* The address of the socket that the running task sends to, in a system call; 0: it does not. Not
- * static: the verifier looks at it once. */
+/* The address of the socket that the running task is sending to in a system call; 0: it is not
+ * sending. Not static: the verifier looks at it once. */
 __noinline __u64 sent_to(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -76,26 +72,8 @@ __noinline __u64 sent_to(void)
 	return (__u64)BPF_CORE_READ(socket, sk);
 }
 
-/* A Unix socket that its process has accepted: it has the listener's name, and the one that has
- * connected has none. */
-static __always_inline bool is_accepted(struct sock *sk)
-{
-	struct unix_sock *own = (struct unix_sock *)sk, *peer;
-
-	if (!bpf_core_field_exists(own->addr) || !BPF_CORE_READ(own, addr))
-		return false;
-	peer = (struct unix_sock *)BPF_CORE_READ(own, peer);
-	return peer && !BPF_CORE_READ(peer, addr);
-}
-
-/* The port that a TCP socket's process has; 0: it is another socket. */
-static __always_inline __u16 tcp_port(struct sock *sk)
-{
-	return BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP ? local_port(sk) : 0;
-}
-
-/* A task that is not followed can be a server's: no kernel thread, nor one of another user, unless
- * root records. */
+/* Whether a task that is not followed can belong to a server. A kernel thread cannot, and a task of
+ * another user only if root records. */
 static __always_inline bool may_serve(struct task_struct *task)
 {
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
@@ -104,11 +82,12 @@ static __always_inline bool may_serve(struct task_struct *task)
 					   BPF_CORE_READ(task, cred, euid.val) == servers_uid);
 }
 
-/* The levels of ancestors that are searched, and those that are at once. */
+/* The levels of ancestors that are searched in all, and in one call of `ancestor_in`. */
 #define ANCESTORS 32
 #define ANCESTORS_ONCE 8
 
-/* An ancestor of the process, or the last one searched; 0: there are no more. Not static, as above. */
+/* Searches ANCESTORS_ONCE levels of ancestors for the process `tgid`. Returns its task, or the last
+ * one that was searched; 0: there are no more. Not static: the verifier looks at it once. */
 __noinline __u64 ancestor_in(__u32 tgid, __u64 of)
 {
 	struct task_struct *task = (struct task_struct *)of;
@@ -123,7 +102,8 @@ __noinline __u64 ancestor_in(__u32 tgid, __u64 of)
 	return (__u64)task;
 }
 
-/* COMMAND's shell, terminal and CI agent are no servers. */
+/* Whether the process `tgid` is an ancestor of a task: COMMAND's shell, terminal and CI agent are
+ * no servers. */
 static __always_inline bool is_ancestor(__u32 tgid, __u64 of)
 {
 	for (int up = 0; up < ANCESTORS / ANCESTORS_ONCE && of; up++) {
@@ -133,8 +113,6 @@ static __always_inline bool is_ancestor(__u32 tgid, __u64 of)
 	}
 	return false;
 }
-
-int join_threads(__u64 address, __u32 counted);
 
 static __always_inline void put_server(struct task_struct *task, __u32 client, __u32 other)
 {
@@ -151,8 +129,8 @@ static __always_inline void put_server(struct task_struct *task, __u32 client, _
 	submit_life(record);
 }
 
-/* A task that can be a server's, which runs here, wakes a followed one. Not static: the verifier
- * looks at it once. */
+/* The running task can belong to a server and wakes a followed task: follows the server if this is
+ * its answer. Not static: the verifier looks at it once. */
 __noinline int serve(__u64 wakee, __u64 context)
 {
 	struct task_struct *waker = (struct task_struct *)bpf_get_current_task();
@@ -185,8 +163,9 @@ __noinline int serve(__u64 wakee, __u64 context)
 	return join_threads((__u64)BPF_CORE_READ(waker, signal), true);
 }
 
-/* A followed task, which runs here, wakes one that is not. If that is a server's answer, the server
- * is shared. True: it is the first such one. Not static, as above. */
+/* The running task is followed and wakes a task that is not. If this is a server's answer, the
+ * server is shared. Returns true for the first such answer. Not static: the verifier looks at it
+ * once. */
 __noinline int share(__u64 wakee, __u64 context)
 {
 	struct task_struct *waker = (struct task_struct *)bpf_get_current_task();
@@ -208,15 +187,17 @@ __noinline int share(__u64 wakee, __u64 context)
 	return true;
 }
 
-/* A followed process ends. */
+/* Forgets a followed process that ends. */
 static __always_inline void end_server(__u32 tgid)
 {
 	if (server_count && !bpf_map_delete_elem(&served, &tgid))
 		__sync_fetch_and_add(&server_count, -1);
 }
 
-/* 1: the process is a server. Not static, as above. */
+/* Whether a process is a followed server. Not static: the verifier looks at it once. */
 __noinline __u32 is_server(__u32 tgid)
 {
 	return server_count && bpf_map_lookup_elem(&served, &tgid);
 }
+
+#endif

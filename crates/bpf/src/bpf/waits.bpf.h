@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The disk that a task waits for, by block_bio_queue, and the file that it waits for in fsync.
- * Part of tracer.bpf.c.
  *
  * A wait for block I/O is for the disk to which the task itself has sent a request since its
  * wait before, in a system call of the same number. Otherwise the disk is unknown: the task can
@@ -9,15 +8,18 @@
  * Most tasks use one disk, so a record comes only when the disk is another one than at the
  * task's wait before.
  */
-#ifndef TR_WAITS_H
-#define TR_WAITS_H
+#ifndef TR_WAITS_BPF_H
+#define TR_WAITS_BPF_H
+
+#include "core.bpf.h"
+#include "reasons.bpf.h"
 
 /* The most living tasks that have sent requests to disks. */
 #define MAX_SUBMITTERS 8192
 
 struct submitter {
 	__u32 device; /* of the last request: major << MINORBITS | minor */
-	__u32 told;   /* the device of the last record; 0: unknown */
+	__u32 recorded;  /* the device in the task's last record; 0: unknown */
 	__s32 call;   /* the number of the system call of the last request */
 	__u32 fresh;  /* the request came after the last wait */
 };
@@ -29,7 +31,8 @@ struct {
 	__type(value, struct submitter);
 } submitters SEC(".maps");
 
-/* The number of the system call that a task is in; negative: none, a page fault. */
+/* The number of the system call that a task is in; negative: none, because it is in a page
+ * fault. */
 static __always_inline __s32 call_of(struct task_struct *task)
 {
 	__u64 regs = user_regs(false, task);
@@ -66,7 +69,7 @@ static __always_inline int on_bio(struct bio *bio)
 	return 0;
 }
 
-/* Before 5.11 the request queue was the first argument. */
+/* Handles both orders of arguments: before 5.11 the request queue was the first one. */
 static __always_inline int bio_event(__u64 *ctx)
 {
 	if (bio_has_queue)
@@ -76,8 +79,8 @@ static __always_inline int bio_event(__u64 *ctx)
 
 PROGRAM(bio, block_bio_queue, bio_event(ctx))
 
-/* A followed task begins to wait for block I/O. Out of line, so that all other switches run
- * less code. */
+/* Records the disk of a followed task that begins to wait for block I/O. Out of line, so that all
+ * other switches run less code. */
 __noinline int io_wait(__u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
@@ -89,7 +92,7 @@ __noinline int io_wait(__u64 address)
 		return 0;
 	device = known->fresh && known->call == call_of(task) ? known->device : 0;
 	known->fresh = 0;
-	if (device == known->told)
+	if (device == known->recorded)
 		return 0;
 	count_life();
 	record = reserve_life(bpf_ktime_get_ns(), LIFE_DISK_WAIT, sizeof(*record), true);
@@ -99,14 +102,15 @@ __noinline int io_wait(__u64 address)
 	record->tgid = BPF_CORE_READ(task, tgid);
 	record->device = device;
 	record->pad = 0;
-	known->told = device;
+	known->recorded = device;
 	submit_life(record);
 	return 0;
 }
 
 /*
- * A followed task goes to sleep in fsync or one of its relatives. The recorder leaves out a name
- * that is the same as before: the address of a file or of its name can be another file's by now.
+ * Records the file of a followed task that goes to sleep in fsync or a similar system call. The
+ * recorder drops a name that equals the one before. The programs cannot do that: the address of a
+ * file or of its name can belong to another file by now.
  */
 __noinline int sync_wait(__u64 address)
 {
@@ -134,7 +138,7 @@ __noinline int sync_wait(__u64 address)
 	return 0;
 }
 
-/* A tid that another task can have from now on. */
+/* Forgets the tid of a task that has ended, because another task can have it from now on. */
 static __always_inline void end_submitter(__u32 tid)
 {
 	if (any_submitted)

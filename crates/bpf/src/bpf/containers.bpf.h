@@ -1,46 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ---- Containers ----
+ * Containers.
  *
  * A daemon starts a container for its client, so the container's processes are no descendants of
- * the client's. The program of the runtime (a shim, runc, conmon) that the daemon executes is
- * followed from that exec on, with its descendants, if a followed client has asked for it. docs/containers.md
- * has the rules.
+ * the client. If a followed client has asked for the container, the runtime that the daemon executes
+ * (a shim, runc, conmon) is followed from that exec on, with its descendants. docs/containers.md has
+ * the rules.
  */
+#ifndef TR_CONTAINERS_BPF_H
+#define TR_CONTAINERS_BPF_H
 
-/* What a task's name says of it. */
-enum part {
-	PART_NONE = 0,
-	PART_DAEMON = 1,  /* starts containers for clients */
-	PART_RUNTIME = 2, /* is executed for each container */
-	PART_CLIENT = 3,  /* asks a daemon */
-	PART_SYSTEM = 4,  /* serves the machine or a session, not a build */
-};
+#include "core.bpf.h"
+#include "clients.bpf.h"
+#include "joins.bpf.h"
+#include "names.bpf.h"
+#include "reasons.bpf.h"
 
-/* The part of each name that says one. The loader fills it (src/names.rs): a search in a table would
- * cost the verifier a thousand instructions in each program. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 128);
-	__type(key, char[TASK_COMM_LEN]);
-	__type(value, __u32);
-} names SEC(".maps");
-
-/* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
+/* The most bytes of an answer, or of a runtime's arguments, that are searched for ids. */
 #define SEARCHED 512
-/* Of these, the bytes that are read at once: the stack of an exec's program, with all that it calls,
- * has 512. */
+/* The bytes that are read at once. The stack of the exec program has 512 bytes, with all functions
+ * that it calls. */
 #define PIECE 32
-/* The most ids in them. */
+/* The most ids that one search finds. */
 #define MOST_IDS 8
 
-/* The clients of a daemon: the address of the first task of the only one, or of one of several; and in
- * its low bits: there are several, or it is not known that there are not; one of them is followed. */
-#define CLIENTS_SEVERAL 1ULL
-#define CLIENTS_OURS 2ULL
-#define CLIENT_FLAGS 7ULL
-
-/* The followed processes that live and that a daemon has answered. */
+/* The clients: living followed processes that a daemon has answered. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -48,16 +32,16 @@ struct {
 	__type(value, __u32);
 } clients SEC(".maps");
 
-/* The ids in these answers: the first 12 digits as they stand there, which is all that Docker's classic
- * builder tells, and the client's process. */
+/* The ids of containers in the answers of daemons, and the process that got the answer. An id is
+ * its first 12 digits in text: Docker's classic builder sends no more. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, __u64[2]);
 	__type(value, __u32);
-} told_ids SEC(".maps");
+} noted_ids SEC(".maps");
 
-/* The number of `clients`. */
+/* The number of entries in `clients`. */
 __u32 client_count;
 
 /*
@@ -66,27 +50,7 @@ __u32 client_count;
  * branch that depends on what it reads, and is not static: it looks at it once.
  */
 
-/* 1 for 0, else 0. */
-static __always_inline __u64 is_zero(__u64 value)
-{
-	value = ~value & (value - 1);
-	barrier_var(value);
-	return value >> 63;
-}
-
-/* What a task's name says (enum part). */
-static __always_inline __u32 part_of(struct task_struct *task)
-{
-	char name[TASK_COMM_LEN] = {};
-	__u32 *part;
-
-	bpf_probe_read_kernel_str(name, sizeof(name),
-				  (void *)task + bpf_core_field_offset(task->comm));
-	part = bpf_map_lookup_elem(&names, name);
-	return part ? *part : PART_NONE;
-}
-
-/* The number of the only bit in a word. */
+/* The position of the only bit that is set in a word. */
 static __always_inline __u32 bit_number(__u64 bit)
 {
 	static const __u64 odd[] = {
@@ -100,10 +64,10 @@ static __always_inline __u32 bit_number(__u64 bit)
 	return number;
 }
 
-/* The same byte 8 times. */
+/* A word in which each of the 8 bytes is `byte`. */
 #define EIGHT(byte) ((byte) * 0x0101010101010101ULL)
 
-/* 0x80 for each of 8 characters that is no lower-case hexadecimal digit. */
+/* A word with 0x80 in each byte whose character is no lower-case hexadecimal digit. */
 static __always_inline __u64 no_digits(__u64 word)
 {
 	__u64 low = word & EIGHT(0x7f);
@@ -116,9 +80,10 @@ static __always_inline __u64 no_digits(__u64 word)
 /* The first 4 characters of a word, on machines whose first byte is the lowest. */
 #define FIRST_FOUR 0xffffffffULL
 
-/* The id that has the digits at `at`, and up to 7 before, but not before `from`: if it has 12, notes it
- * for the client `teller`, or, for 0, returns the client that it was noted for. */
-__noinline __u32 take_id(__u64 at, __u64 from, __u32 teller)
+/* Takes the id that contains the digits at `at`. Its first digit is up to 7 characters earlier, but
+ * not before `from`. If the id has at least 12 digits, it is noted for the client `receiver`; if
+ * `receiver` is 0, the client for which it was noted is returned. */
+__noinline __u32 take_id(__u64 at, __u64 from, __u32 receiver)
 {
 	__u64 id[2], before = 0;
 	__u32 *client;
@@ -135,18 +100,19 @@ __noinline __u32 take_id(__u64 at, __u64 from, __u32 teller)
 	id[1] &= FIRST_FOUR;
 	if (no_digits(id[0]) | (no_digits(id[1]) & FIRST_FOUR))
 		return 0;
-	if (teller) {
-		bpf_map_update_elem(&told_ids, id, &teller, 0);
+	if (receiver) {
+		bpf_map_update_elem(&noted_ids, id, &receiver, 0);
 		return 0;
 	}
-	client = bpf_map_lookup_elem(&told_ids, id);
+	client = bpf_map_lookup_elem(&noted_ids, id);
 	return client ? *client : 0;
 }
 
-/* No bits of `digit_words_of`. */
+/* The result of `digit_words_of` for memory that cannot be read. */
 #define UNREADABLE (~0ULL)
 
-/* A bit for each word of 8 bytes of a piece of the running task's memory that has digits alone. */
+/* A bit for each word of 8 bytes that consists of digits, in a piece of the running task's
+ * memory. */
 __noinline __u64 digit_words_of(__u64 address)
 {
 	__u64 words = 0, piece[PIECE / 8];
@@ -158,13 +124,14 @@ __noinline __u64 digit_words_of(__u64 address)
 	return words;
 }
 
-/* The same of more of it. */
+/* A bit for each word of 8 bytes that consists of digits, in `length` bytes of the running task's
+ * memory. */
 __noinline __u64 digit_words(__u64 address, __u64 length)
 {
 	__u64 words = 0, piece;
 
 	for (int at = 0; at < SEARCHED && at < length; at += PIECE) {
-		/* The end of the last one is not looked at. */
+		/* The last piece may end beyond `length`: `search_ids` drops these bits. */
 		piece = digit_words_of(address + at);
 		if (piece == UNREADABLE)
 			break;
@@ -174,10 +141,11 @@ __noinline __u64 digit_words(__u64 address, __u64 length)
 }
 
 /*
- * Searches the ids in the running task's memory: 8 digits in one of its words of 8 bytes, at least.
- * `teller` is the client to note them for; 0: returns the client that one of them was noted for.
+ * Searches for ids in the running task's memory. An id has 8 digits in an aligned word of 8 bytes,
+ * at least. The ids are noted for the client `receiver`; if `receiver` is 0, the client for which
+ * one of them was noted is returned.
  */
-__noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
+__noinline __u32 search_ids(__u64 address, __u64 length, __u32 receiver)
 {
 	__u64 words = digit_words(address, length), rest;
 	__u32 found = 0;
@@ -185,10 +153,10 @@ __noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
 	if (length < SEARCHED)
 		words &= (1ULL << length / 8) - 1;
 	/* Arguments have ids of 16 digits or more. */
-	rest = teller ? words : words & words >> 1;
+	rest = receiver ? words : words & words >> 1;
 	for (int i = 0; i < MOST_IDS && rest; i++) {
 		__u64 first = rest & -rest;
-		__u32 client = take_id(address + 8 * bit_number(first), address, teller);
+		__u32 client = take_id(address + 8 * bit_number(first), address, receiver);
 
 		found = client + found * is_zero(client);
 		rest &= rest + first;
@@ -196,8 +164,8 @@ __noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
 	return found;
 }
 
-/* Ids that a task sends in its present system call: those of containers that the daemon has made for
- * this client. */
+/* Notes the ids that a daemon's task sends to a client in its present system call: they belong to
+ * containers that the daemon has made for this client. */
 static __always_inline void note_ids(struct task_struct *waker, __u32 client)
 {
 	__u64 regs = user_regs(false, waker), at, length;
@@ -218,8 +186,9 @@ static __always_inline void note_ids(struct task_struct *waker, __u32 client)
 		search_ids(at + 4, length - 4, client);
 }
 
-/* A daemon's task, which runs here, wakes a task of the followed process of `client_leader`. If that
- * is by what it sends to a socket, that process is a client. Not static, as above. */
+/* The running task belongs to a daemon and wakes a task of the followed process of `client_leader`.
+ * That process is a client if the daemon's task is sending to a socket. Not static: the verifier
+ * looks at it once. */
 __noinline int answer(__u64 client_leader)
 {
 	struct task_struct *waker = (struct task_struct *)bpf_get_current_task();
@@ -237,18 +206,15 @@ __noinline int answer(__u64 client_leader)
 	return 0;
 }
 
-/* A followed process ends. */
+/* Forgets a followed process that ends. */
 static __always_inline void end_client(__u32 tgid)
 {
 	if (client_count && !bpf_map_delete_elem(&clients, &tgid))
 		__sync_fetch_and_add(&client_count, -1);
 }
 
-/* The clients of the daemon that has executed a runtime's program, see clients.h. */
-__u64 clients_of(__u64 runtime);
-
-/* Whose a container is (enum evidence), by the arguments of its runtime, which the task has just
- * executed, else by the connections of its daemon. */
+/* Finds the client of a container and says how it is known (enum evidence): by the arguments of the
+ * runtime, which the task has just executed, else by the connections of the daemon. */
 static __noinline __u32 judge(struct task_struct *task, __u32 *client)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -260,7 +226,7 @@ static __noinline __u32 judge(struct task_struct *task, __u32 *client)
 	if (client_count && end > start) {
 		*client = search_ids(start, end - start, 0);
 		if (*client)
-			return EVIDENCE_TOLD;
+			return EVIDENCE_SENT;
 	}
 	found = clients_of((__u64)task);
 	only = (struct task_struct *)(found & ~CLIENT_FLAGS);
@@ -270,16 +236,14 @@ static __noinline __u32 judge(struct task_struct *task, __u32 *client)
 	}
 	if (containers == CONTAINERS_ALL)
 		return EVIDENCE_ANY;
-	/* A daemon with too many connections to look at has answered a followed client. */
+	/* The daemon has too many connections to examine, but it has answered a followed client. */
 	if (found & CLIENTS_OURS || (found & CLIENTS_SEVERAL && client_count))
 		return EVIDENCE_NOT_RECORDED;
 	return EVIDENCE_NONE;
 }
 
-static __always_inline int put_join(struct task_struct *task, bool born, const __u32 area);
-
-/* The running task, which is not followed, has executed a program. True: it is followed from now on.
- * Not static, as above. */
+/* The running task, which is not followed, has executed a program. Returns true if it is followed
+ * from now on, as a container's. Not static: the verifier looks at it once. */
 __noinline int adopt(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -309,3 +273,5 @@ __noinline int adopt(void)
 	put_join(task, false, 0);
 	return true;
 }
+
+#endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * System calls of the followed tasks (--syscalls): sums by process and call, in tables that user
- * space maps and empties. Part of tracer.bpf.c. What user space writes there is compared and added
+ * space maps and empties. What user space writes there is compared and added
  * to alone.
  *
  * tp_btf only: the entry's time is in the task's own storage, which follows a task through an exec
  * by a thread and ends with it. A call that does not return (exit) is not counted, as in strace -c.
  */
-#ifndef TR_SYSCALLS_H
-#define TR_SYSCALLS_H
+#ifndef TR_SYSCALLS_BPF_H
+#define TR_SYSCALLS_BPF_H
+
+#include "core.bpf.h"
 
 /* The places that are tried for a process and call. */
 #define CALL_PROBES 16
@@ -36,7 +38,7 @@ struct {
 	__type(value, struct entered);
 } entered SEC(".maps");
 
-/* The call is of a 32-bit program, or an int 0x80 of a 64-bit one. */
+/* Whether a system call is made by a 32-bit program, or by int 0x80 in a 64-bit program. */
 static __always_inline bool is_compat(struct task_struct *task, __u64 regs)
 {
 	if (bpf_core_field_exists(task->thread_info.status))
@@ -65,7 +67,7 @@ SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)
 	return 0;
 }
 
-/* The place of a process and call. */
+/* The sums of a process and system call (`key`); NULL: there is no room. */
 static __always_inline struct call_sum *call_sum(__u64 key)
 {
 	/* Fibonacci hashing: the high bits depend on all of the key. */
@@ -116,7 +118,7 @@ SEC("tp_btf/sys_exit") int sys_exit_btf(__u64 *ctx)
 	/* The kernel's range of errors (IS_ERR_VALUE). */
 	if ((__u64)ARG(ctx, 1) >= (__u64)-4095)
 		__sync_fetch_and_add(&sum->errors, 1);
-	/* Of two threads that return at once one may be lost. */
+	/* If two threads return at once, the longer of the two times may be missed. */
 	if (ns > sum->longest)
 		sum->longest = ns;
 	return 0;

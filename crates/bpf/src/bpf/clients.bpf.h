@@ -1,19 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The clients of a daemon in one word: the address of the first task of one client, with flags in
+ * the lowest bits. CLIENTS_SEVERAL: there are several clients, or there may be. CLIENTS_OURS: one
+ * of them is followed. */
+#ifndef TR_CLIENTS_BPF_H
+#define TR_CLIENTS_BPF_H
+
+#include "core.bpf.h"
+#include "names.bpf.h"
+#include "sockets.bpf.h"
+
+#define CLIENTS_SEVERAL 1ULL
+#define CLIENTS_OURS 2ULL
+#define CLIENT_FLAGS 7ULL
 /*
  * ---- Clients of a daemon ----
  *
- * A container whose id was not told to a followed client can still be known to be that client's: if
- * nobody else has a connection to the daemon when the container begins. Each Unix socket that the daemon
- * has accepted names the process that connected. docs/containers.md has the rule.
+ * A container whose id was not sent to a followed client can still be attributed to that client: if
+ * no other process has a connection to the daemon when the container begins. Each Unix socket that
+ * the daemon has accepted names the process that connected. docs/containers.md has the rule.
  */
 
-/* The most descriptors of a daemon that are looked at, and those that the functions below look at: the
- * verifier follows a loop in each of them, and not one in the other. */
+/* The most descriptors of a daemon that are examined: in all, and by one call of the functions
+ * *_many and *_some. The verifier follows one loop in each function, and not one loop inside the
+ * other. */
 #define DESCRIPTORS 4096
 #define DESCRIPTORS_MANY 128
 #define DESCRIPTORS_ONCE 8
 
-/* The socket of a descriptor, whose place in the table is at `place`; 0: it has none. */
+/* The socket of the descriptor whose entry in the table of descriptors is at `place`; 0: it is no
+ * socket. */
 static __always_inline struct sock *socket_at(__u64 place)
 {
 	__u64 file = (__u64)PEEK(list_head, place, next), inode;
@@ -35,8 +50,9 @@ static __always_inline bool is_tcp(struct sock *sk, __u8 state)
 	       BPF_CORE_READ(sk, __sk_common.skc_state) == state;
 }
 
-/* Adds the TCP ports on which a process listens, in four times 16 bits. With more, all bits are set. Not
- * static, like all of these: the verifier looks at each once. */
+/* Adds the TCP ports on which a process listens to `ports`, which holds four of 16 bits each. All
+ * bits are set if there are more. Not static, like all functions here without `static`: the
+ * verifier looks at each of them once. */
 __noinline __u64 listening_some(__u64 place, __u32 count, __u64 ports)
 {
 	for (int i = 0; i < DESCRIPTORS_ONCE && i < count; i++) {
@@ -58,7 +74,8 @@ __noinline __u64 listening_many(__u64 place, __u32 count, __u64 ports)
 	return ports;
 }
 
-/* The first task of the process that has connected to an accepted Unix socket; 0: it has gone. */
+/* The first task of the process that has connected to an accepted Unix socket; 0: the process has
+ * ended. */
 static __always_inline struct task_struct *connected_by(struct sock *sk)
 {
 	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
@@ -70,8 +87,8 @@ static __always_inline struct task_struct *connected_by(struct sock *sk)
 				      PIDTYPE_TGID * bpf_core_type_size(struct hlist_node));
 }
 
-/* `known` and one more client. A plugin of a client (docker-buildx) asks for the client that has started
- * it. */
+/* Adds a client to `known`. A plugin (docker-buildx) asks in the name of the client that has
+ * started it. */
 __noinline __u64 add_client(__u64 known, __u64 address)
 {
 	struct task_struct *one = (struct task_struct *)(known & ~CLIENT_FLAGS);
@@ -91,7 +108,7 @@ __noinline __u64 add_client(__u64 known, __u64 address)
 	return address | flags | CLIENTS_SEVERAL;
 }
 
-/* `known` and the client of a socket, if it is one of a client. */
+/* Adds the client of a socket to `known`, if the socket connects a client. */
 static __always_inline __u64 add_client_of(struct sock *sk, __u64 known, __u64 ports)
 {
 	__u16 port;
@@ -104,7 +121,7 @@ static __always_inline __u64 add_client_of(struct sock *sk, __u64 known, __u64 p
 	}
 	if (!ports || !is_tcp(sk, TCP_ESTABLISHED))
 		return known;
-	/* Who has connected by TCP is not known. */
+	/* The process that has connected over TCP is unknown. */
 	port = local_port(sk);
 	if (ports != ~0ULL && port != (__u16)ports && port != (__u16)(ports >> 16) &&
 	    port != (__u16)(ports >> 32) && port != (__u16)(ports >> 48))
@@ -146,9 +163,10 @@ __noinline __u64 clients_in(__u64 daemon)
 	return known;
 }
 
-/* The clients of the daemon that has executed the program of the task, the runtime's. Its parent is the
- * daemon, or another one that the daemon has started. A shim is none: what it executes is for a container
- * that is there (a health check, `docker exec`). */
+/* The clients of the daemon that has started a container's runtime. The parent of the runtime's
+ * task is the daemon, or a second daemon that the first has started. A parent that is a shim does
+ * not count: it executes programs for a container that already runs (a health check, `docker
+ * exec`). */
 __noinline __u64 clients_of(__u64 runtime)
 {
 	struct task_struct *parent = (struct task_struct *)runtime, *daemon = NULL;
@@ -173,3 +191,5 @@ __noinline __u64 clients_of(__u64 runtime)
 	}
 	return found;
 }
+
+#endif
