@@ -7,11 +7,17 @@
 #![forbid(unsafe_code)]
 
 pub mod addresses;
+mod context;
+mod expressions;
 mod forms;
+mod headers;
 mod looks;
 mod names;
 mod programs;
+mod read;
 mod rules;
+mod stdin;
+mod urls;
 mod words;
 
 use std::ops::Range;

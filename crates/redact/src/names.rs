@@ -23,18 +23,26 @@ const SECRET_WORDS: [&str; 12] = [
 
 /// A name that ends with one of these words is a secret's.
 #[rustfmt::skip]
-const SECRET_LAST: [&str; 27] = [
-    "pat",
-    "puk", "jwt", "storepwd", "bindpw", "apipass", "passw", "userpin", "dbpwd", "hmac",
-    "pass", "auth", "pwd", "pw", "otp", "sshpass", "dbpass", "userpass", "rootpass", "adminpass",
-    "smtppass", "mailpass", "ftppass", "ldappass", "mysqlpass", "redispass", "userpwd",
+const SECRET_LAST: [&str; 10] = [
+    "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
 ];
+
+/// Words that are a secret's name in one word with one of [`SHORT`] after them.
+#[rustfmt::skip]
+const OWNERS: [&str; 32] = [
+    "db", "root", "admin", "user", "smtp", "mail", "ftp", "ldap", "mysql", "redis", "pg", "sql", "http", "proxy",
+    "store", "ks", "ts", "key", "alias", "cert", "bind", "api", "ssh", "rpc", "web", "wifi", "vpn", "login", "account",
+    "service", "master", "cluster",
+];
+
+/// Short forms of `password`.
+const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 
 /// A name that ends with one of these and `key`, in one word or two, is a secret's.
 #[rustfmt::skip]
-const SECRET_KEY: [&str; 48] = [
+const SECRET_KEY: [&str; 49] = [
     "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
-    "shared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
+    "shared", "preshared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
     "admin", "jwt", "hmac", "session", "write", "storage", "activation", "setup", "registration", "publish",
     "decryption", "wandb", "openai", "anthropic", "datadog", "sendgrid", "mailgun", "rollbar", "bugsnag", "algolia",
     "stripe", "honeycomb", "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
@@ -45,10 +53,10 @@ const CODES: [&str; 6] = ["mfa", "otp", "totp", "verification", "pin", "2fa"];
 
 /// A name with one of these words before `key` or `token` is not a secret's.
 #[rustfmt::skip]
-const HARMLESS_KIND: [&str; 26] = [
+const HARMLESS_KIND: [&str; 28] = [
     "public", "pub", "cache", "sort", "primary", "foreign", "partition", "object", "row", "map",
     "group", "routing", "idempotency", "hot", "meta", "page", "next", "continuation", "eos", "bos",
-    "pad", "unk", "sep", "mask", "cls", "stop",
+    "pad", "unk", "sep", "mask", "cls", "stop", "websocket", "surrogate",
 ];
 
 /// The pass of a compiler, an encoder or a renderer.
@@ -86,18 +94,18 @@ const HARMLESS_LAST: [&str; 117] = [
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 34] = [
+const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
-    "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
+    "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
 /// A key of one of these is no secret's name: of gpg, of a machine.
 #[rustfmt::skip]
-const KEY_OF: [&str; 21] = [
+const KEY_OF: [&str; 22] = [
     "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
-    "default", "signing", "sign", "recv", "host", "gpg", "local", "trusted", "user", "signingkey", "kms",
+    "default", "signing", "sign", "lsign", "recv", "host", "gpg", "local", "trusted", "user", "signingkey", "kms",
 ];
 
 /// How surely a name stands for a secret.
@@ -164,6 +172,10 @@ pub fn secret(name: &[u8]) -> Sure {
     if name.starts_with(b"-") && name.ends_with(b"client-key") {
         return Sure::No;
     }
+    // The names of objects of QEMU.
+    if name == b"key-secret" || name == b"password-secret" {
+        return Sure::No;
+    }
     // Of Vault's AppRole. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
         return Sure::Strong;
@@ -218,6 +230,8 @@ pub fn secret(name: &[u8]) -> Sure {
     } else if last == "code" && before.last().is_some_and(|kind| is(&CODES, kind)) {
         Sure::Strong
     } else if is(&SECRET_LAST, last)
+        || last == "pwd"
+        || is_owned(last)
         || name == b"--pin"
         || last == "key" && env_style
         || name.ends_with(b"sonar.login")
@@ -226,6 +240,12 @@ pub fn secret(name: &[u8]) -> Sure {
     } else {
         Sure::No
     }
+}
+
+/// `dbpass`, `keystorepass`: the password of something.
+fn is_owned(word: &str) -> bool {
+    let owner = SHORT.iter().find_map(|short| word.strip_suffix(short));
+    owner.is_some_and(|owner| OWNERS.iter().any(|known| owner.ends_with(known)))
 }
 
 /// Whether the name is about a secret, and none itself, whichever words its parts have.
@@ -333,7 +353,9 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || HARMLESS_VALUES.iter().any(word)
         || text.len() <= 2 && !text.bytes().any(|b| b.is_ascii_alphabetic())
         || is_small_number(text)
-        || is_path(text)
+        || is_duration(text)
+        || is_key_id(text)
+        || is_path(text.split(',').next().unwrap_or_default())
         || is_filler(text)
         || begins(&PLACES)
         || begins(&SOURCES)
@@ -352,9 +374,9 @@ pub fn is_harmless(value: &[u8]) -> bool {
 
 /// `SHA256`, `argon2id`, `hmac-sha1`: the name of a digest, a key derivation or a signature.
 fn is_algorithm(text: &str) -> bool {
-    const NAMES: [&str; 18] = [
-        "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes", "des", "rsa",
-        "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
+    const NAMES: [&str; 19] = [
+        "scram", "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes",
+        "des", "rsa", "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
     ];
     /// The sizes of digests and keys, and versions: other digits are a password's.
     const SIZES: [&str; 14] = [
@@ -388,6 +410,24 @@ fn is_algorithm(text: &str) -> bool {
 fn is_path(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
     text.len() > 3 && text.starts_with('/') && text.bytes().all(plain)
+}
+
+/// The identifier of an access key, which is no secret without its key: `AKIA…` of AWS, also at the start of its scope.
+fn is_key_id(text: &str) -> bool {
+    const PREFIXES: [&str; 5] = ["AKIA", "ASIA", "AKLT", "AKID", "JDC_"];
+    let id = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
+    id.is_some_and(|id| {
+        let after = id.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        let scope = after.starts_with('/') || after.starts_with("%2F");
+        id.len() - after.len() >= 16 && (after.is_empty() || scope)
+    })
+}
+
+/// `90s`, `2h`, `500ms`.
+fn is_duration(text: &str) -> bool {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = text.len() - unit.len();
+    (1..=3).contains(&digits) && matches!(unit, "ms" | "s" | "m" | "h" | "d")
 }
 
 /// `-1`.

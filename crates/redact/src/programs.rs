@@ -316,6 +316,21 @@ impl<'a> Options<'a> {
         self.kind == Kind::Sends
     }
 
+    /// Any word of the command may run a program: options before it are not about a password.
+    pub fn runs(&self) -> bool {
+        self.kind == Kind::Runs
+    }
+
+    /// The table says whether the value of this option is a secret.
+    pub fn knows(&self, option: &[u8]) -> bool {
+        let mut rules = self.active.iter().map(|active| active.rule);
+        rules.any(|rule| {
+            let mut values = rule.values.iter().chain(&rule.names);
+            let place = |place: &Place| matches!(place, Place::Option { name, .. } if name.as_bytes() == option);
+            values.any(|value| value.as_bytes() == option) || rule.places.iter().any(place)
+        })
+    }
+
     /// No word of the command runs a program.
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain
@@ -526,9 +541,10 @@ impl Active {
                 let here = lowest <= *number && *number <= self.words.1;
                 let fits = match only {
                     Only::All => true,
-                    Only::Code => looks::is_code(word) || looks::is_strong(word),
+                    Only::Code => looks::is_code(word) || looks::is_careful(word),
                     Only::Named => self.named,
                 };
+                let fits = fits && (after.is_some() || !is_setting(word));
                 if fits && (here || *rest && self.words.1 >= *number) {
                     behind(word, *after)
                 } else {
@@ -565,6 +581,20 @@ fn is_subcommand(next: &str, word: &[u8]) -> bool {
         [start @ .., b'*'] => word.starts_with(start),
         one => one.eq_ignore_ascii_case(word),
     })
+}
+
+/// `role=ci`: a setting between the words.
+fn is_setting(word: &[u8]) -> bool {
+    let Some(equals) = word.iter().position(|b| *b == b'=') else {
+        return false;
+    };
+    let (name, value) = word.split_at(equals);
+    let small = |b: &u8| b.is_ascii_lowercase() || *b == b'_';
+    name.len() > 2
+        && name.iter().all(small)
+        && value
+            .get(1..)
+            .is_some_and(|value| value.len() > 1 && !looks::is_no_word(value))
 }
 
 /// What follows the byte, or all of the word.

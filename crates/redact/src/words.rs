@@ -127,18 +127,81 @@ pub fn announces_code(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
-/// The position of a password in `--user me:X`; not in `--user 1000:1000`.
+/// The position of a password in `--user me:X`, `--add-local-user me:X`; not in `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
-    const OPTIONS: [&[u8]; 8] = [
-        b"-u", b"--user", b"--creds", b"--credentials", b"--login", b"--basic-auth", b"--auth",
-        b"--proxy-user",
+    const NAMES: [&[u8]; 7] = [
+        b"user", b"creds", b"credential", b"credentials", b"login", b"auth", b"proxyuser",
     ];
+    let last = option.rsplit(|b| *b == b'-').next().unwrap_or_default();
+    if option != b"-u" && !(option.starts_with(b"--") && NAMES.contains(&last)) {
+        return None;
+    }
     let at = word.iter().position(|b| *b == b':')? + 1;
     let value = word.get(at..)?;
     let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
     let inner = !value.iter().any(|b| b"/: ".contains(b));
-    (OPTIONS.contains(&option) && mixed && inner && !is_harmless(value)).then_some(at)
+    (mixed && inner && !is_harmless(value)).then_some(at)
+}
+
+/// The word is the name of a user after `-u` or another such option, or has it in itself, as `--username=me`.
+pub fn is_user(option: &[u8], word: &[u8]) -> bool {
+    const OPTIONS: [&[u8]; 8] = [
+        b"-u",
+        b"-U",
+        b"-user",
+        b"--user",
+        b"-username",
+        b"--username",
+        b"--user-name",
+        b"--login",
+    ];
+    let name = |word: &[u8]| {
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.@+-\\".contains(b);
+        !word.starts_with(b"-")
+            && word.iter().all(plain)
+            && word.iter().any(u8::is_ascii_alphabetic)
+    };
+    let mut joined = word.splitn(2, |b| *b == b'=');
+    let head = joined.next().unwrap_or_default();
+    OPTIONS.contains(&option) && name(word)
+        || OPTIONS.contains(&head) && joined.next().is_some_and(name)
+}
+
+/// The word signs in (`login`, `registry:login`, `mega-login`) or makes an account (`users add`, `admins passwd`).
+pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
+    #[rustfmt::skip]
+    const NOUNS: [&[u8]; 8] = [
+        b"user", b"users", b"admin", b"admins", b"account", b"accounts", b"credential", b"credentials",
+    ];
+    #[rustfmt::skip]
+    const VERBS: [&[u8]; 8] = [
+        b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
+    ];
+    const ALONE: [&[u8]; 4] = [b"login", b"auth", b"signin", b"passwd"];
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b":-_".contains(b);
+    let last = word.rsplit(|b| b":-_".contains(b)).next();
+    let plain = word.len() <= 40 && !word.starts_with(b"-") && word.iter().all(in_name);
+    NOUNS.contains(&previous) && VERBS.contains(&word)
+        || plain && last.is_some_and(|last| ALONE.contains(&last))
+}
+
+/// The name and the value of `NAME="value with blanks"`, as a script has it.
+pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
+    let equals = word.text.iter().position(|b| *b == b'=')?;
+    let (name, value) = (word.text.get(..equals)?, word.text.get(equals + 1..)?);
+    let ([b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\'']) = value else {
+        return None;
+    };
+    let quote = value.first()?;
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
+    let value = Word {
+        at: word.at + equals + 2,
+        text: inner,
+        first: false,
+        ..*word
+    };
+    (!name.is_empty() && name.iter().all(plain) && !inner.contains(quote)).then_some((name, value))
 }
 
 /// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`; whether the pattern names a secret.
@@ -261,7 +324,12 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         names::is_vague(name) && looks::is_code(value.unwrap_or_default())
     };
     let bundler = name.starts_with(b"BUNDLE_") && !near.contains(&b'/');
-    let key = || names::is_key(defined) && (looks::is_code(near) || looks::is_base64(near));
+    // `SKYLIGHT_AUTHENTICATION`: the name of a method, too.
+    let authenticates =
+        name.ends_with(b"_AUTHENTICATION") && near == value && looks::is_random(near);
+    let key = || {
+        authenticates || names::is_key(defined) && (looks::is_code(near) || looks::is_base64(near))
+    };
     if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
     }
