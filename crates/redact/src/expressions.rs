@@ -39,6 +39,16 @@ static PGPASS: LazyLock<Regex> = LazyLock::new(|| {
 static ELEMENT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?-u)<([A-Za-z0-9_.:-]+)>([^<>\s]+)</"));
 
+/// Two attributes of XML: `<add key="ClearTextPassword" value="X" />`.
+static ATTRIBUTES: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"(?-u)(?:key|name)=["']([\w.:-]+)["']\s+value=["']([^"'\s]+)["']"#)
+});
+
+/// A line of an INI file with blanks around the sign: `aws_secret_access_key = X`.
+static SETTING: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"(?m-u)^[ \t]*([\w.-]+)[ \t]+=[ \t]+([^\s"'()\[\]{};,]+)[ \t]*\r?$"#)
+});
+
 /// `{"name": "API_KEY", "value": "X"}`, `ParameterKey=DbPassword,ParameterValue=X`.
 static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -84,6 +94,10 @@ pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
     }
     if has(b'<') {
         search(&ELEMENT, of_pair);
+        search(&ATTRIBUTES, of_pair);
+    }
+    if has(b'=') && has(b'\n') {
+        search(&SETTING, of_setting);
     }
     if names && has(b',') {
         search(&PAIR, of_pair);
@@ -115,6 +129,12 @@ fn of_statement(found: &Captures<'_>) -> Option<Range<usize>> {
 
 fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {
     of_named(found.get(1)?, found.get(2)?)
+}
+
+fn of_setting(found: &Captures<'_>) -> Option<Range<usize>> {
+    let value = found.get(2)?;
+    let secret = looks::is_no_word(value.as_bytes()) || looks::is_base64(value.as_bytes());
+    of_named(found.get(1)?, value).filter(|_| secret)
 }
 
 fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
@@ -153,7 +173,15 @@ mod tests {
     #[test]
     fn every_expression_compiles() {
         for expression in [
-            &QUOTED, &STATEMENT, &PGPASS, &ELEMENT, &PAIR, &ARGUMENTS, &CALL,
+            &QUOTED,
+            &STATEMENT,
+            &PGPASS,
+            &ELEMENT,
+            &ATTRIBUTES,
+            &SETTING,
+            &PAIR,
+            &ARGUMENTS,
+            &CALL,
         ] {
             assert!(!expression.is_match(b"x"));
         }

@@ -77,10 +77,23 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
         let key = option
             && names::is_key(name.as_bytes())
             && (looks::is_code(value.as_bytes()) || looks::is_careful(value.as_bytes()));
-        let secret =
-            is(&SECRET_FIELDS) || strong && header && (alone || option) || coded || key || slash;
+        // A token of a service without a name that says so: `X-Ovh-Consumer`.
+        let lower = name.as_bytes().to_ascii_lowercase();
+        let random = option && looks::is_random(value.as_bytes());
+        let token = random && lower.starts_with(b"x-") && !lower.ends_with(b"id");
+        let secret = is(&SECRET_FIELDS)
+            || strong && header && (alone || option)
+            || coded
+            || key
+            || token
+            || slash;
         if secret && !is_harmless(value.as_bytes()) && how.is_secret(value.as_bytes()) {
-            masks.add(word, value.range());
+            // `X-Sensu-Token: Key X`.
+            let next = after.strip_prefix(b" ").unwrap_or_default();
+            let rest = next.len() - next.trim_ascii_start().len();
+            let scheme = option && rest == 0 && looks::is_code(next);
+            let end = if scheme { text.len() } else { value.end() };
+            masks.add(word, value.start()..end);
         }
     }
 }

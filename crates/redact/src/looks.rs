@@ -76,7 +76,20 @@ pub fn is_scrambled(text: &[u8]) -> bool {
 
 /// A password or a token that a program has made.
 pub fn is_generated(text: &[u8]) -> bool {
-    is_scrambled(text) || is_random(text) || is_random_base64(text)
+    is_scrambled(text) || is_random(text) || is_random_base64(text) || is_prefixed_hex(text)
+}
+
+/// `abc_0123…`: 32 or more hexadecimal digits after the prefix of a service.
+fn is_prefixed_hex(text: &[u8]) -> bool {
+    let Some(at) = text.iter().position(|b| *b == b'_') else {
+        return false;
+    };
+    let (prefix, digits) = text.split_at(at);
+    let digits = digits.get(1..).unwrap_or_default();
+    (2..=4).contains(&prefix.len())
+        && prefix.iter().all(u8::is_ascii_lowercase)
+        && (32..=128).contains(&digits.len())
+        && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Base64 of 30 bytes or more whose neighbours differ in kind as random ones do: no path.

@@ -518,7 +518,16 @@ impl Active {
             }
             return Found::No;
         }
-        let counted = !is_option && word != b"--";
+        // `+app_update` of SteamCMD.
+        let command = word.strip_prefix(b"+").is_some_and(|name| {
+            !name.is_empty() && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'_')
+        });
+        // `/user:NAME` of Windows.
+        let colon = word.iter().position(|b| *b == b':').unwrap_or_default();
+        let slash = word.strip_prefix(b"/").and_then(|_| word.get(1..colon));
+        let slash =
+            slash.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphabetic));
+        let counted = !is_option && word != b"--" && !command && !slash;
         if counted {
             self.words.1 += 1;
             self.words.0 += usize::from(!after_option);

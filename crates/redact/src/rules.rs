@@ -62,20 +62,11 @@ impl Rules {
 
     /// A rule may apply to this command line.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
-        let pairs = args.iter().zip(args.iter().skip(1));
-        let mut pairs = pairs.map(|(option, value)| (*option, *value));
-        let joined = args.iter().filter_map(|arg| match arg {
-            [b'-', _, b'=', value @ ..] => Some((arg.get(..2)?, value)),
-            _ => None,
-        });
+        let mut pairs = args.iter().zip(args.iter().skip(1));
+        let token = |arg: &&[u8]| forms::may_be_discord(arg) || forms::may_be_token(arg);
         self.hints.is_match(line)
             || pairs.any(|(option, value)| may_be_generated(option, value))
-            || joined
-                .into_iter()
-                .any(|(option, value)| may_be_generated(option, value))
-            || args
-                .iter()
-                .any(|arg| may_hold(arg) || forms::may_be_discord(arg) || forms::may_be_token(arg))
+            || args.iter().any(|arg| may_hold(arg) || token(arg))
     }
 
     /// Masks the secrets among the arguments; `cut`: the last one may lack its end.
@@ -190,6 +181,14 @@ impl Rules {
     }
 }
 
+/// `-k=X`, where X looks like a token.
+fn joins_generated(word: &[u8]) -> bool {
+    match word {
+        [b'-', letter, b'=', value @ ..] => may_be_generated(&[b'-', *letter], value),
+        _ => false,
+    }
+}
+
 /// How a word is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
@@ -212,14 +211,20 @@ impl How {
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {
-        return programs::names_program(arg);
+        return programs::names_program(arg)
+            || urls::may_have_password(arg)
+            || joins_generated(arg);
     }
     let separates = |b: &u8| b.is_ascii_whitespace() || b"\"'`;|&()".contains(b);
     let mut previous: &[u8] = b"";
     arg.split(separates).any(|word| {
         let generated = may_be_generated(previous, word);
         previous = word;
-        generated || programs::names_program(word) || forms::may_be_token(word)
+        generated
+            || joins_generated(word)
+            || programs::names_program(word)
+            || forms::may_be_token(word)
+            || urls::may_have_password(word)
     })
 }
 

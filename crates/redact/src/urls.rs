@@ -17,7 +17,7 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
         r"|https?://([A-Za-z0-9_~=+-]{16,})@|:pserver:[^\s:@]*:([^\s@]+)@",
         // Without a scheme; Oracle's.
-        r"|^[\w.-]+:([^\s:@/]+)@(?:(?:tcp|unix)\(|(?:[A-Za-z][\w.-]*|[0-9]+(?:\.[0-9]+){3})(?::[0-9]+)?(?:/[\w-]*)?$)",
+        r"|^[\w.-]+:([^\s:@/]+)@(?:(?:tcp|unix)\(|(?:[A-Za-z][\w.-]*|[0-9]+(?:\.[0-9]+){3})(?::[0-9]+)?(?::?/[\w./-]*)?$)",
         r"|:thin:[^\s/:]+/([^\s@]+)@",
         // The token of a notifier: `discord://X@ID`.
         r"|[a-z0-9]://([A-Za-z0-9_-]{40,})@",
@@ -39,6 +39,18 @@ const LONGEST: usize = 512;
 pub fn credentials(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let found = URL.captures_iter(text);
     found.filter_map(|found| of_url(&found))
+}
+
+/// The word may be `user:X@host/path`, where the host has a domain, a port or a path. Takes bounded time.
+pub fn may_have_password(word: &[u8]) -> bool {
+    let word = word.get(..word.len().min(256)).unwrap_or_default();
+    let mut parts = word.splitn(2, |b| *b == b'@');
+    let user = parts.next().unwrap_or_default();
+    let Some(host) = parts.next() else {
+        return false;
+    };
+    let password = user.splitn(2, |b| *b == b':').nth(1);
+    password.is_some_and(looks::is_no_word) && host.iter().any(|b| b".:/".contains(b))
 }
 
 /// The password of a URL that is cut off at the end of a text.

@@ -168,7 +168,7 @@ pub fn is_user(option: &[u8], word: &[u8]) -> bool {
         || OPTIONS.contains(&head) && joined.next().is_some_and(name)
 }
 
-/// The word signs in (`login`, `registry:login`, `mega-login`) or makes an account (`users add`, `admins passwd`).
+/// The word signs in (`login`, `registry:login`, `mega-login`) or makes an account (`users add`, `create-user`).
 pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const NOUNS: [&[u8]; 8] = [
@@ -180,10 +180,16 @@ pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
     ];
     const ALONE: [&[u8]; 4] = [b"login", b"auth", b"signin", b"passwd"];
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b":-_".contains(b);
-    let last = word.rsplit(|b| b":-_".contains(b)).next();
-    let plain = word.len() <= 40 && !word.starts_with(b"-") && word.iter().all(in_name);
+    if word.len() > 40 || word.starts_with(b"-") || !word.iter().all(in_name) {
+        return false;
+    }
+    let parts = || word.split(|b| b":-_".contains(b));
+    let last = parts().last();
+    let both =
+        || parts().any(|part| NOUNS.contains(&part)) && parts().any(|part| VERBS.contains(&part));
     NOUNS.contains(&previous) && VERBS.contains(&word)
-        || plain && last.is_some_and(|last| ALONE.contains(&last))
+        || last.is_some_and(|last| ALONE.contains(&last))
+        || both()
 }
 
 /// The name and the value of `NAME="value with blanks"`, as a script has it.

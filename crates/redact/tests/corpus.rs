@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 14] = [
+const SECRET: [&str; 15] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
@@ -22,10 +22,11 @@ const SECRET: [&str; 14] = [
     include_str!("corpus/secret-14.txt"),
     include_str!("corpus/secret-15.txt"),
     include_str!("corpus/secret-16.txt"),
+    include_str!("corpus/secret-17.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 16] = [
+const HARMLESS: [&str; 17] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
@@ -42,6 +43,7 @@ const HARMLESS: [&str; 16] = [
     include_str!("corpus/harmless-14.txt"),
     include_str!("corpus/harmless-15.txt"),
     include_str!("corpus/harmless-16.txt"),
+    include_str!("corpus/harmless-17.txt"),
 ];
 
 /// The lines of a file, without its comments.

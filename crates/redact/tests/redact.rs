@@ -157,6 +157,9 @@ fn masking_takes_time_linear_in_the_command_line() {
         "x=\"token=a b\" ",
         "<password>a</password>",
         "a:1:a:a:a\n",
+        "token = a\n",
+        "key='token' value='a' ",
+        "a:a1b2@",
         "a=b ",
     ] {
         let argv = |count| {
