@@ -1,6 +1,6 @@
 //! Words that are secrets because they look like one where the words before let one expect it.
 
-use crate::names::is_harmless;
+use crate::harmless::is_harmless;
 use crate::read::Read;
 use crate::words::{self, Word};
 use crate::{looks, Masks};

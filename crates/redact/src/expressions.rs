@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Match, Regex};
 
+use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, is_harmless, Sure};
+use crate::names::{self, Sure};
 use crate::rules::compiled;
 
 /// `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the same with escaped quotes.

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Match, Regex};
 
-use crate::names::{self, is_harmless, Sure};
+use crate::harmless::is_harmless;
+use crate::names::{self, Sure};
 use crate::rules::{compiled, How};
 use crate::words::Word;
 use crate::{looks, Masks};

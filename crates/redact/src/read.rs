@@ -1,6 +1,7 @@
 //! A command line up to a word: what the words that were read say about the next one.
 
-use crate::names::{self, is_harmless, Sure};
+use crate::harmless::is_harmless;
+use crate::names::{self, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
 use crate::{looks, Masks, MASK};

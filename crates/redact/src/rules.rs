@@ -7,7 +7,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::Regex;
 
-use crate::names::is_harmless;
+use crate::harmless::is_harmless;
 use crate::read::Read;
 use crate::words::{self, Word};
 use crate::{context, expressions, forms, headers, looks, programs, stdin, urls, Masks};

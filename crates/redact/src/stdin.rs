@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Regex};
 
 use crate::expressions::first_group;
+use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, is_harmless, Sure};
+use crate::names::{self, Sure};
 use crate::rules::compiled;
 use crate::words;
 

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Regex};
 
 use crate::expressions::first_group;
-use crate::names::{self, is_harmless, Sure};
+use crate::harmless::is_harmless;
+use crate::names::{self, Sure};
 use crate::rules::compiled;
 use crate::{looks, MASK};
 
@@ -133,7 +134,7 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
     None
 }
 
-/// What the path of a URL is about.
+/// The subject of a URL's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A hook, or a key.

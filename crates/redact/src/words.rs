@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, is_harmless, Sure};
+use crate::names::{self, Sure};
 
 /// A part of an argument.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ pub struct Word<'a> {
     /// The part's position in the argument, in bytes.
     pub at: usize,
     pub text: &'a [u8],
-    /// It is the first word of a command.
+    /// The word is the first one of a command.
     pub first: bool,
 }
 
@@ -184,7 +185,7 @@ pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
         return false;
     }
     let parts = || word.split(|b| b":-_".contains(b));
-    let last = parts().last();
+    let last = parts().next_back();
     let both =
         || parts().any(|part| NOUNS.contains(&part)) && parts().any(|part| VERBS.contains(&part));
     NOUNS.contains(&previous) && VERBS.contains(&word)
@@ -210,7 +211,7 @@ pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
     (!name.is_empty() && name.iter().all(plain) && !inner.contains(quote)).then_some((name, value))
 }
 
-/// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`; whether the pattern names a secret.
+/// The replacement in a command of sed, `X` of `s/PATTERN/X/`, and whether the pattern names a secret.
 pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     let address = |b: &&u8| b.is_ascii_digit() || b"$, ".contains(b);
     let from = word.text.iter().take_while(address).count();
@@ -290,7 +291,9 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
             if let Some(b"?p" | b"&p") = query {
                 if *influx.get_or_insert_with(|| is_influx(text)) {
                     let value = equals + 1..stops.first(b"&#\"'");
-                    let secret = text.get(value.clone()).is_some_and(|it| !is_harmless(it));
+                    let secret = text
+                        .get(value.clone())
+                        .is_some_and(|text| !is_harmless(text));
                     found.extend(secret.then_some(value));
                 }
             }
@@ -306,7 +309,7 @@ fn is_influx(text: &[u8]) -> bool {
     text.contains(&b'?') && query()
 }
 
-/// What stands before a secret in a header.
+/// Schemes of authorization, which stand before the secret in a header.
 const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 
 /// The value after the `=` at `equals`, if the name before it is a secret's.

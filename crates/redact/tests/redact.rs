@@ -159,7 +159,7 @@ fn masking_takes_time_linear_in_the_command_line() {
         "a:1:a:a:a\n",
         "token = a\n",
         "key='token' value='a' ",
-        "a:a1b2@",
+        "a:a1b2@h/|",
         "a=b ",
     ] {
         let argv = |count| {
