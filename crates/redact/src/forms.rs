@@ -9,7 +9,8 @@ use crate::rules::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]
-pub const HINTS: [&str; 182] = [
+pub const HINTS: [&str; 185] = [
+    "sctapi", "day.app/", "/trigger/",
     "-us1", "-us2", ":aa", "eaaa", "rtmp://", "rtmps://", "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
     "hooks.zapier", "sqp_", "squ_", "sqa_", "ctp_", "cfpat-", "dp.st.", "dp.ct.", "dp.sa.", "nrrl-", "phc_", "phx_",
     "ltai", "r8_", "xai-", "nvapi-", "lsv2_", "pcsk_", "ccipat_", "bkua_", "tfp_", "clojars_", "duffel_",
@@ -123,6 +124,7 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bdnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}|\bsm_[ap]+t_[A-Za-z0-9]{16,}|\bATTA[a-f0-9]{60,}",
         r"|\bKGAT_[a-f0-9]{32}|\bhcaik_[A-Za-z0-9]{50,}|\bbkaj_[a-z0-9]{40}|\bS[ACNOU]A?[A-Z2-7]{55,56}\b",
         r"|\b[a-f0-9]{24}:[a-f0-9]{64}\b|\b(?:sdk|api)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
+        r"|(?:sctapi\.ftqq\.com|api\.day\.app)/([A-Za-z0-9]{16,})|/trigger/([a-f0-9-]{36})/call\b",
         r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
     ))
 });

@@ -7,11 +7,18 @@
 #![forbid(unsafe_code)]
 
 pub mod addresses;
+mod context;
+mod expressions;
 mod forms;
+mod harmless;
+mod headers;
 mod looks;
 mod names;
 mod programs;
+mod read;
 mod rules;
+mod stdin;
+mod urls;
 mod words;
 
 use std::ops::Range;
@@ -46,7 +53,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// With or without the rules, and with the user's patterns.
+    /// A masker that applies the user's patterns, and with `rules` the rules of this crate.
     pub fn new(rules: bool, patterns: Vec<Regex>) -> Redactor {
         Redactor {
             rules: rules.then(Rules::new),
@@ -88,14 +95,14 @@ impl Redactor {
         }
     }
 
-    /// The parts of an argument vector that would be masked: argument, bytes in it. In their
-    /// order, none overlaps another.
+    /// The parts of an argument vector that would be masked: the argument's index and the bytes in it. The parts
+    /// are in order, and none overlaps another.
     pub fn find(&self, argv: &Argv) -> Vec<(usize, Range<usize>)> {
         let args: Vec<&[u8]> = argv.args().collect();
         self.found(&argv.bytes, &args, argv.truncated())
     }
 
-    /// [`Redactor::find`], in a command.
+    /// Like [`Redactor::find`], but for a command in the form of separate arguments.
     pub fn find_in_command(&self, command: &[Vec<u8>]) -> Vec<(usize, Range<usize>)> {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
         self.found(&args.join(&0), &args, false)
@@ -115,7 +122,7 @@ impl Redactor {
         found
     }
 
-    /// [`Redactor::find`], in a text that is no command line.
+    /// Like [`Redactor::find`], but for a text that is no command line.
     pub fn find_in_text(&self, text: &[u8]) -> Vec<Range<usize>> {
         let found = self.found(text, &[text], false);
         found.into_iter().map(|(_, part)| part).collect()
@@ -135,7 +142,7 @@ impl Redactor {
         args.iter().enumerate().map(masked).collect()
     }
 
-    /// The parts to mask, `None` if there are none. `line` holds all arguments.
+    /// The parts to mask, or `None` if there are none. `line` holds all arguments.
     fn masks(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Option<Masks> {
         let rules = self
             .rules
@@ -159,8 +166,8 @@ impl Redactor {
             };
             for pattern in &self.patterns {
                 let found = pattern.captures_iter(text);
-                let parts = found.filter_map(|it| it.get(1).or(it.get(0)));
-                masks.extend(&word, parts.map(|it| it.range()));
+                let parts = found.filter_map(|found| found.get(1).or(found.get(0)));
+                masks.extend(&word, parts.map(|part| part.range()));
             }
         }
     }
@@ -185,12 +192,12 @@ impl Mask for Redactor {
     }
 }
 
-/// The masked parts of arguments: argument, bytes in it.
+/// The masked parts of arguments: the argument's index and the bytes in it.
 #[derive(Debug, Default)]
 pub(crate) struct Masks(Vec<(usize, Range<usize>)>);
 
 impl Masks {
-    /// In their order; `None`: there are none.
+    /// The parts in their order, or `None` if there are none.
     fn sorted(mut self) -> Option<Masks> {
         self.0
             .sort_unstable_by_key(|(arg, range)| (*arg, range.start, range.end));
@@ -213,7 +220,7 @@ impl Masks {
         self.extend(word, std::iter::once(part));
     }
 
-    /// Copies the argument `arg` with its parts replaced; their number. Parts that touch
+    /// Copies the argument `arg` with its parts replaced, and returns the number of replacements. Parts that touch
     /// or overlap are one.
     fn copy(&self, arg: usize, text: &[u8], out: &mut Vec<u8>) -> u64 {
         let (mut done, mut count) = (0, 0);

@@ -74,6 +74,67 @@ pub fn is_scrambled(text: &[u8]) -> bool {
     is_strong(text) && changes * 2 > text.len()
 }
 
+/// A password or a token that a program has made.
+pub fn is_generated(text: &[u8]) -> bool {
+    is_scrambled(text) || is_random(text) || is_random_base64(text) || is_prefixed_hex(text)
+}
+
+/// `abc_0123…`: 32 or more hexadecimal digits after the prefix of a service.
+fn is_prefixed_hex(text: &[u8]) -> bool {
+    let Some(at) = text.iter().position(|b| *b == b'_') else {
+        return false;
+    };
+    let (prefix, digits) = text.split_at(at);
+    let digits = digits.get(1..).unwrap_or_default();
+    (2..=4).contains(&prefix.len())
+        && prefix.iter().all(u8::is_ascii_lowercase)
+        && (32..=128).contains(&digits.len())
+        && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Base64 of 30 bytes or more whose neighbours differ in kind as random ones do: no path.
+fn is_random_base64(text: &[u8]) -> bool {
+    let kind = |b: &u8| {
+        (
+            b.is_ascii_digit(),
+            b.is_ascii_uppercase(),
+            b.is_ascii_lowercase(),
+        )
+    };
+    let changes = text.iter().zip(text.iter().skip(1));
+    let changes = changes.filter(|(a, b)| kind(a) != kind(b)).count();
+    text.len() <= 400 && is_base64(text) && changes * 100 >= text.len() * 48
+}
+
+/// A password as careful people make them: eight or more letters of both cases and digits, perhaps with marks between
+/// them: `Walnut-brook-41`, `Birch9meadow`. Names of tests and versions look like this, too: for few places.
+pub fn is_careful(text: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| text.iter().any(is);
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-.".contains(b);
+    let address = text.contains(&b'@') && text.contains(&b'.');
+    (8..=80).contains(&text.len())
+        && !address
+        && text.first().is_some_and(u8::is_ascii_alphanumeric)
+        && text.iter().all(plain)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+}
+
+/// A text that may be a password after the name of a user: no word, number, path or address.
+pub fn may_be_password(text: &[u8]) -> bool {
+    let path = text.contains(&b'/')
+        && !is_careful(
+            &text
+                .iter()
+                .filter(|b| **b != b'/')
+                .copied()
+                .collect::<Vec<u8>>(),
+        );
+    let begins = text.first().is_some_and(|b| b"/.~\\$".contains(b));
+    is_no_word(text) && text.len() <= 128 && !path && !begins && !text.contains(&b':')
+}
+
 /// Base64 of 30 bytes or more: letters of both cases and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;

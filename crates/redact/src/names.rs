@@ -1,5 +1,4 @@
-//! Names that stand for a secret (`DB_PASSWORD`, `clientSecret`), and values that are none
-//! (`none`, `$TOKEN`, `./token.txt`).
+//! Names that stand for a secret: `DB_PASSWORD`, `clientSecret`.
 
 /// A word of a name that ends with one of these is a secret's, also in the plural.
 const SECRET: [&str; 8] = [
@@ -23,18 +22,26 @@ const SECRET_WORDS: [&str; 12] = [
 
 /// A name that ends with one of these words is a secret's.
 #[rustfmt::skip]
-const SECRET_LAST: [&str; 27] = [
-    "pat",
-    "puk", "jwt", "storepwd", "bindpw", "apipass", "passw", "userpin", "dbpwd", "hmac",
-    "pass", "auth", "pwd", "pw", "otp", "sshpass", "dbpass", "userpass", "rootpass", "adminpass",
-    "smtppass", "mailpass", "ftppass", "ldappass", "mysqlpass", "redispass", "userpwd",
+const SECRET_LAST: [&str; 10] = [
+    "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
 ];
+
+/// Words that are a secret's name in one word with one of [`SHORT`] after them.
+#[rustfmt::skip]
+const OWNERS: [&str; 32] = [
+    "db", "root", "admin", "user", "smtp", "mail", "ftp", "ldap", "mysql", "redis", "pg", "sql", "http", "proxy",
+    "store", "ks", "ts", "key", "alias", "cert", "bind", "api", "ssh", "rpc", "web", "wifi", "vpn", "login", "account",
+    "service", "master", "cluster",
+];
+
+/// Short forms of `password`.
+const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 
 /// A name that ends with one of these and `key`, in one word or two, is a secret's.
 #[rustfmt::skip]
-const SECRET_KEY: [&str; 48] = [
+const SECRET_KEY: [&str; 49] = [
     "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
-    "shared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
+    "shared", "preshared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
     "admin", "jwt", "hmac", "session", "write", "storage", "activation", "setup", "registration", "publish",
     "decryption", "wandb", "openai", "anthropic", "datadog", "sendgrid", "mailgun", "rollbar", "bugsnag", "algolia",
     "stripe", "honeycomb", "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
@@ -45,10 +52,10 @@ const CODES: [&str; 6] = ["mfa", "otp", "totp", "verification", "pin", "2fa"];
 
 /// A name with one of these words before `key` or `token` is not a secret's.
 #[rustfmt::skip]
-const HARMLESS_KIND: [&str; 26] = [
+const HARMLESS_KIND: [&str; 28] = [
     "public", "pub", "cache", "sort", "primary", "foreign", "partition", "object", "row", "map",
     "group", "routing", "idempotency", "hot", "meta", "page", "next", "continuation", "eos", "bos",
-    "pad", "unk", "sep", "mask", "cls", "stop",
+    "pad", "unk", "sep", "mask", "cls", "stop", "websocket", "surrogate",
 ];
 
 /// The pass of a compiler, an encoder or a renderer.
@@ -57,7 +64,7 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// These words at the end say only which secret it is, or how it is written.
+/// Words at the end of a name that say only which secret it is, or how it is written.
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
@@ -86,24 +93,24 @@ const HARMLESS_LAST: [&str; 117] = [
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 34] = [
+const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
-    "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
+    "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
 /// A key of one of these is no secret's name: of gpg, of a machine.
 #[rustfmt::skip]
-const KEY_OF: [&str; 21] = [
+const KEY_OF: [&str; 22] = [
     "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
-    "default", "signing", "sign", "recv", "host", "gpg", "local", "trusted", "user", "signingkey", "kms",
+    "default", "signing", "sign", "lsign", "recv", "host", "gpg", "local", "trusted", "user", "signingkey", "kms",
 ];
 
 /// How surely a name stands for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sure {
-    /// Not at all.
+    /// The name stands for no secret.
     No,
     /// A word with other meanings, too: `pass`, `auth`, `KEY`.
     Weak,
@@ -164,6 +171,10 @@ pub fn secret(name: &[u8]) -> Sure {
     if name.starts_with(b"-") && name.ends_with(b"client-key") {
         return Sure::No;
     }
+    // The names of objects of QEMU.
+    if name == b"key-secret" || name == b"password-secret" {
+        return Sure::No;
+    }
     // Of Vault's AppRole. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
         return Sure::Strong;
@@ -218,6 +229,8 @@ pub fn secret(name: &[u8]) -> Sure {
     } else if last == "code" && before.last().is_some_and(|kind| is(&CODES, kind)) {
         Sure::Strong
     } else if is(&SECRET_LAST, last)
+        || last == "pwd"
+        || is_owned(last)
         || name == b"--pin"
         || last == "key" && env_style
         || name.ends_with(b"sonar.login")
@@ -226,6 +239,12 @@ pub fn secret(name: &[u8]) -> Sure {
     } else {
         Sure::No
     }
+}
+
+/// `dbpass`, `keystorepass`: the password of something.
+fn is_owned(word: &str) -> bool {
+    let owner = SHORT.iter().find_map(|short| word.strip_suffix(short));
+    owner.is_some_and(|owner| OWNERS.iter().any(|known| owner.ends_with(known)))
 }
 
 /// Whether the name is about a secret, and none itself, whichever words its parts have.
@@ -274,205 +293,6 @@ pub fn is_vague(name: &[u8]) -> bool {
 pub fn is_signature(name: &[u8]) -> bool {
     let parts = last_parts(name);
     parts.last().is_some_and(|p| p == "sig" || p == "signature")
-}
-
-/// Words that are no secret, whatever the name before them.
-#[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 111] = [
-    // States and kinds.
-    "expired", "missing", "invalid", "valid", "revoked", "empty", "unknown", "changed", "rotated", "refreshed",
-    "failed", "passed", "skipped", "skip", "error", "denied", "granted", "allowed", "forbidden", "unauthorized",
-    "authenticated", "anonymous", "unused", "updated", "deleted", "created", "found", "not", "set", "value", "string",
-    "bool", "boolean", "int", "integer", "number", "always", "never", "inherit", "readonly", "manual", "file", "env",
-    "environment", "vault", "keyring", "keychain", "interactive", "cookie", "query",
-    "y", "n", "ok", "header", "for", "to", "from", "is", "and", "with", "in", "of",
-    "token", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
-    "[redacted]", "[masked]", "public", "any", "hidden", "unset",
-    "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
-    "digest", "ntlm", "negotiate", "bearer", "trust", "disabled", "enabled", "required", "optional",
-    "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
-];
-
-/// Places of files.
-#[rustfmt::skip]
-const PLACES: [&str; 14] = [
-    "./", "../", "~/", "/run/", "/etc/", "/var/", "/home/", "/tmp/", "/usr/", "/opt/", "/root/",
-    "/dev/", "/bin/", "/proc/",
-];
-
-/// Values of password options that name a place: `pass:X` is not among them.
-#[rustfmt::skip]
-const SOURCES: [&str; 25] = [
-    "pass:env:", "pass:file:", "pass:stdin",
-    "file:", "env:", "fd:", "stdin:", "id=", "type=", "op://", "arn:", "vault:", "projects/", "ssm:", "secretref:",
-    "ref+", "azurekeyvault:", "fileb://", "file://", "sm://", "gcp:", "awssm:", "keyring:", "cmd:", "keychain:",
-];
-
-/// Ends of the names of files.
-#[rustfmt::skip]
-const FILES: [&str; 42] = [
-    ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
-    ".toml", ".tf", ".tfvars", ".hcl", ".enc", ".der", ".tmpl",
-    ".txt", ".pem", ".json", ".key", ".yml", ".yaml", ".p12", ".pfx", ".jks", ".crt", ".cer", ".gpg", ".asc", ".snk",
-    ".env", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
-];
-
-/// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
-/// time.
-pub fn is_harmless(value: &[u8]) -> bool {
-    if value.len() > 256 {
-        return false;
-    }
-    let Ok(text) = std::str::from_utf8(value) else {
-        return false;
-    };
-    let text = text.trim_matches(['"', '\'']);
-    let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
-    let word = |w: &&str| w.eq_ignore_ascii_case(text);
-    text.is_empty()
-        || HARMLESS_VALUES.iter().any(word)
-        || text.len() <= 2 && !text.bytes().any(|b| b.is_ascii_alphabetic())
-        || is_small_number(text)
-        || is_path(text)
-        || is_filler(text)
-        || begins(&PLACES)
-        || begins(&SOURCES)
-        || FILES
-            .iter()
-            .any(|end| text.ends_with(end) && !text.contains(' '))
-        || is_variable(text)
-        || is_algorithm(text)
-        || text
-            .split_once(':')
-            .is_some_and(|(_, rest)| is_variable(rest))
-        || is_decimal(text)
-        || is_pattern(text)
-        || is_placeholder(text)
-}
-
-/// `SHA256`, `argon2id`, `hmac-sha1`: the name of a digest, a key derivation or a signature.
-fn is_algorithm(text: &str) -> bool {
-    const NAMES: [&str; 18] = [
-        "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes", "des", "rsa",
-        "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
-    ];
-    /// The sizes of digests and keys, and versions: other digits are a password's.
-    const SIZES: [&str; 14] = [
-        "", "1", "2", "3", "128", "192", "224", "256", "384", "512", "1024", "2048", "3072", "4096",
-    ];
-    let lower = text.to_ascii_lowercase();
-    let plain = lower
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b"-_/".contains(&b));
-    // After the names, digits and short words are left.
-    let mut rest = lower.as_str();
-    let mut named = false;
-    while let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {
-        named = true;
-        rest = rest.get(name.len()..).unwrap_or_default();
-        rest = rest.trim_start_matches(['-', '_', '/']);
-        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        let size = rest.get(..rest.len() - after.len()).unwrap_or_default();
-        if !SIZES.contains(&size) {
-            return false;
-        }
-        rest = after.trim_start_matches(['-', '_', '/']);
-    }
-    named
-        && plain
-        && lower.len() <= 24
-        && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
-}
-
-/// `/src/token`: no Base64, which has letters of both cases.
-fn is_path(text: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
-    text.len() > 3 && text.starts_with('/') && text.bytes().all(plain)
-}
-
-/// `-1`.
-fn is_small_number(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or_default();
-    matches!(digits.len(), 1 | 2) && digits.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// `xxxx`, `****`, `....`: in place of a value.
-fn is_filler(text: &str) -> bool {
-    let first = text.bytes().next().unwrap_or_default();
-    text.len() >= 3 && b"xX*.-_#?".contains(&first) && text.bytes().all(|b| b == first)
-}
-
-/// `0.1`, `1e-4`.
-fn is_decimal(text: &str) -> bool {
-    let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
-    let hex = text.strip_prefix("0x");
-    if hex.is_some_and(|digits| digits.len() <= 8 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
-    {
-        return true;
-    }
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.contains(['.', 'e'])
-        && text.bytes().all(number)
-}
-
-/// Part of a regular expression or of a program for awk.
-fn is_pattern(text: &str) -> bool {
-    let parts = [
-        ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
-        ")?",
-    ];
-    // The end of an address for sed, of a condition for awk.
-    let end = text.starts_with("/{")
-        || text.starts_with("/ ")
-        || text.starts_with('/') && text.len() <= 3
-        || text.starts_with(['(', ')', '}']);
-    end || parts.iter().any(|part| text.contains(part))
-}
-
-/// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis.
-fn is_placeholder(text: &str) -> bool {
-    let upper = text.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    upper && text.len() >= 3 && {
-        let words = [
-            "PASS",
-            "TOKEN",
-            "SECRET",
-            "KEY",
-            "VALUE",
-            "PWD",
-            "CREDENTIAL",
-        ];
-        words.iter().any(|word| text.contains(word))
-    }
-}
-
-/// `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`: not yet a value.
-fn is_variable(text: &str) -> bool {
-    let all = |name: &str, is: fn(&u8) -> bool| name.bytes().all(|b| b == b'_' || is(&b));
-    let enclosed = |open: &str, close: &str| text.starts_with(open) && text.ends_with(close);
-    let upper = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit();
-    match text.strip_prefix('$') {
-        Some(name) => {
-            name.starts_with(['(', '{', '@', '*'])
-                || all(name, upper)
-                || all(name, u8::is_ascii_alphabetic)
-                || name.starts_with("env:")
-        }
-        None => {
-            text == "%s"
-                || text.starts_with('`')
-                || text.starts_with("***")
-                || enclosed("{{", "}}")
-                || enclosed("<", ">")
-                || enclosed("[", "]")
-                || enclosed("%", "%")
-                || enclosed("@", "@")
-                || enclosed("__", "__")
-                || text
-                    .strip_prefix('@')
-                    .is_some_and(|name| name.contains(['/', '.']))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,25 +4,26 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, is_harmless, Sure};
+use crate::names::{self, Sure};
 use crate::words::{self, Word};
 
 /// How the words after a program are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
-    /// A word with the name of a program of the table is taken for it, unless it is short.
+    /// A word with the name of a program of the table is taken for that program, unless it is short.
     #[default]
     Open,
-    /// Any such word is.
+    /// Any word with the name of a program of the table is taken for that program.
     Runs,
-    /// None is.
+    /// No word is taken for a program.
     Plain,
     /// The words are text or patterns.
     Text,
     /// The words are text, which is printed.
     Prints,
-    /// Words are headers, too.
+    /// The words may be headers.
     Sends,
 }
 
@@ -50,7 +51,7 @@ enum Place {
 /// The words at a position that are secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Only {
-    /// All of them.
+    /// Every word at the position.
     All,
     /// Words that look like a code which a service has made.
     Code,
@@ -241,20 +242,20 @@ pub fn names_program(word: &[u8]) -> bool {
         .is_some_and(|program| !program.rules.is_empty())
 }
 
-/// The secret in a word, if there is one.
+/// Where a word holds or announces a secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Found {
-    /// None.
+    /// The word neither holds nor announces a secret.
     #[default]
     No,
-    /// From this byte of the word.
+    /// The secret extends from this byte of the word to its end.
     From(usize),
-    /// The next word; after this byte in it, if there is one.
+    /// The next word is the secret, or with a character the part of the word after that character.
     Next(Option<u8>),
 }
 
 impl Found {
-    /// The first that is one; all of them are looked at.
+    /// The first secret that was found. The iterator is always read to its end.
     fn first(found: impl Iterator<Item = Found>) -> Found {
         found.fold(Found::No, |first, found| match first {
             Found::No => found,
@@ -266,15 +267,26 @@ impl Found {
 /// A rule of the program, and how far its words were read.
 struct Active {
     rule: &'static Rule,
-    /// Subcommands read.
+    /// The number of subcommands that were read.
     path: usize,
-    /// A word was none of them.
+    /// A word was not the expected subcommand.
     failed: bool,
-    /// Words read since then: at least, and at most. They differ by words that may be values of
+    /// The least and the greatest number of words after the subcommands. They differ by words that may be values of
     /// options that the table does not know.
     words: (usize, usize),
     /// The word before was the name of a secret, if the rule asks for that.
     named: bool,
+}
+
+/// The kind of a word, by itself and by the word before.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// The word is an option.
+    is_option: bool,
+    /// The word before was an option without a value in itself.
+    after_option: bool,
+    /// The word before was an option with a value that is no secret.
+    is_value: bool,
 }
 
 /// Reads a command line from left to right.
@@ -297,7 +309,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// At the beginning of a command.
+    /// The state at the beginning of a command.
     pub fn new(line: &'a [Word<'a>]) -> Options<'a> {
         Options {
             line,
@@ -316,6 +328,21 @@ impl<'a> Options<'a> {
         self.kind == Kind::Sends
     }
 
+    /// Any word of the command may run a program: options before it are not about a password.
+    pub fn runs(&self) -> bool {
+        self.kind == Kind::Runs
+    }
+
+    /// The table says whether the value of this option is a secret.
+    pub fn knows(&self, option: &[u8]) -> bool {
+        let mut rules = self.active.iter().map(|active| active.rule);
+        rules.any(|rule| {
+            let mut values = rule.values.iter().chain(&rule.names);
+            let place = |place: &Place| matches!(place, Place::Option { name, .. } if name.as_bytes() == option);
+            values.any(|value| value.as_bytes() == option) || rule.places.iter().any(place)
+        })
+    }
+
     /// No word of the command runs a program.
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain
@@ -331,7 +358,10 @@ impl<'a> Options<'a> {
             let redirected = word.text.strip_prefix(b"1").unwrap_or(word.text);
             let file = match redirected.strip_prefix(b">") {
                 // `>&2` is split at its `&`.
-                Some(b"") | Some(b">") => words.peek().filter(|next| !next.first).map(|it| it.text),
+                Some(b"") | Some(b">") => words
+                    .peek()
+                    .filter(|next| !next.first)
+                    .map(|next| next.text),
                 file => file,
             };
             let in_place = word.text.starts_with(b"-i") || word.text.starts_with(b"--in-place");
@@ -373,13 +403,17 @@ impl<'a> Options<'a> {
             return Found::No;
         }
         let is_option = word.starts_with(b"-") && word.len() > 1 && word != b"--";
-        let state = (is_option, self.option, self.value);
+        let state = State {
+            is_option,
+            after_option: self.option,
+            is_value: self.value,
+        };
         let value = |active: &Active| {
             let mut values = active.rule.values.iter();
             values.any(|option| option.as_bytes() == word)
         };
         let (option, value) = (
-            state.0 && !word.contains(&b'='),
+            is_option && !word.contains(&b'='),
             self.active.iter().any(|a| !a.failed && value(a)),
         );
         (self.option, self.value) = (option, value);
@@ -473,25 +507,26 @@ impl<'a> Options<'a> {
     /// The table knows the positions of secrets after these words.
     pub fn counts(&self) -> bool {
         let position = |place: &Place| matches!(place, Place::Position { .. });
-        let counts = |it: &Active| it.path > 0 && it.rule.places.iter().any(position);
+        let counts = |active: &Active| active.path > 0 && active.rule.places.iter().any(position);
         self.read().any(counts)
     }
 
     /// The last word is a secret.
     pub fn last_is_secret(&self) -> bool {
         let place = |place: &Place| matches!(place, Place::Last);
-        let last = |it: &Active| it.words.1 > 0 && it.rule.places.iter().any(place);
+        let last = |active: &Active| active.words.1 > 0 && active.rule.places.iter().any(place);
         !self.value && self.read().any(last)
     }
 }
 
 impl Active {
-    /// `state`: the word is an option; the word before was one; its value is no secret.
-    fn see(
-        &mut self,
-        word: &[u8],
-        (is_option, after_option, is_value): (bool, bool, bool),
-    ) -> Found {
+    /// Where this word holds or announces a secret by the rule.
+    fn see(&mut self, word: &[u8], state: State) -> Found {
+        let State {
+            is_option,
+            after_option,
+            is_value,
+        } = state;
         if self.failed || is_value {
             return Found::No;
         }
@@ -503,7 +538,16 @@ impl Active {
             }
             return Found::No;
         }
-        let counted = !is_option && word != b"--";
+        // `+app_update` of SteamCMD.
+        let command = word.strip_prefix(b"+").is_some_and(|name| {
+            !name.is_empty() && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'_')
+        });
+        // `/user:NAME` of Windows.
+        let colon = word.iter().position(|b| *b == b':').unwrap_or_default();
+        let slash = word.strip_prefix(b"/").and_then(|_| word.get(1..colon));
+        let slash =
+            slash.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphabetic));
+        let counted = !is_option && word != b"--" && !command && !slash;
         if counted {
             self.words.1 += 1;
             self.words.0 += usize::from(!after_option);
@@ -526,9 +570,10 @@ impl Active {
                 let here = lowest <= *number && *number <= self.words.1;
                 let fits = match only {
                     Only::All => true,
-                    Only::Code => looks::is_code(word) || looks::is_strong(word),
+                    Only::Code => looks::is_code(word) || looks::is_careful(word),
                     Only::Named => self.named,
                 };
+                let fits = fits && (after.is_some() || !is_setting(word));
                 if fits && (here || *rest && self.words.1 >= *number) {
                     behind(word, *after)
                 } else {
@@ -567,7 +612,21 @@ fn is_subcommand(next: &str, word: &[u8]) -> bool {
     })
 }
 
-/// What follows the byte, or all of the word.
+/// `role=ci`: a setting between the words.
+fn is_setting(word: &[u8]) -> bool {
+    let Some(equals) = word.iter().position(|b| *b == b'=') else {
+        return false;
+    };
+    let (name, value) = word.split_at(equals);
+    let small = |b: &u8| b.is_ascii_lowercase() || *b == b'_';
+    name.len() > 2
+        && name.iter().all(small)
+        && value
+            .get(1..)
+            .is_some_and(|value| value.len() > 1 && !looks::is_no_word(value))
+}
+
+/// The part of the word after the character, or the whole word.
 fn behind(word: &[u8], after: Option<u8>) -> Found {
     let Some(byte) = after else {
         return Found::From(0);

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use crate::harmless::is_harmless;
 use crate::looks;
-use crate::names::{self, is_harmless, Sure};
+use crate::names::{self, Sure};
 
 /// A part of an argument.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ pub struct Word<'a> {
     /// The part's position in the argument, in bytes.
     pub at: usize,
     pub text: &'a [u8],
-    /// It is the first word of a command.
+    /// The word is the first one of a command.
     pub first: bool,
 }
 
@@ -127,21 +128,90 @@ pub fn announces_code(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
-/// The position of a password in `--user me:X`; not in `--user 1000:1000`.
+/// The position of a password in `--user me:X`, `--add-local-user me:X`; not in `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
-    const OPTIONS: [&[u8]; 8] = [
-        b"-u", b"--user", b"--creds", b"--credentials", b"--login", b"--basic-auth", b"--auth",
-        b"--proxy-user",
+    const NAMES: [&[u8]; 7] = [
+        b"user", b"creds", b"credential", b"credentials", b"login", b"auth", b"proxyuser",
     ];
+    let last = option.rsplit(|b| *b == b'-').next().unwrap_or_default();
+    if option != b"-u" && !(option.starts_with(b"--") && NAMES.contains(&last)) {
+        return None;
+    }
     let at = word.iter().position(|b| *b == b':')? + 1;
     let value = word.get(at..)?;
     let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
     let inner = !value.iter().any(|b| b"/: ".contains(b));
-    (OPTIONS.contains(&option) && mixed && inner && !is_harmless(value)).then_some(at)
+    (mixed && inner && !is_harmless(value)).then_some(at)
 }
 
-/// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`; whether the pattern names a secret.
+/// The word is the name of a user after `-u` or another such option, or has it in itself, as `--username=me`.
+pub fn is_user(option: &[u8], word: &[u8]) -> bool {
+    const OPTIONS: [&[u8]; 8] = [
+        b"-u",
+        b"-U",
+        b"-user",
+        b"--user",
+        b"-username",
+        b"--username",
+        b"--user-name",
+        b"--login",
+    ];
+    let name = |word: &[u8]| {
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.@+-\\".contains(b);
+        !word.starts_with(b"-")
+            && word.iter().all(plain)
+            && word.iter().any(u8::is_ascii_alphabetic)
+    };
+    let mut joined = word.splitn(2, |b| *b == b'=');
+    let head = joined.next().unwrap_or_default();
+    OPTIONS.contains(&option) && name(word)
+        || OPTIONS.contains(&head) && joined.next().is_some_and(name)
+}
+
+/// The word signs in (`login`, `registry:login`, `mega-login`) or makes an account (`users add`, `create-user`).
+pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
+    #[rustfmt::skip]
+    const NOUNS: [&[u8]; 8] = [
+        b"user", b"users", b"admin", b"admins", b"account", b"accounts", b"credential", b"credentials",
+    ];
+    #[rustfmt::skip]
+    const VERBS: [&[u8]; 8] = [
+        b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
+    ];
+    const ALONE: [&[u8]; 4] = [b"login", b"auth", b"signin", b"passwd"];
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b":-_".contains(b);
+    if word.len() > 40 || word.starts_with(b"-") || !word.iter().all(in_name) {
+        return false;
+    }
+    let parts = || word.split(|b| b":-_".contains(b));
+    let last = parts().next_back();
+    let both =
+        || parts().any(|part| NOUNS.contains(&part)) && parts().any(|part| VERBS.contains(&part));
+    NOUNS.contains(&previous) && VERBS.contains(&word)
+        || last.is_some_and(|last| ALONE.contains(&last))
+        || both()
+}
+
+/// The name and the value of `NAME="value with blanks"`, as a script has it.
+pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
+    let equals = word.text.iter().position(|b| *b == b'=')?;
+    let (name, value) = (word.text.get(..equals)?, word.text.get(equals + 1..)?);
+    let ([b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\'']) = value else {
+        return None;
+    };
+    let quote = value.first()?;
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
+    let value = Word {
+        at: word.at + equals + 2,
+        text: inner,
+        first: false,
+        ..*word
+    };
+    (!name.is_empty() && name.iter().all(plain) && !inner.contains(quote)).then_some((name, value))
+}
+
+/// The replacement in a command of sed, `X` of `s/PATTERN/X/`, and whether the pattern names a secret.
 pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     let address = |b: &&u8| b.is_ascii_digit() || b"$, ".contains(b);
     let from = word.text.iter().take_while(address).count();
@@ -221,7 +291,9 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
             if let Some(b"?p" | b"&p") = query {
                 if *influx.get_or_insert_with(|| is_influx(text)) {
                     let value = equals + 1..stops.first(b"&#\"'");
-                    let secret = text.get(value.clone()).is_some_and(|it| !is_harmless(it));
+                    let secret = text
+                        .get(value.clone())
+                        .is_some_and(|text| !is_harmless(text));
                     found.extend(secret.then_some(value));
                 }
             }
@@ -237,7 +309,7 @@ fn is_influx(text: &[u8]) -> bool {
     text.contains(&b'?') && query()
 }
 
-/// What stands before a secret in a header.
+/// Schemes of authorization, which stand before the secret in a header.
 const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 
 /// The value after the `=` at `equals`, if the name before it is a secret's.
@@ -261,7 +333,12 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         names::is_vague(name) && looks::is_code(value.unwrap_or_default())
     };
     let bundler = name.starts_with(b"BUNDLE_") && !near.contains(&b'/');
-    let key = || names::is_key(defined) && (looks::is_code(near) || looks::is_base64(near));
+    // `SKYLIGHT_AUTHENTICATION`: the name of a method, too.
+    let authenticates =
+        name.ends_with(b"_AUTHENTICATION") && near == value && looks::is_random(near);
+    let key = || {
+        authenticates || names::is_key(defined) && (looks::is_code(near) || looks::is_base64(near))
+    };
     if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
     }

@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 12] = [
+const SECRET: [&str; 15] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
@@ -20,10 +20,13 @@ const SECRET: [&str; 12] = [
     include_str!("corpus/secret-12.txt"),
     include_str!("corpus/secret-13.txt"),
     include_str!("corpus/secret-14.txt"),
+    include_str!("corpus/secret-15.txt"),
+    include_str!("corpus/secret-16.txt"),
+    include_str!("corpus/secret-17.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 14] = [
+const HARMLESS: [&str; 17] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
@@ -38,6 +41,9 @@ const HARMLESS: [&str; 14] = [
     include_str!("corpus/harmless-12.txt"),
     include_str!("corpus/harmless-13.txt"),
     include_str!("corpus/harmless-14.txt"),
+    include_str!("corpus/harmless-15.txt"),
+    include_str!("corpus/harmless-16.txt"),
+    include_str!("corpus/harmless-17.txt"),
 ];
 
 /// The lines of a file, without its comments.
@@ -133,7 +139,7 @@ fn secrets_of_real_tools_are_masked() {
             }
         }
         let missed = judged(list, all, &missed, "not masked");
-        assert!(all >= 150 && missed * 100 <= all * 3, "list {list}");
+        assert!(all >= 150 && missed * 100 <= all * 2, "list {list}");
     }
 }
 
@@ -152,7 +158,7 @@ fn secrets_in_scripts_are_masked() {
             }
         }
         let missed = judged(list, all, &missed, "not masked in a script");
-        assert!(missed * 100 <= all * 3, "list {list}");
+        assert!(missed * 100 <= all * 2, "list {list}");
     }
 }
 
@@ -197,7 +203,7 @@ fn harmless_command_lines_of_real_tools_stay() {
             }
         }
         let wrong = judged(list, all, &wrong, "masked");
-        too_many.extend((all < 150 || wrong * 100 > all).then_some(list));
+        too_many.extend((all < 150 || wrong * 200 > all).then_some(list));
     }
     assert_eq!(too_many, [0; 0], "lists");
 }

@@ -149,6 +149,17 @@ fn masking_takes_time_linear_in_the_command_line() {
         "-----BEGIN PRIVATE KEY-----",
         "codecov.io/bash -t aaaaaaaaaaaaaaaaaaaa ",
         "http|token:a|",
+        "echo a > password;",
+        "login <<a\na\na\n",
+        "https://h/hook/a1?key=a ",
+        "users|add|a|",
+        "-u|a|-p|",
+        "x=\"token=a b\" ",
+        "<password>a</password>",
+        "a:1:a:a:a\n",
+        "token = a\n",
+        "key='token' value='a' ",
+        "a:a1b2@h/|",
         "a=b ",
     ] {
         let argv = |count| {

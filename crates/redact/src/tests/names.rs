@@ -46,15 +46,3 @@ fn words_with_other_meanings_are_weak() {
         assert_eq!(secret(name.as_bytes()), sure, "{name}");
     }
 }
-
-#[test]
-fn a_variable_or_a_place_is_no_secret() {
-    for value in [
-        "", "none", "5", "$TOKEN", "${X:-}", "$(cat", "./t", "/run/t", "file:x", "%s",
-    ] {
-        assert!(is_harmless(value.as_bytes()), "{value}");
-    }
-    for value in ["hunter2", "123", "$ecret1", "/x+y==", "nono", "pass:x"] {
-        assert!(!is_harmless(value.as_bytes()), "{value}");
-    }
-}

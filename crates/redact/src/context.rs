@@ -1,0 +1,132 @@
+//! Words that are secrets because they look like one where the words before let one expect it.
+
+use crate::harmless::is_harmless;
+use crate::read::Read;
+use crate::words::{self, Word};
+use crate::{looks, Masks};
+
+/// Masks a word, or the part of it that looks like a secret after the words before.
+pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
+    let text = word.text;
+    let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+    let value = text.get(equals..).unwrap_or_default();
+    if is_secret(text, read) {
+        masks.add(word, 0..text.len());
+    }
+    // `-k=X`.
+    let option = text.get(..equals.saturating_sub(1)).unwrap_or_default();
+    if words::may_take_password(option) && looks::is_generated(value) {
+        masks.add(word, equals..text.len());
+    }
+    if read.variables && equals > 0 && looks::is_code(value) {
+        masks.add(word, equals..text.len());
+    }
+    cookie(word, masks);
+    key_derivation(word, read.previous, masks);
+    object(word, masks);
+    entries(word, read, masks);
+    let user = words::user_and_password(read.previous, text).or_else(|| {
+        let at = words::user_and_password(option, value)?;
+        Some(equals + at)
+    });
+    if let Some(at) = user {
+        masks.add(word, at..text.len());
+    }
+    // `--password-command "echo X"`.
+    let name = text.get(..equals).filter(|name| !name.is_empty());
+    let passes = |name: &[u8]| name.windows(4).any(|part| part == b"pass");
+    if value.starts_with(b"echo ") && passes(name.unwrap_or(read.previous)) {
+        masks.add(word, equals + 5..text.len());
+    }
+}
+
+/// The whole word is a secret.
+fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
+    let previous = read.previous;
+    if text.starts_with(b"-") || is_harmless(text) {
+        return false;
+    }
+    let short = matches!(previous, [b'-', letter] if letter.is_ascii_alphabetic());
+    let code = looks::is_code(text) && !read.options.counts();
+    if code && (words::announces_code(previous) || words::is_key_option(previous))
+        || short && looks::is_password(text)
+    {
+        return true;
+    }
+    // A program that the table does not know: `-p X`, `-T X`.
+    let option = words::may_take_password(previous) && !read.options.takes_name(previous);
+    if option && looks::is_generated(text)
+        || read.changes_password && looks::is_scrambled(text)
+        || read.follows_name() && looks::is_careful(text)
+    {
+        return true;
+    }
+    // `-u USER -p X`.
+    let unknown = read.user && !read.options.is_plain() && !read.options.knows(previous);
+    unknown
+        && match previous {
+            b"-p" | b"-P" | b"-pw" | b"-pass" => looks::may_be_password(text),
+            b"-a" | b"-A" | b"-k" | b"-K" => looks::is_code(text) || looks::is_careful(text),
+            _ => false,
+        }
+}
+
+/// Masks the value of `--cookie=NAME=X`.
+fn cookie(word: &Word<'_>, masks: &mut Masks) {
+    let Some(cookie) = word.text.strip_prefix(b"--cookie=") else {
+        return;
+    };
+    let Some(equals) = cookie.iter().position(|b| *b == b'=') else {
+        return;
+    };
+    if !is_harmless(cookie.get(equals + 1..).unwrap_or_default()) {
+        masks.add(
+            word,
+            word.text.len() - cookie.len() + equals + 1..word.text.len(),
+        );
+    }
+}
+
+/// Masks the value of OpenSSL's `-kdfopt secret:X`, among others with a digest or a salt.
+fn key_derivation(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
+    if previous != b"-kdfopt" {
+        return;
+    }
+    let name = word.text.split(|b| *b == b':').next().unwrap_or_default();
+    let kind = name.strip_prefix(b"hex").unwrap_or(name);
+    if matches!(kind, b"pass" | b"secret" | b"key") && name.len() < word.text.len() {
+        masks.add(word, name.len() + 1..word.text.len());
+    }
+}
+
+/// Masks the data of QEMU's `-object secret,id=x,data=X`.
+fn object(word: &Word<'_>, masks: &mut Masks) {
+    if !word.text.starts_with(b"secret,") {
+        return;
+    }
+    let mut at = 0;
+    for part in word.text.split(|b| *b == b',') {
+        let data = part.strip_prefix(b"data=");
+        if let Some(data) = data.filter(|data| !is_harmless(data)) {
+            masks.add(word, at + part.len() - data.len()..at + part.len());
+        }
+        at += part.len() + 1;
+    }
+}
+
+/// Masks the value of `--set env[0].name=API_TOKEN --set env[0].value=X`, or of both in one word.
+fn entries(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
+    if !word.text.contains(&b']') {
+        return;
+    }
+    let mut at = 0;
+    for part in word.text.split(|b| *b == b',') {
+        let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+        let (name, value) = part.split_at(from);
+        let entry = name.ends_with(b"].value=") && (read.entry || looks::is_code(value));
+        if entry && !is_harmless(value) {
+            masks.add(word, at + from..at + part.len());
+        }
+        at += part.len() + 1;
+    }
+}

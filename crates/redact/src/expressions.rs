@@ -1,0 +1,190 @@
+//! Secrets in the languages that words of a command line are written in: JSON, XML, SQL, calls of functions.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::{Captures, Match, Regex};
+
+use crate::harmless::is_harmless;
+use crate::looks;
+use crate::names::{self, Sure};
+use crate::rules::compiled;
+
+/// `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the same with escaped quotes.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)([A-Za-z0-9_.-]+)(?:\\?["'])?[\]})]?\s*(?::=?|=>?)\s*(?:"#,
+        r#"\\["']([^"'\\\s;&|)][^"'\\]*)\\["']"#,
+        r#"|"([^"\\\s;&|)](?:[^"\\]|\\.)*)"|'([^'\\\s;&|)](?:[^'\\]|\\.)*)')"#,
+    ))
+});
+
+/// SQL, netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
+static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?|using)",
+        r#"(?:\s+|\s*[=(]\s*)\\?(?:'([^'\\\s][^'\\]*)|"([^"\\\s][^"\\]*))"#,
+        r"|\bpassword\s+for\s+\S+\s*=\s*\\?'([^'\\]+)|\bpragma\s+(?:hex|re)*key\s*=\s*\\?['\x22]([^'\x22\\]+)",
+        r#"|assword:?[^;\w]*;?\s*send\s+(?:--\s+)?\\?"([^"\\]+)"#,
+        r"|\bidentified\s+by\s+([^\s'\x22\\;]+)",
+        r"|\blogin\s+\S+\s+password\s+([^\s\\]+)",
+    ))
+});
+
+/// A line of `.pgpass`: `host:port:database:user:X`.
+static PGPASS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?-u)(?:^|[\r\n])[\w.*-]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:([^:\s]+)(?:[\r\n]|$)")
+});
+
+/// An element of XML: `<password>X</password>`.
+static ELEMENT: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?-u)<([A-Za-z0-9_.:-]+)>([^<>\s]+)</"));
+
+/// Two attributes of XML: `<add key="ClearTextPassword" value="X" />`.
+static ATTRIBUTES: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"(?-u)(?:key|name)=["']([\w.:-]+)["']\s+value=["']([^"'\s]+)["']"#)
+});
+
+/// A line of an INI file with blanks around the sign: `aws_secret_access_key = X`.
+static SETTING: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"(?m-u)^[ \t]*([\w.-]+)[ \t]+=[ \t]+([^\s"'()\[\]{};,]+)[ \t]*\r?$"#)
+});
+
+/// `{"name": "API_KEY", "value": "X"}`, `ParameterKey=DbPassword,ParameterValue=X`.
+static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?i-u)"?(?:parameter)?(?:name|key)\\?"?\s*[:=]\s*\\?"?([\w.-]+)\\?"?\s*,\s*\\?"?"#,
+        r#"(?:parameter)?value\\?"?\s*[:=]\s*\\?"?([^"\\\s,}]+)"#,
+    ))
+});
+
+/// `define('DB_PASSWORD', 'X')`: a call with a name and a value in quotes.
+static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)\w\s*\(\s*(?:"([\w.-]+)"\s*,\s*"([^"\\]+)"|"#,
+        r#"'([\w.-]+)'\s*,\s*'([^'\\]+)')\s*[,)]"#,
+    ))
+});
+
+/// `Credentials("realm", "host", "user", "X")`: calls whose last text is a password.
+static CALL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|(?:set|change)_?(?:user)?_?password)\w*",
+        r#"\s*=?\s*\(([^()]*)\)|securestring\s+(?:-\w+\s+){0,3}["']([^"']+)"#,
+    ))
+});
+
+/// Adds the secrets in a text to `masked`, by each language that the text may be written in.
+pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
+    let mut search = |expression: &Regex, secret: Secret| {
+        let found = expression.captures_iter(text);
+        found
+            .filter_map(|found| secret(&found))
+            .for_each(&mut masked);
+    };
+    let has = |byte: u8| text.contains(&byte);
+    let (quotes, names) = (has(b'"') || has(b'\''), has(b':') || has(b'='));
+    if names && quotes {
+        search(&QUOTED, of_quoted);
+    }
+    if has(b' ') {
+        search(&STATEMENT, of_statement);
+    }
+    if has(b':') {
+        search(&PGPASS, of_statement);
+    }
+    if has(b'<') {
+        search(&ELEMENT, of_pair);
+        search(&ATTRIBUTES, of_pair);
+    }
+    if has(b'=') && has(b'\n') {
+        search(&SETTING, of_setting);
+    }
+    if names && has(b',') {
+        search(&PAIR, of_pair);
+    }
+    if quotes && has(b',') {
+        search(&ARGUMENTS, of_arguments);
+    }
+    if quotes {
+        search(&CALL, of_call);
+    }
+}
+
+/// Returns the secret in a match of an expression.
+type Secret = fn(&Captures<'_>) -> Option<Range<usize>>;
+
+/// The first of these groups that takes part in a match.
+pub fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<Match<'t>> {
+    groups.into_iter().find_map(|n| found.get(n))
+}
+
+fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
+    of_named(found.get(1)?, first_group(found, 2..5)?)
+}
+
+fn of_statement(found: &Captures<'_>) -> Option<Range<usize>> {
+    let secret = first_group(found, 1..found.len())?;
+    (!is_harmless(secret.as_bytes())).then(|| secret.range())
+}
+
+fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {
+    of_named(found.get(1)?, found.get(2)?)
+}
+
+fn of_setting(found: &Captures<'_>) -> Option<Range<usize>> {
+    let value = found.get(2)?;
+    let secret = looks::is_no_word(value.as_bytes()) || looks::is_base64(value.as_bytes());
+    of_named(found.get(1)?, value).filter(|_| secret)
+}
+
+fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
+    let name = first_group(found, 1..2).or(found.get(3))?;
+    let value = found.get(2).or(found.get(4))?;
+    let secret =
+        names::secret(name.as_bytes()) == Sure::Strong && looks::is_no_word(value.as_bytes());
+    (secret && !is_harmless(value.as_bytes())).then(|| value.range())
+}
+
+fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
+    let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
+    secret.then(|| value.range())
+}
+
+fn of_call(found: &Captures<'_>) -> Option<Range<usize>> {
+    if let Some(text) = found.get(2) {
+        return (!is_harmless(text.as_bytes())).then(|| text.range());
+    }
+    // The last of two texts in quotes, if nothing follows it.
+    let inner = found.get(1)?;
+    let text = inner.as_bytes();
+    let is_quote = |b: &u8| b"\"'".contains(b);
+    let quote = *text.last().filter(|b| is_quote(b))?;
+    let to = text.len() - 1;
+    let from = text.get(..to)?.iter().rposition(|b| *b == quote)? + 1;
+    let quotes = text.get(..from - 1)?.iter().filter(|b| is_quote(b)).count();
+    let secret = quotes >= 2 && !is_harmless(text.get(from..to)?);
+    secret.then(|| inner.start() + from..inner.start() + to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_expression_compiles() {
+        for expression in [
+            &QUOTED,
+            &STATEMENT,
+            &PGPASS,
+            &ELEMENT,
+            &ATTRIBUTES,
+            &SETTING,
+            &PAIR,
+            &ARGUMENTS,
+            &CALL,
+        ] {
+            assert!(!expression.is_match(b"x"));
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Values that are no secret, whatever the name before them: `none`, `$TOKEN`, `./token.txt`.
+
+/// Words that are no secret, whatever the name before them.
+#[rustfmt::skip]
+const HARMLESS_VALUES: [&str; 111] = [
+    // States and kinds.
+    "expired", "missing", "invalid", "valid", "revoked", "empty", "unknown", "changed", "rotated", "refreshed",
+    "failed", "passed", "skipped", "skip", "error", "denied", "granted", "allowed", "forbidden", "unauthorized",
+    "authenticated", "anonymous", "unused", "updated", "deleted", "created", "found", "not", "set", "value", "string",
+    "bool", "boolean", "int", "integer", "number", "always", "never", "inherit", "readonly", "manual", "file", "env",
+    "environment", "vault", "keyring", "keychain", "interactive", "cookie", "query",
+    "y", "n", "ok", "header", "for", "to", "from", "is", "and", "with", "in", "of",
+    "token", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
+    "[redacted]", "[masked]", "public", "any", "hidden", "unset",
+    "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
+    "digest", "ntlm", "negotiate", "bearer", "trust", "disabled", "enabled", "required", "optional",
+    "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
+];
+
+/// Places of files.
+#[rustfmt::skip]
+const PLACES: [&str; 14] = [
+    "./", "../", "~/", "/run/", "/etc/", "/var/", "/home/", "/tmp/", "/usr/", "/opt/", "/root/",
+    "/dev/", "/bin/", "/proc/",
+];
+
+/// Values of password options that name a place: `pass:X` is not among them.
+#[rustfmt::skip]
+const SOURCES: [&str; 25] = [
+    "pass:env:", "pass:file:", "pass:stdin",
+    "file:", "env:", "fd:", "stdin:", "id=", "type=", "op://", "arn:", "vault:", "projects/", "ssm:", "secretref:",
+    "ref+", "azurekeyvault:", "fileb://", "file://", "sm://", "gcp:", "awssm:", "keyring:", "cmd:", "keychain:",
+];
+
+/// Ends of the names of files.
+#[rustfmt::skip]
+const FILES: [&str; 42] = [
+    ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
+    ".toml", ".tf", ".tfvars", ".hcl", ".enc", ".der", ".tmpl",
+    ".txt", ".pem", ".json", ".key", ".yml", ".yaml", ".p12", ".pfx", ".jks", ".crt", ".cer", ".gpg", ".asc", ".snk",
+    ".env", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
+];
+
+/// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
+/// time.
+pub fn is_harmless(value: &[u8]) -> bool {
+    if value.len() > 256 {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let text = text.trim_matches(['"', '\'']);
+    let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
+    let word = |w: &&str| w.eq_ignore_ascii_case(text);
+    text.is_empty()
+        || HARMLESS_VALUES.iter().any(word)
+        || text.len() <= 2 && !text.bytes().any(|b| b.is_ascii_alphabetic())
+        || is_small_number(text)
+        || is_duration(text)
+        || is_key_id(text)
+        || is_path(text.split(',').next().unwrap_or_default())
+        || is_filler(text)
+        || begins(&PLACES)
+        || begins(&SOURCES)
+        || FILES
+            .iter()
+            .any(|end| text.ends_with(end) && !text.contains(' '))
+        || is_variable(text)
+        || is_algorithm(text)
+        || text
+            .split_once(':')
+            .is_some_and(|(_, rest)| is_variable(rest))
+        || is_decimal(text)
+        || is_pattern(text)
+        || is_placeholder(text)
+}
+
+/// `SHA256`, `argon2id`, `hmac-sha1`: the name of a digest, a key derivation or a signature.
+fn is_algorithm(text: &str) -> bool {
+    const NAMES: [&str; 19] = [
+        "scram", "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes",
+        "des", "rsa", "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
+    ];
+    /// The sizes of digests and keys, and versions: other digits are a password's.
+    const SIZES: [&str; 14] = [
+        "", "1", "2", "3", "128", "192", "224", "256", "384", "512", "1024", "2048", "3072", "4096",
+    ];
+    let lower = text.to_ascii_lowercase();
+    let plain = lower
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"-_/".contains(&b));
+    // After the names, digits and short words are left.
+    let mut rest = lower.as_str();
+    let mut named = false;
+    while let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {
+        named = true;
+        rest = rest.get(name.len()..).unwrap_or_default();
+        rest = rest.trim_start_matches(['-', '_', '/']);
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let size = rest.get(..rest.len() - after.len()).unwrap_or_default();
+        if !SIZES.contains(&size) {
+            return false;
+        }
+        rest = after.trim_start_matches(['-', '_', '/']);
+    }
+    named
+        && plain
+        && lower.len() <= 24
+        && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
+}
+
+/// `/src/token`: no Base64, which has letters of both cases.
+fn is_path(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
+    text.len() > 3 && text.starts_with('/') && text.bytes().all(plain)
+}
+
+/// The identifier of an access key, which is no secret without its key: `AKIA…` of AWS, also at the start of its scope.
+fn is_key_id(text: &str) -> bool {
+    const PREFIXES: [&str; 5] = ["AKIA", "ASIA", "AKLT", "AKID", "JDC_"];
+    let id = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
+    id.is_some_and(|id| {
+        let after = id.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        let scope = after.starts_with('/') || after.starts_with("%2F");
+        id.len() - after.len() >= 16 && (after.is_empty() || scope)
+    })
+}
+
+/// `90s`, `2h`, `500ms`.
+fn is_duration(text: &str) -> bool {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = text.len() - unit.len();
+    (1..=3).contains(&digits) && matches!(unit, "ms" | "s" | "m" | "h" | "d")
+}
+
+/// `-1`.
+fn is_small_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    matches!(digits.len(), 1 | 2) && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `xxxx`, `****`, `....`: in place of a value.
+fn is_filler(text: &str) -> bool {
+    let first = text.bytes().next().unwrap_or_default();
+    text.len() >= 3 && b"xX*.-_#?".contains(&first) && text.bytes().all(|b| b == first)
+}
+
+/// `0.1`, `1e-4`.
+fn is_decimal(text: &str) -> bool {
+    let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
+    let hex = text.strip_prefix("0x");
+    if hex.is_some_and(|digits| digits.len() <= 8 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    {
+        return true;
+    }
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.contains(['.', 'e'])
+        && text.bytes().all(number)
+}
+
+/// Part of a regular expression or of a program for awk.
+fn is_pattern(text: &str) -> bool {
+    let parts = [
+        ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
+        ")?",
+    ];
+    // The end of an address for sed, of a condition for awk.
+    let end = text.starts_with("/{")
+        || text.starts_with("/ ")
+        || text.starts_with('/') && text.len() <= 3
+        || text.starts_with(['(', ')', '}']);
+    end || parts.iter().any(|part| text.contains(part))
+}
+
+/// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis.
+fn is_placeholder(text: &str) -> bool {
+    let upper = text.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    upper && text.len() >= 3 && {
+        let words = [
+            "PASS",
+            "TOKEN",
+            "SECRET",
+            "KEY",
+            "VALUE",
+            "PWD",
+            "CREDENTIAL",
+        ];
+        words.iter().any(|word| text.contains(word))
+    }
+}
+
+/// `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`: not yet a value.
+fn is_variable(text: &str) -> bool {
+    let all = |name: &str, is: fn(&u8) -> bool| name.bytes().all(|b| b == b'_' || is(&b));
+    let enclosed = |open: &str, close: &str| text.starts_with(open) && text.ends_with(close);
+    let upper = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+    match text.strip_prefix('$') {
+        Some(name) => {
+            name.starts_with(['(', '{', '@', '*'])
+                || all(name, upper)
+                || all(name, u8::is_ascii_alphabetic)
+                || name.starts_with("env:")
+        }
+        None => {
+            text == "%s"
+                || text.starts_with('`')
+                || text.starts_with("***")
+                || enclosed("{{", "}}")
+                || enclosed("<", ">")
+                || enclosed("[", "]")
+                || enclosed("%", "%")
+                || enclosed("@", "@")
+                || enclosed("__", "__")
+                || text
+                    .strip_prefix('@')
+                    .is_some_and(|name| name.contains(['/', '.']))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_or_a_place_is_no_secret() {
+        for value in [
+            "",
+            "none",
+            "5",
+            "2h",
+            "AKIA0123456789ABCDEF",
+            "/k/smb,uid=1000",
+            "$TOKEN",
+            "${X:-}",
+            "$(cat",
+            "./t",
+            "/run/t",
+            "file:x",
+            "%s",
+        ] {
+            assert!(is_harmless(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "hunter2", "123", "$ecret1", "/x+y==", "nono", "pass:x", "2hours",
+        ] {
+            assert!(!is_harmless(value.as_bytes()), "{value}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Secrets in headers and in lines of YAML: `NAME: VALUE`.
+
+use std::sync::LazyLock;
+
+use regex::bytes::{Match, Regex};
+
+use crate::harmless::is_harmless;
+use crate::names::{self, Sure};
+use crate::rules::{compiled, How};
+use crate::words::Word;
+use crate::{looks, Masks};
+
+/// `Name: value`, at the start of an argument, a line, a quoted text or a value; with or
+/// without `-H` before it.
+static COLON: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"(?i-u)(?:^/?|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
+});
+
+/// Headers whose value is a secret to its end, in addition to the secret names.
+const SECRET_HEADERS: [&str; 4] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+];
+
+/// Headers whose value is a secret, with or without a blank after the colon.
+const SECRET_FIELDS: [&str; 6] = [
+    "private-token",
+    "job-token",
+    "deploy-token",
+    "x-auth",
+    "x-auth-key",
+    "x-jfrog-art-api",
+];
+
+/// Masks the secrets in the headers and the lines of YAML of a word. `option`: the word is a header for sure.
+pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
+    let (text, mut at) = (word.text, 0);
+    while let Some(found) = COLON.captures_at(text, at) {
+        let (Some(name), Some(blank), Some(value)) = (found.get(2), found.get(3), found.get(4))
+        else {
+            return;
+        };
+        let is = |list: &[&str]| {
+            let name = name.as_bytes();
+            list.iter()
+                .any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+        };
+        at = value.end();
+        if is(&SECRET_HEADERS) {
+            let rest = text.get(value.start()..).unwrap_or_default();
+            let ends = |b: &u8| b"\r\n\"'".contains(b);
+            let line = rest.iter().position(ends).unwrap_or(rest.len());
+            let last = rest.get(..line).unwrap_or_default();
+            let credentials = last.splitn(2, |b| *b == b' ').last().unwrap_or_default();
+            let last = last.rsplit(|b| *b == b' ').next().unwrap_or_default();
+            if !is_harmless(last) && !is_harmless(credentials) {
+                masks.add(word, value.start()..value.start() + line);
+            }
+            at = value.start() + line;
+            continue;
+        }
+        // Text for people has more than one word.
+        let after = text.get(at..).unwrap_or_default();
+        let next = after.iter().find(|b| !b" \t".contains(b));
+        let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
+        let strong = names::secret(name.as_bytes()) == Sure::Strong;
+        let header = option || found.get(1).is_some() || !blank.is_empty();
+        let env =
+            start_of_word(found.get(0)) && name.as_bytes().iter().all(|b| !b.is_ascii_lowercase());
+        let coded = strong && env && value.end() == text.len() && !is_harmless(value.as_bytes())
+            || strong && looks::is_code(value.as_bytes());
+        // `/TargetPassword:X`.
+        let slash = strong && text.starts_with(b"/") && start_of_word(found.get(0));
+        let before = text.get(..name.start()).unwrap_or_default();
+        let header = header && (option || found.get(1).is_some() || !is_prose(before));
+        let key = option
+            && names::is_key(name.as_bytes())
+            && (looks::is_code(value.as_bytes()) || looks::is_careful(value.as_bytes()));
+        // A token of a service without a name that says so: `X-Ovh-Consumer`.
+        let lower = name.as_bytes().to_ascii_lowercase();
+        let random = option && looks::is_random(value.as_bytes());
+        let token = random && lower.starts_with(b"x-") && !lower.ends_with(b"id");
+        let secret = is(&SECRET_FIELDS)
+            || strong && header && (alone || option)
+            || coded
+            || key
+            || token
+            || slash;
+        if secret && !is_harmless(value.as_bytes()) && how.is_secret(value.as_bytes()) {
+            // `X-Sensu-Token: Key X`.
+            let next = after.strip_prefix(b" ").unwrap_or_default();
+            let rest = next.len() - next.trim_ascii_start().len();
+            let scheme = option && rest == 0 && looks::is_code(next);
+            let end = if scheme { text.len() } else { value.end() };
+            masks.add(word, value.start()..end);
+        }
+    }
+}
+
+/// The text before a name belongs to a sentence, not to a line of YAML or JSON.
+fn is_prose(before: &[u8]) -> bool {
+    let last = before.iter().rev().find(|b| !b" \t".contains(b));
+    last.is_some_and(u8::is_ascii_alphanumeric) && !before.trim_ascii_end().ends_with(b"\\n")
+}
+
+/// The match begins a word.
+fn start_of_word(found: Option<Match<'_>>) -> bool {
+    found.is_some_and(|found| found.start() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expression_compiles() {
+        assert!(!COLON.is_match(b"x"));
+    }
+}

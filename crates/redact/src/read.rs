@@ -1,0 +1,149 @@
+//! A command line up to a word: what the words that were read say about the next one.
+
+use crate::harmless::is_harmless;
+use crate::names::{self, Sure};
+use crate::programs::{self, Found, Options};
+use crate::words::{self, Word};
+use crate::{looks, Masks, MASK};
+
+/// A command line up to a word.
+pub struct Read<'a> {
+    pub options: Options<'a>,
+    /// The word before.
+    pub previous: &'a [u8],
+    /// The secret that the word before announces.
+    next: Found,
+    /// After `config` and `set`, a name and a value are two words.
+    sets: bool,
+    /// Words are variables of a service, most of them secrets.
+    pub variables: bool,
+    /// An access key of AWS was read: its secret follows.
+    access_key: bool,
+    /// An entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
+    pub entry: bool,
+    /// A word is about passwords: one after it may be a password.
+    pub changes_password: bool,
+    /// An option with the name of a user was read: its password may follow.
+    pub user: bool,
+    /// The number of words after one that signs in or makes an account: its name, then perhaps its password.
+    account: Option<usize>,
+}
+
+impl<'a> Read<'a> {
+    /// A command line of which no word has been read.
+    pub fn new(line: &'a [Word<'a>]) -> Read<'a> {
+        Read {
+            options: Options::new(line),
+            previous: b"",
+            next: Found::No,
+            sets: false,
+            variables: false,
+            access_key: false,
+            entry: false,
+            changes_password: false,
+            user: false,
+            account: None,
+        }
+    }
+
+    /// Masks the secret that the words before announce; otherwise notes what this one does. True: the
+    /// word was a secret.
+    pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
+        let text = word.text;
+        if let Found::Next(after) = std::mem::take(&mut self.next) {
+            if text == b"=" {
+                self.next = Found::Next(after);
+                return true;
+            }
+            // An archived trace has masks of its own.
+            if text == MASK {
+                self.previous = text;
+                self.options.took_value();
+                return true;
+            }
+            let redirects = text.starts_with(b"<") || text.starts_with(b">");
+            let from =
+                programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
+            if let Some(from) = from {
+                masks.add(word, from..text.len());
+                self.previous = text;
+                self.options.took_value();
+                return true;
+            }
+        }
+        self.next = self.options.see(text);
+        match self.next {
+            Found::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
+                masks.add(word, from..text.len());
+            }
+            Found::No => {
+                let named = words::names_secret(text) && !self.options.takes_name(text);
+                let set = (self.sets || self.previous == b"--arg") && words::sets_secret(text);
+                let set = set && !self.options.is_subcommand();
+                if named || set {
+                    self.next = Found::Next(None);
+                } else if text == b"--cookie" {
+                    self.next = Found::Next(Some(b'='));
+                }
+            }
+            _ => {}
+        }
+        if self.access_key && looks::is_aws_key(text) {
+            masks.add(word, 0..text.len());
+        }
+        self.note(text);
+        false
+    }
+
+    /// Notes what a word says about the words after it.
+    fn note(&mut self, text: &[u8]) {
+        self.sets |= words::is_setter(text);
+        self.variables |= words::sets_variables(text);
+        self.sets &= text != b"get";
+        self.entry |= text.split(|b| *b == b',').any(|part| {
+            let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+            let (name, value) = part.split_at(from);
+            name.ends_with(b"].name=") && names::secret(value) > Sure::No
+        });
+        self.changes_password |= words::changes_password(text);
+        self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
+        // The user of `sudo -u` and `docker run -u` is the one who runs a program.
+        let short = self.previous.starts_with(b"--user") && self.previous != b"--user";
+        self.user |= words::is_user(self.previous, text) && (short || !self.options.runs());
+        if words::is_account(self.previous, text) {
+            self.account = Some(0);
+        } else if let Some(count) = self.account.as_mut().filter(|_| !text.starts_with(b"-")) {
+            *count += 1;
+        }
+    }
+
+    /// The word stands where a command that signs in or makes an account has a password: after a name.
+    pub fn follows_name(&self) -> bool {
+        let apart = !self.previous.starts_with(b"-");
+        apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
+    }
+
+    /// The word is text for people, or a pattern.
+    pub fn is_text(&self, text: &[u8]) -> bool {
+        let prose = |option| words::announces_prose(option) || self.options.announces_text(option);
+        let head = text.split(|b| *b == b'=').next().unwrap_or_default();
+        let joined = head.len() < text.len() && head.starts_with(b"--") && prose(head);
+        let attached = text
+            .get(..2)
+            .filter(|head| text.len() > 2 && head.starts_with(b"-"));
+        prose(self.previous)
+            || self.options.takes_name(self.previous)
+            || joined
+            || attached.is_some_and(|head| self.options.announces_text(head))
+            || (self.options.reads_text() || self.options.is_text()) && !text.starts_with(b"-")
+    }
+
+    /// Masks the last word of a command, if that is where its program has a secret.
+    pub fn end(&self, last: Option<&Word<'_>>, masks: &mut Masks) {
+        if let Some(last) = last.filter(|_| self.options.last_is_secret()) {
+            if !is_harmless(last.text) && !last.text.starts_with(b"-") {
+                masks.add(last, 0..last.text.len());
+            }
+        }
+    }
+}
