@@ -201,7 +201,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
             limits::no_memory_cgroup()
         }
         rights::JOBS => rights::not_root().or_else(|| common::lacks("gcc")),
-        follow::NAMESPACE => rights::not_root().or_else(|| common::lacks("unshare")),
+        follow::NAMESPACE => rights::not_root().or_else(common::no_mount_namespace),
         syscalls::STRACE => common::lacks("strace"),
         syscalls::SMALL
         | stacks::SHARES

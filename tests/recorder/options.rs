@@ -344,11 +344,18 @@ fn pinned() -> Result<(), Failed> {
     let (trace, data) = (scratch("pinned.bin"), scratch("pinned.data"));
     let busy = "while :; do :; done";
     let mut other = Command::new("taskset")
-        .args(["-c", "1", "timeout", "20", "sh", "-c", busy])
+        .args(["-c", "1", "timeout", "100", "sh", "-c", busy])
         .spawn()?;
-    let perf = ["sched", "record", "-q", "-o"];
+    let perf = ["sched", "record", "-q", "-m", "8M", "-o"];
     let record = ["record", "-q", "--cpu", "1", "-o"];
-    let command = ["--", "timeout", "1", "taskset", "-c", "1", "sh", "-c", busy];
+    let preempted = "while :; do
+            while read name count; do
+                case $name in nonvoluntary*) if [ $count -ge 100 ]; then exit; fi ;; esac
+            done </proc/self/status
+        done";
+    let command = [
+        "--", "timeout", "90", "taskset", "-c", "1", "sh", "-c", preempted,
+    ];
     let mut run = Command::new("perf");
     run.args(perf).arg(&data).arg("--").arg(TR);
     let out = run.args(record).arg(&trace).args(command).output();
@@ -377,14 +384,22 @@ fn pinned() -> Result<(), Failed> {
         .filter_map(|line| line.split_whitespace().rev().nth(2)?.parse().ok())
         .collect();
     let said = || format!("{count} times, {longest} ms are not perf's {waits:?}");
-    // taskset has pinned it after its first switches.
+    // Before taskset has pinned it, others preempt it as well.
+    let before = (waits.len() as u64).checked_sub(count);
     ensure(
-        count > 10 && (waits.len() as u64).abs_diff(count) <= 5,
+        count >= 60 && before.is_some_and(|before| before <= 40),
         said,
     )?;
-    ensure(waits.iter().any(|ms| (ms - longest).abs() < 0.1), said)?;
-    let longer = waits.iter().filter(|ms| **ms > longest + 0.1).count();
-    ensure(longer <= 2, said)?;
+    let before = usize::try_from(before.unwrap_or(0))?;
+    let pinned = waits.get(before..).unwrap_or_default();
+    // The hypervisor can take the CPU between the two recorders' looks at the clock.
+    let tolerance = 0.5;
+    ensure(
+        pinned.iter().any(|ms| (ms - longest).abs() < tolerance),
+        said,
+    )?;
+    let longer = pinned.iter().filter(|ms| **ms > longest + tolerance);
+    ensure(longer.count() <= 1, said)?;
     let free = ["--", "sh", "-c", "sleep 0.1; :"];
     let out = record_cpu(&trace, &free)?;
     ensure(out.contains("unknown") && !out.contains("none"), || {

@@ -666,12 +666,28 @@ fn many() -> Result<(), Failed> {
     let source = scratch("threads.c");
     std::fs::write(&source, THREADS)?;
     let program = compiled(&source, "threads", &["-pthread"])?;
-    let mut costs = Vec::new();
-    for count in [2_000, 8_000] {
-        let trace = scratch("many.bin");
-        let out = record(&trace, PTRACE, &[&program, &count.to_string()])?;
-        if out.status.code() == Some(77) {
+    let mut all = Vec::new();
+    // Others on the CPUs make thousands of stops wait at once; a look at all for each costs as much in every round.
+    for _ in 0..3 {
+        let Some([few, many]) = costs_of_threads(&program)? else {
             return Ok(()); // a limit of threads
+        };
+        if many < few * 10 {
+            return Ok(());
+        }
+        all.push((few, many));
+    }
+    Err(format!("ns of 2,000 and 8,000 threads: {all:?}").into())
+}
+
+/// What it costs the recorder to trace 2,000 threads, and 8,000, in ns.
+fn costs_of_threads(program: &str) -> Result<Option<[u64; 2]>, Failed> {
+    let mut costs = [0; 2];
+    for (count, cost) in [2_000, 8_000].into_iter().zip(&mut costs) {
+        let trace = scratch("many.bin");
+        let out = record(&trace, PTRACE, &[program, &count.to_string()])?;
+        if out.status.code() == Some(77) {
+            return Ok(None);
         }
         ensure(out.status.code() == Some(5), || format!("{out:?}"))?;
         let analysis = analyze(&trace)?;
@@ -680,10 +696,9 @@ fn many() -> Result<(), Failed> {
             totals["threads"] == count + 1 && totals["exits"] == count + 1,
             || totals.to_string(),
         )?;
-        costs.push(int(&info(&trace)?["cost"], "recorder_ns"));
+        *cost = int(&info(&trace)?["cost"], "recorder_ns");
     }
-    let (few, many) = (costs[0], costs[1]);
-    ensure(many < few * 10, || format!("{few} ns, then {many} ns"))
+    Ok(Some(costs))
 }
 
 /// The last value of a member of each task's events of one kind, by tid.

@@ -6,7 +6,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
@@ -27,6 +27,9 @@ pub const TESTS: &[Test] = &[
 const STATUS: i32 = 37;
 /// The longest run; a longer one hangs. A verifier without BTF of functions takes longer.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// The time for the runs of one test. On a busy machine the last calls are left out.
+const PATIENCE: Duration = Duration::from_secs(200);
 
 /// The refusals: by a filter, for want of memory, of descriptors, of the call itself.
 const ERRORS: [i32; 4] = [libc::EPERM, libc::ENOMEM, libc::EMFILE, libc::ENOSYS];
@@ -95,6 +98,7 @@ struct Runs<'a> {
     options: &'a [&'a str],
     wrong: Vec<String>,
     done: usize,
+    begun: Instant,
 }
 
 impl<'a> Runs<'a> {
@@ -107,7 +111,17 @@ impl<'a> Runs<'a> {
             options,
             wrong: Vec::new(),
             done: 0,
+            begun: Instant::now(),
         })
+    }
+
+    /// There is no time for further runs.
+    fn is_late(&self) -> bool {
+        let late = !long() && self.begun.elapsed() > PATIENCE;
+        if late {
+            eprintln!("a busy machine: only {} runs", self.done);
+        }
+        late
     }
 
     /// One more run; `None` if it hangs.
@@ -148,6 +162,9 @@ fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     let last = if long() { usize::MAX } else { all.count };
     let calls = (1..=last).filter(|nth| long() || all.kinds.contains(nth));
     for (at, nth) in calls.step_by(step).enumerate() {
+        if runs.is_late() {
+            break;
+        }
         let run = runs.run(Which::Nth(nth), ERRORS[at % ERRORS.len()]);
         if run.is_some_and(|run| run.over) {
             break;
@@ -163,6 +180,9 @@ fn refused() -> Result<(), Failed> {
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;
     let spared = [libc::SYS_mmap, libc::SYS_wait4, libc::SYS_waitid];
     for number in all.seen {
+        if runs.is_late() {
+            break;
+        }
         if !spared.iter().any(|call| *call as u64 == number) {
             runs.run(Which::Number(number), libc::EPERM);
         }
