@@ -33,10 +33,12 @@ def record(args, name, plant, place):
             out.write(text)
     trace = os.path.join(args.keep or place, f"{name}.bin")
     if not os.path.exists(trace):
-        quiet = {"cwd": place, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": MOST}
-        if plant.before:
-            subprocess.run(shlex.split(plant.before), check=True, **quiet)
-        done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", *shlex.split(plant.command)], **quiet)
+        # `make -O` locks its output, and others may hold a lock on /dev/null.
+        with tempfile.TemporaryFile() as output:
+            quiet = {"cwd": place, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "timeout": MOST}
+            if plant.before:
+                subprocess.run(shlex.split(plant.before), check=True, **quiet)
+            done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", *shlex.split(plant.command)], **quiet)
         if done.returncode == 0:
             sys.exit(f"{name}: its command does not fail")
     out = subprocess.run([args.tr, "summary", "--format", "json", trace], check=True, capture_output=True, text=True)

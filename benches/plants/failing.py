@@ -341,7 +341,7 @@ FOURTH = {
     "git-bisect": Plant("git", "git bisect run sh test.sh", {
         "setup.sh": "git init -q .\ngit config user.email a@b\ngit config user.name a\nfor n in 1 2 3 4 5 6 7 8; do echo $n > n; git add n; git commit -q -m $n; done\ngit bisect start -q HEAD HEAD~7\n",
         "test.sh": "n=$(cat n)\n[ $n -lt 4 ] || [ $n = 4 ] || exit 1\nsleep 0.1\n[ $n != 4 ] || exit 200\n",
-    }, r"test\.sh", r"git", "sh setup.sh"),
+    }, r"^(sh )?test\.sh", r"git", "sh setup.sh"),
     "perl-system": Plant("perl", "perl build.pl", {
         "build.pl": "system('grep', '-q', 'no-such', 'build.pl2');\nsystem('sh', 'step.sh') == 0 or die 'step failed';\n", "build.pl2": "", "step.sh": "sleep 0.1\nexit 6\n",
     }, r"step\.sh", ""),
