@@ -134,7 +134,8 @@ impl Finder<'_> {
             let gave_up = is_last && until_the_end(child, parent) <= soon(parent);
             return gave_up.then_some(Explains::Maybe);
         }
-        let gave_up = self.gave_up(child, above);
+        let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
+        let is_npm = matches!(family(parent), Some(Family::Npm | Family::Npx));
         match passes(parent) {
             Passes::Status => self.to_a_shell(ix, above),
             // No job, but a question of the tool's own.
@@ -150,7 +151,10 @@ impl Finder<'_> {
             {
                 gave_up.then_some(Explains::Maybe)
             }
-            Passes::Any if self.gave_up_after_others(child, above) => Some(Explains::Last),
+            // npm goes on after a step that is optional.
+            Passes::Any if last && (!is_npm || self.gave_up_after_others(child, above)) => {
+                Some(Explains::Last)
+            }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
             // It went on, and would not have done so if this failure counted.
             Passes::Any => Some(Explains::Maybe),
@@ -279,7 +283,7 @@ impl Finder<'_> {
                 Explains::Maybe
             });
         };
-        if shell.argv.args().any(text) {
+        if shell.argv.args().any(text) && scripts::runs_programs_alone(shell) {
             return Some(Explains::Last);
         }
         // A shell without that option.

@@ -17,14 +17,24 @@ const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue c
 /// Whether the script of a shell's command line consists of programs alone: the shell has the status of one of them.
 /// `sh -c 'node gen.js && node pack.js'`
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
-    let mut options = shell.argv.args().skip(1);
-    let is_script = |arg: &[u8]| matches!(arg, [b'-', letters @ ..] if letters.ends_with(b"c") && !letters.starts_with(b"-"));
-    let has_script = options
-        .by_ref()
-        .take_while(|arg| arg.starts_with(b"-"))
-        .any(is_script);
-    let script = options.next().filter(|_| has_script);
+    let script = script(shell);
     script.is_some_and(|script| script.len() <= LONGEST && starts_programs_alone(script))
+}
+
+/// The script of a shell's command line: `sh -c 'make'`, `bash -euo pipefail -c 'make'`
+fn script(shell: &Process) -> Option<&[u8]> {
+    let mut args = shell.argv.args().skip(1);
+    loop {
+        match args.next()? {
+            [b'-', b'-', ..] => {}
+            [b'-', letters @ ..] if letters.ends_with(b"o") => {
+                args.next();
+            }
+            [b'-', letters @ ..] if letters.contains(&b'c') => return args.next(),
+            [b'-', ..] => {}
+            _ => return None,
+        }
+    }
 }
 
 fn starts_programs_alone(script: &[u8]) -> bool {
