@@ -89,7 +89,7 @@ impl JobTool {
 #[rustfmt::skip]
 const ROWS: &[JobTool] = &[
     row(Family::Make, "-j --jobs").flags("bBdehiklLmnpqrRsStvw").starts(Starts::Needs, Untold::One),
-    row(Family::Ninja, "-j").starts(Starts::Needs, Untold::CpusAndMore),
+    row(Family::Ninja, "-j").flags("hnv").starts(Starts::Needs, Untold::CpusAndMore),
     row(Family::Cargo, "-j --jobs").starts(Starts::Threads, Untold::Seen),
     row(Family::Go, "-p").starts(Starts::Threads, Untold::Seen),
     row(Family::Parallel, "-j --jobs").starts(Starts::Listed, Untold::Cpus),
@@ -158,6 +158,24 @@ impl JobTool {
             }
         }
         None
+    }
+
+    /// The letters of the short options among the arguments: what follows one that has a value is none.
+    pub fn letters<'a>(
+        &'a self,
+        args: impl Iterator<Item = &'a [u8]> + 'a,
+    ) -> impl Iterator<Item = u8> + 'a {
+        let options = args.take_while(|arg| *arg != b"--");
+        let short = options.filter_map(|arg| match arg {
+            [b'-', b'-', ..] => None,
+            [b'-', letters @ ..] => Some(letters),
+            _ => None,
+        });
+        short.flat_map(|letters| {
+            let is_flag = |letter: &u8| self.flags.as_bytes().contains(letter);
+            let flags = letters.iter().take_while(|letter| is_flag(letter)).count();
+            letters.iter().take(flags + 1).copied()
+        })
     }
 
     /// What follows the option in an argument.

@@ -14,6 +14,7 @@ mod held;
 mod links;
 mod passes;
 mod pipes;
+mod scripts;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -167,17 +167,7 @@ impl Verdicts {
 
 /// For each step, whether a test or a failed step is in it: that is what failed.
 fn has_inner(steps: &Steps) -> Vec<bool> {
-    let list = steps.list();
-    let mut has_inner = vec![false; list.len()];
-    let inner = list
-        .iter()
-        .filter(|it| it.kind == StepKind::Test || it.failed());
-    for outer in inner.flat_map(|step| steps.around(step.parent)) {
-        if let Some(has) = has_inner.get_mut(outer) {
-            *has = true;
-        }
-    }
-    has_inner
+    steps.with_any_inside(|_, step| step.kind == StepKind::Test || step.failed())
 }
 
 /// A test of which no result is known, in a process that failed (libtest's threads).

@@ -684,9 +684,159 @@ fn a_pipe_before_a_builtin_is_no_certain_cause() {
     // No builtin ends so.
     assert_eq!(chain(lines, 5), "→ the command exit 5");
     let mut piped = lines.to_vec();
-    piped[0].3 = &[(0, "bash -eo pipefail check.sh")];
+    piped[0].3 = &[(0, "bash -eo pipefail -c ./gen~all~|~tail~-n~1")];
     assert_eq!(chain(&piped, 1), "→ the command exit 1");
-    assert_eq!(chain(&lines[..2], 1), "→ the command exit 1");
+    assert_eq!(chain(&lines[..2], 1), "→ perhaps the command exit 1");
+}
+
+/// A builtin, an expansion or a program that is not there ends a shell with the same status as a program that it
+/// tolerated. Where the script is known and has programs alone, the status is that of a program.
+#[test]
+fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
+    for (shell, code, is_certain) in [
+        ("dash -ec ls~/missing~||~true;~cd~/nowhere", 2, false),
+        ("dash -e ci.sh", 2, false),
+        ("bash -eu ci.sh", 1, false),
+        ("bash -c ./gen;~exec~./none", 127, false),
+        ("sh -e ci.sh", 126, false),
+        ("sh -e ci.sh", 3, true),
+        ("sh -e ci.sh", 139, true),
+        ("sh -c make~all", 2, true),
+        ("/bin/sh -c cd~sub~&&~make", 2, false),
+        ("sh -ec ./gen~&&~make~-s~all", 2, true),
+    ] {
+        let shell: &'static str = shell;
+        let programs: &'static [(u64, &'static str)] = vec![(0, shell)].leak();
+        let lines: &[Line] = &[
+            (None, 0, 900, programs),
+            (Some(0), 100, 890, &[(101, "make all")]),
+        ];
+        let text = screen(lines, &[code << 8, code << 8]);
+        let end = if is_certain {
+            "→ the command"
+        } else {
+            "→ perhaps the command"
+        };
+        assert!(text.contains(end), "{shell}: {text}");
+        // The failures below the last step are all shown.
+        let mut jobs = lines.to_vec();
+        jobs[1].3 = &[(101, "make -k all")];
+        jobs.push((Some(1), 200, 300, &[(201, "./a")]));
+        jobs.push((Some(1), 250, 400, &[(251, "./b")]));
+        let text = screen(&jobs, &[code << 8, code << 8, 1 << 8, 1 << 8]);
+        assert_eq!(text.matches("Failed ").count(), 2, "{shell}: {text}");
+    }
+}
+
+/// The letters of an option's value are no options, and a make that ignores failures does not fail for one.
+#[test]
+fn the_value_of_an_option_of_make_is_no_option() {
+    for (make, going) in [
+        ("make -k all", true),
+        ("make -sk all", true),
+        ("make -ks -C sub", true),
+        ("make -Oline all", false),
+        ("make -Ckit all", false),
+        ("make -Otask -j2 all", false),
+        ("make -j2 -- -k", false),
+        ("ninja -vk 0", true),
+        ("ninja -Cbuild-k", false),
+    ] {
+        let programs: &'static [(u64, &'static str)] = vec![(0, make)].leak();
+        let lines: &[Line] = &[
+            (None, 0, 900, programs),
+            (Some(0), 10, 100, &[(11, "./clean")]),
+            (Some(0), 200, 800, &[(201, "./gen")]),
+        ];
+        let text = screen(lines, &[2 << 8, 3 << 8, 4 << 8]);
+        let count = text.matches("Failed ").count();
+        assert_eq!(count, 1 + usize::from(going), "{make}: {text}");
+    }
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -i all")]),
+        (Some(0), 200, 890, &[(201, "./gen")]),
+    ];
+    let text = screen(lines, &[2 << 8, 4 << 8]);
+    assert!(text.contains("→ perhaps the command"), "{text}");
+}
+
+/// npm goes on after a dependency that is optional: only what it ended after is certainly the reason.
+#[test]
+fn an_optional_child_of_npm_is_no_certain_cause() {
+    let lines = |end| -> [Line; 2] {
+        [
+            (None, 0, 9_000_000_000, &[(0, "npm install")]),
+            (Some(0), 100, end, &[(101, "sh -c node-gyp~rebuild")]),
+        ]
+    };
+    for (end, ending) in [
+        (8_990_000_000, "→ the command"),
+        (2_000_000_000, "→ perhaps the command"),
+    ] {
+        let text = screen(&lines(end), &[1 << 8, 7 << 8]);
+        assert!(text.contains(ending), "{text}");
+    }
+}
+
+/// A pipeline that the kernel's kill explains does not use up the places of other hidden failures.
+#[test]
+fn a_hidden_failure_is_not_displaced_by_others() {
+    let mut lines: Vec<Line> = vec![(None, 0, 90_000_000_000, &[(0, "bash ci.sh")])];
+    let mut statuses = vec![0];
+    for number in 0..6u64 {
+        let (start, make) = (number * 10_000_000_000 + 10, lines.len() as u32);
+        let name: &'static str = format!("make part{number}").leak();
+        let programs: &'static [(u64, &'static str)] = vec![(start, name)].leak();
+        lines.push((Some(0), start, start + 2_000_000_000, programs));
+        lines.push((
+            Some(make),
+            start + 10,
+            start + 1_900_000_000,
+            &[(0, "cc -c a.c")],
+        ));
+        lines.push((
+            Some(0),
+            start + 20,
+            start + 2_000_000_100,
+            &[(0, "tee log")],
+        ));
+        let status = if number < 5 { 11 } else { 1 << 8 };
+        statuses.extend([2 << 8, status, 0]);
+    }
+    let text = screen(&lines, &statuses);
+    assert!(
+        text.contains("make part5 exit 2 → the command exit 0 all the same"),
+        "{text}"
+    );
+}
+
+/// The time for failures is proportional to their number: 16 times as many take less than 64 times as long.
+#[test]
+fn the_time_grows_with_the_number_of_failures_alone() {
+    let cpu = || {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let taken = |count: u64| {
+        let mut lines: Vec<Line> = vec![(None, 0, count * 10 + 10, &[(0, "ctest")])];
+        let mut statuses = vec![8 << 8];
+        for number in 0..count {
+            lines.push((
+                Some(0),
+                number * 10 + 1,
+                number * 10 + 9,
+                &[(0, "sh tests/a.sh")],
+            ));
+            statuses.push(1 << 8);
+        }
+        let before = cpu();
+        let text = screen(&lines, &statuses);
+        assert!(text.starts_with("Failed   tests/a.sh"), "{text}");
+        cpu() - before
+    };
+    taken(10);
+    let (few, many) = (taken(2_000), taken(32_000));
+    assert!(many < few * 64, "{few} ns, {many} ns");
 }
 
 /// make goes on after a failure only if it was told to. What it ignored is no certain cause.

@@ -1,5 +1,6 @@
 //! The chain of failures that led to another one.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::arena::Arena;
@@ -10,6 +11,7 @@ use super::ends::Sure;
 use super::explains::Explains;
 use super::failed_tests::Tests;
 use super::passes::{code, fails, is_killed_itself, program};
+use super::pipes::PipeReads;
 use crate::ancestors::down;
 use crate::exit;
 
@@ -22,6 +24,12 @@ pub(super) struct Finder<'a> {
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
     /// The processes whose children that failed are tries of one command line, or one job beside others.
     pub(super) alike: BTreeSet<ProcessIx>,
+    /// For each process, the last end of a child that ended before it.
+    pub(super) last_ends: Arena<ProcessIx, Ktime>,
+    /// For a process, the waits for pipes, once they were needed.
+    pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
+    /// For a process, the start of the last wait for a timer, once that was needed.
+    pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
     /// For each process, whether its failure leads to the root's.
     pub(super) leads: Arena<ProcessIx, bool>,
     /// For each process, whether the signal that killed it was sent to what is above it, too.
@@ -71,6 +79,9 @@ impl<'a> Finder<'a> {
             root,
             failures,
             alike,
+            last_ends: last_ends(analysis),
+            reads: RefCell::default(),
+            last_naps: RefCell::default(),
             leads: Arena::default(),
             with: Arena::default(),
         };
@@ -87,9 +98,7 @@ impl<'a> Finder<'a> {
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
             let parent = analysis.process(ix).parent.filter(|_| above == Some(&true));
             Some(ix) == root && finder.fails(ix)
-                || parent
-                    .and_then(|parent| finder.explains(ix, parent))
-                    .is_some_and(|it| it != Explains::Maybe)
+                || parent.is_some_and(|parent| finder.leads_to(ix, parent))
         });
         finder
     }
@@ -142,4 +151,14 @@ impl<'a> Finder<'a> {
             && process.execs.is_empty()
             && process.parent.is_some_and(goes_on)
     }
+}
+
+/// For each process, the last end of a child that ended before it.
+fn last_ends(analysis: &Analysis) -> Arena<ProcessIx, Ktime> {
+    let ends = analysis.processes.iter().map(|process| {
+        let children = process.children.iter().map(|ix| analysis.process(*ix).end);
+        let inside = children.filter(|end| *end <= process.end);
+        inside.max().unwrap_or_default()
+    });
+    ends.collect()
 }

@@ -11,6 +11,7 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
+use super::PERHAPS;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
@@ -96,7 +97,8 @@ impl<'a> Sure<'a> {
             let end = exit::words(process.status.unwrap_or(0));
             if let Some(stop) = self.stop(ix).filter(|stop| stop.time_out != TimeOut::No) {
                 let signal = end.trim_start_matches("killed by ");
-                return format!("stopped by {} ({signal})", stop.by);
+                let perhaps = if stop.is_proven { "" } else { PERHAPS };
+                return format!("{perhaps}stopped by {} ({signal})", stop.by);
             }
             return match timed_out(process) {
                 true => format!("timed out ({})", end.trim_start_matches("killed by ")),

@@ -4,14 +4,16 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Actor;
 use tr_analyze::tools::{Family, Role};
-use tr_format::event::Reason;
+use tr_format::event::{Ktime, Reason};
 
 use super::chain::Finder;
 use super::ends::Stop;
 use super::passes::{
-    code, fails, family, goes_on, is_killed_itself, is_probe, is_question, is_single, is_tidying,
-    is_unstarted, passes, passes_status, program, role, runs_jobs, soon, Passes, AT_ONCE, LONG,
+    code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job, is_probe,
+    is_question, is_tidying, is_unstarted, passes, passes_status, program, role, runs_jobs, soon,
+    Passes, AT_ONCE, LONG,
 };
+use super::scripts;
 use crate::exit;
 use crate::timeout::timed_out;
 
@@ -26,14 +28,12 @@ pub(super) enum Explains {
     Last,
 }
 
-/// The status of a builtin that fails, as of many programs.
-const OF_BUILTINS: u32 = 1;
+/// The statuses with which a shell can end by itself: of a builtin or an expansion that failed (dash has 2), and of a
+/// program that could not be started.
+const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
 /// The most programs with which a configure script tidies up.
 const TIDYING: usize = 64;
-
-/// The most stretches of a thread after a child's end that are looked at.
-const STRETCHES: usize = 1_000;
 
 /// A wait for a timer that is shorter, in ns, is none of a program's own plan.
 const SLEEP: u64 = 20_000_000;
@@ -88,6 +88,13 @@ impl Finder<'_> {
         after.all(|(number, next)| number < TIDYING && is_tidying(next))
     }
 
+    /// Whether a parent started nothing after a child's end, and ended soon after the last of its children.
+    fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
+        let above = self.analysis.process(parent);
+        let last = self.last_ends[parent].max(child.end);
+        self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
+    }
+
     /// Whether a parent started nothing after a child's end, and soon ended itself.
     pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
@@ -128,6 +135,7 @@ impl Finder<'_> {
             return gave_up.then_some(Explains::Maybe);
         }
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
+        let is_npm = matches!(family(parent), Some(Family::Npm | Family::Npx));
         match passes(parent) {
             Passes::Status => self.to_a_shell(ix, above),
             // No job, but a question of the tool's own.
@@ -135,9 +143,20 @@ impl Finder<'_> {
             Passes::Any if is_question(child) || self.is_text(ix, above) => {
                 gave_up.then_some(Explains::Maybe)
             }
-            Passes::Any if last => Some(Explains::Last),
+            Passes::Any if ignores_failures(self.analysis, above) => {
+                gave_up.then_some(Explains::Maybe)
+            }
+            Passes::Any
+                if family(parent) == Some(Family::Parallel) && !is_named_job(child, parent) =>
+            {
+                gave_up.then_some(Explains::Maybe)
+            }
+            // npm goes on after a step that is optional.
+            Passes::Any if last && (!is_npm || self.gave_up_after_others(child, above)) => {
+                Some(Explains::Last)
+            }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
-            // It started others after it, and would not have done so if this failure counted.
+            // It went on, and would not have done so if this failure counted.
             Passes::Any => Some(Explains::Maybe),
             Passes::Tests => match role(child) {
                 _ if self.tests.is_failed.contains(&ix) => Some(Explains::One),
@@ -210,18 +229,21 @@ impl Finder<'_> {
 
     /// Whether a process waited for a timer after a child's end: it went on.
     fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
-        let Some(timeline) = &self.analysis.timeline else {
-            return false;
-        };
-        let threads = self.analysis.process(above).threads.iter();
-        let mut stretches = threads.flat_map(|thread| {
-            let since = timeline.since(*thread, child.end).take(STRETCHES);
-            since.filter(|stretch| stretch.from >= child.end)
-        });
-        stretches.any(|stretch| {
+        let mut kept = self.last_naps.borrow_mut();
+        let last = *kept.entry(above).or_insert_with(|| self.last_nap(above));
+        last.is_some_and(|from| from >= child.end)
+    }
+
+    /// The start of the last wait of a process for a timer.
+    fn last_nap(&self, ix: ProcessIx) -> Option<Ktime> {
+        let timeline = self.analysis.timeline.as_ref()?;
+        let threads = self.analysis.process(ix).threads.iter();
+        let stretches = threads.flat_map(|thread| timeline.of(*thread));
+        let naps = stretches.filter(|stretch| {
             let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
             is_timed && stretch.waker() == Actor::Interrupt && stretch.length() >= SLEEP
-        })
+        });
+        naps.map(|stretch| stretch.from).max()
     }
 
     /// The failure of a shell's child.
@@ -230,7 +252,7 @@ impl Finder<'_> {
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
         let is_same = code(child) == code(shell);
         if gave_up && is_same {
-            if code(child).is_some_and(|code| code > OF_BUILTINS) {
+            if code(child).is_some_and(|code| !OF_SHELLS.contains(&code)) {
                 return Some(Explains::Last);
             }
             return self.with_a_common_status(ix, above);
@@ -248,22 +270,20 @@ impl Finder<'_> {
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
-    /// The failure of a shell's last child, after which the shell ended with a status that builtins have, too: a short
-    /// one may be what `|| true` follows, and then such a builtin. And a shell has the status of a pipe's last command,
-    /// unless `pipefail` is set.
+    /// The failure of a shell's last child, after which the shell ended with a status that it can have by itself: `|| true`
+    /// may follow the child, and then a builtin that fails. And a shell has the status of a pipe's last command, unless
+    /// `pipefail` is set.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let text = |word: &[u8]| word.windows(8).any(|part| part == b"pipefail");
         let Some(reader) = self.reader(child, shell) else {
-            let is_long = child.wall() >= shell.wall() / LONG;
-            let is_job = role(child).is_some() || is_long || is_single(shell);
-            return Some(if is_job && !is_question(child) {
+            return Some(if scripts::runs_programs_alone(shell) {
                 Explains::Last
             } else {
                 Explains::Maybe
             });
         };
-        if shell.argv.args().any(text) {
+        if shell.argv.args().any(text) && scripts::runs_programs_alone(shell) {
             return Some(Explains::Last);
         }
         // A shell without that option.
@@ -272,6 +292,30 @@ impl Finder<'_> {
         let is_plain = matches!(name, Some(b"sh" | b"dash" | b"-sh"));
         let hides = is_plain && self.reads(reader, ix);
         (!hides).then_some(Explains::Maybe)
+    }
+}
+
+impl Finder<'_> {
+    /// Whether the failure of a process leads to that of its parent, as far as a script can be read without its text: the
+    /// failures below a shell's last step are all shown if the shell ended with the status of that.
+    pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
+        match self.explains(ix, parent) {
+            None => false,
+            Some(Explains::Maybe) => self.is_likely_step(ix, parent),
+            Some(Explains::One | Explains::Last) => true,
+        }
+    }
+
+    /// Whether a process was the last step of a shell, which ended with its status, and is no mere question.
+    fn is_likely_step(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
+        let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG;
+        passes(shell) == Passes::Status
+            && code(child) == code(shell)
+            && self.gave_up(child, above)
+            && is_step
+            && !is_question(child)
+            && self.reader(child, shell).is_none()
     }
 }
 

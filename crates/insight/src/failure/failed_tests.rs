@@ -27,8 +27,7 @@ impl Tests {
         let list = steps.list();
         let is_test = |step: &Step| step.kind == StepKind::Test;
         let passed = |step: &Step| is_test(step) && step.ended && !step.failed();
-        let (mut has_inner, mut asked, mut within) =
-            (HashSet::new(), HashSet::new(), HashSet::new());
+        let (mut asked, mut within) = (HashSet::new(), HashSet::new());
         let mut failed: Vec<StepIx> = Vec::new();
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
@@ -43,7 +42,6 @@ impl Tests {
             let counts = step.failed() && (!tolerated || step.result.is_some());
             if counts && (is_test(step) || step.result.is_some()) {
                 failed.push(at);
-                has_inner.extend(steps.around(step.parent));
             }
         }
         let is_failed = failed.iter().filter_map(|at| list.get(*at)?.process);
@@ -58,7 +56,9 @@ impl Tests {
             step.is_some_and(|step| of.contains(&step))
         };
         let all = || analysis.process_ids();
-        failed.retain(|at| !has_inner.contains(at));
+        let listed: HashSet<StepIx> = failed.iter().copied().collect();
+        let has_inner = steps.with_any_inside(|at, _| listed.contains(&at));
+        failed.retain(|at| has_inner.get(*at) != Some(&true));
         Tests {
             failed,
             is_failed,

@@ -1,13 +1,13 @@
 //! The reasons that held back the steps that failed.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::ends::Sure;
 use super::Failed;
-use crate::steps::{StepIx, StepKind};
+use crate::steps::{Step, StepIx, StepKind};
 use crate::verdicts::{Judged, Verdict};
 
 /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
@@ -33,6 +33,8 @@ pub(super) fn add(
     of.retain(|ix, _| !runners.contains(ix));
     let verdicts = judged.verdicts();
     let shown: BTreeSet<StepIx> = found.iter().filter_map(|failed| failed.step).collect();
+    let silent = silent_tests(judged);
+    let around = judged_around(judged, &shown);
     for failed in found {
         let step = failed.step.or_else(|| of.get(&failed.process?).copied());
         let verdict = step.and_then(|step| verdicts.told(step));
@@ -47,24 +49,54 @@ pub(super) fn add(
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
         if failed.held.is_none() && failed.step.is_none() && !no_memory {
             // Of a runner that does not say which test failed: the longest one held back.
-            let inside = list.iter().enumerate().filter(|(_, step)| {
-                let silent = step.status.is_none() && step.result.is_none();
-                silent && step.kind == StepKind::Test && step.process == failed.process
-            });
-            let inside = inside.filter_map(|(at, step)| Some((step, verdicts.told(at)?)));
-            let longest = inside.max_by_key(|(step, _)| (step.wall(), Reverse(step.from)));
+            let longest = failed.process.and_then(|ix| silent.get(&ix).copied());
             // Of a process that a suite started, whose tests the recording does not tell: the suite.
-            let around = failed.process.and_then(|ix| {
-                let step = judged.steps.of_process(analysis, ix);
-                let mut around = judged.steps.around(step);
-                around.find(|at| verdicts.told(*at).is_some() && !shown.contains(at))
+            let suite = failed.process.and_then(|ix| {
+                let step = judged.steps.of_process(analysis, ix)?;
+                around.get(step).copied().flatten()
             });
-            let around = around.and_then(|at| list.get(at).zip(verdicts.told(at)));
-            let named = longest.or(around);
+            let named = longest.or(suite);
+            let named = named.and_then(|at| list.get(at).zip(verdicts.told(at)));
             failed.was_late |= named.is_some_and(|(_, held)| held.is_late);
             failed.held = named.map(|(step, held)| format!("{}: {}", step.name, held.text()));
         }
     }
+}
+
+/// For each process, the longest test of it that was held back, of those whose results are not known.
+fn silent_tests(judged: &Judged<'_>) -> HashMap<ProcessIx, StepIx> {
+    let verdicts = judged.verdicts();
+    let list = judged.steps.list();
+    let key = |step: &Step| (step.wall(), Reverse(step.from));
+    let mut longest: HashMap<ProcessIx, StepIx> = HashMap::new();
+    for (at, step) in list.iter().enumerate() {
+        let is_silent = step.status.is_none() && step.result.is_none();
+        let process = step
+            .process
+            .filter(|_| is_silent && step.kind == StepKind::Test);
+        let Some(process) = process.filter(|_| verdicts.told(at).is_some()) else {
+            continue;
+        };
+        let other = longest.get(&process).and_then(|other| list.get(*other));
+        if other.is_none_or(|other| key(other) <= key(step)) {
+            longest.insert(process, at);
+        }
+    }
+    longest
+}
+
+/// For each step, the innermost step that was held back and has no line of its own: the step, or one around it.
+fn judged_around(judged: &Judged<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
+    let verdicts = judged.verdicts();
+    let list = judged.steps.list();
+    let mut around: Vec<Option<StepIx>> = Vec::with_capacity(list.len());
+    // A step comes after the steps around it.
+    for (at, step) in list.iter().enumerate() {
+        let counts = verdicts.told(at).is_some() && !shown.contains(&at);
+        let outer = || around.get(step.parent?).copied().flatten();
+        around.push(if counts { Some(at) } else { outer() });
+    }
+    around
 }
 
 /// Whether a program reported that the time of a step was over.

@@ -1,5 +1,6 @@
 //! Programs by how they treat the failure of a child.
 
+use tr_analyze::job_tools;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_analyze::tools::{self, Family, Role};
@@ -72,14 +73,7 @@ pub(super) fn runs_jobs(process: &Process) -> bool {
 /// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
 /// nothing that runs any command.
 pub(super) fn decides(process: &Process) -> bool {
-    let asks = || {
-        let mut args = process.argv.args().skip(1);
-        args.any(|arg| match arg {
-            [b'-', b'-', ..] => label::has(ASKS, arg),
-            [b'-', letters @ ..] => letters.iter().any(|it| b"npqt".contains(it)),
-            _ => false,
-        })
-    };
+    let asks = || has_option(process, b"npqt", ASKS);
     match family(process) {
         Some(Family::Xargs | Family::Parallel) => false,
         Some(Family::Make | Family::Ninja) => runs_jobs(process) && !asks(),
@@ -111,13 +105,6 @@ const QUESTIONS: &str =
 pub(super) fn is_question(process: &Process) -> bool {
     let asked = || label::has(QUESTIONS, label::program(process).as_bytes());
     family(process) == Some(Family::Query) || asked()
-}
-
-/// Whether a shell runs one simple command, as its command line shows: `sh -c 'node test.js'`.
-pub(super) fn is_single(shell: &Process) -> bool {
-    let mut args = shell.argv.args().skip_while(|arg| *arg != b"-c").skip(1);
-    let script = args.next();
-    script.is_some_and(|script| !script.iter().any(|byte| b";&|\n[`(".contains(byte)))
 }
 
 /// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
@@ -189,23 +176,63 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     }
 }
 
+/// The long options of build tools that go on after a failure, separated by spaces.
+const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
+
+/// Whether the command line of a GNU parallel names a process as a job: it runs programs of its own as well, some of
+/// which fail.
+pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
+    let mut words = parallel
+        .argv
+        .args()
+        .skip_while(|arg| !arg.ends_with(b"parallel"))
+        .skip(1)
+        .peekable();
+    while let Some(option) = words.next_if(|word| word.starts_with(b"-")) {
+        // `-j 4`
+        if option.len() == 2 {
+            words.next();
+        }
+    }
+    let words: Vec<&[u8]> = words.take_while(|word| !word.starts_with(b":::")).collect();
+    let command = words.join(&b' ');
+    let command = command
+        .split(|byte| *byte == b'{')
+        .next()
+        .unwrap_or_default();
+    let job: Vec<&[u8]> = child.argv.args().collect();
+    !command.is_empty() && contains(&job.join(&b' '), command)
+}
+
 /// Whether a build tool was told to go on after a failure.
 fn keeps_going(process: &Process) -> bool {
-    let mut args = process.argv.args().skip(1);
-    let is_told = |arg: &[u8]| {
-        label::has(
-            "--keep-going --ignore-errors --no-fail-fast --continue",
-            arg,
-        )
+    let letters: &[u8] = match family(process) {
+        Some(Family::Make | Family::Ninja) => b"k",
+        _ => b"",
     };
-    match family(process) {
-        Some(Family::Make | Family::Ninja) => args.any(|arg| match arg {
-            [b'-', b'-', ..] => is_told(arg),
-            [b'-', letters @ ..] => letters.iter().any(|letter| b"ik".contains(letter)),
-            _ => false,
-        }),
-        _ => runs_jobs(process) && args.any(is_told),
+    runs_jobs(process) && has_option(process, letters, KEEPS_GOING)
+}
+
+/// Whether a make, or one above it, was told that no job's failure counts.
+pub(super) fn ignores_failures(analysis: &Analysis, ix: ProcessIx) -> bool {
+    if family(analysis.process(ix)) != Some(Family::Make) {
+        return false;
     }
+    let mut makes = analysis
+        .lineage(ix)
+        .take(DEEP)
+        .map(|ix| analysis.process(ix))
+        .filter(|process| family(process) == Some(Family::Make));
+    makes.any(|process| has_option(process, b"i", "--ignore-errors"))
+}
+
+/// Whether one of the short options of a tool, by their letters, or one of the long ones is among its arguments.
+fn has_option(process: &Process, letters: &[u8], long: &str) -> bool {
+    let args = || process.argv.args().skip(1);
+    let tool = family(process).and_then(job_tools::of);
+    let is_short =
+        tool.is_some_and(|tool| tool.letters(args()).any(|letter| letters.contains(&letter)));
+    is_short || args().any(|arg| label::has(long, arg))
 }
 
 /// A child that took a part of a script's time is no mere question: one in so many.

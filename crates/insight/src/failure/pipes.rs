@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::model::{Process, ProcessIx};
-use tr_analyze::timeline::{Actor, Stretch};
+use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 
 use super::chain::Finder;
@@ -15,8 +15,8 @@ pub(super) const HIDDEN: usize = 4;
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 pub(super) const SUBSHELLS: usize = 8;
 
-/// The most stretches of a thread in which a wait for a pipe is sought.
-const STRETCHES: usize = 10_000;
+/// The waits of one process for data in pipes, by the processes that wrote it: when each wait began and ended.
+pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
 impl Finder<'_> {
     /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
@@ -47,14 +47,14 @@ impl Finder<'_> {
             last.is_some_and(|start| *start >= process.end)
         };
         let last = hidden.into_iter().filter(|ix| !is_good_again(ix));
-        let chains = last.take(HIDDEN).map(|ix| {
+        let chains = last.filter_map(|ix| {
             let mut chain = self.chain(Some(ix));
             chain.reverse();
             // What the kernel killed, or what crashed, has a line of its own.
             let told = chain.iter().any(|ix| self.rank(*ix).is_some());
             (!told).then(|| [chain, vec![root]].concat())
         });
-        chains.flatten().collect()
+        chains.take(HIDDEN).collect()
     }
 
     /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell
@@ -104,27 +104,36 @@ impl Finder<'_> {
     /// Whether a process waited for data in a pipe that another one, or one below that, wrote or closed. The pipe by
     /// which a program learns of an exec that failed is closed before the other program begins.
     pub(super) fn reads(&self, reader: ProcessIx, writer: ProcessIx) -> bool {
-        let Some(timeline) = &self.analysis.timeline else {
-            return false;
-        };
         let process = self.analysis.process(writer);
-        let is_writer = |thread| {
-            let by = self.analysis.thread(thread).process;
-            self.analysis
-                .lineage(by)
-                .take(SUBSHELLS)
-                .any(|ix| ix == writer)
-        };
-        let reads = |stretch: Stretch| {
-            stretch.reason == Reason::PipeRead
-                && stretch.to > program(process)
-                && matches!(stretch.waker(), Actor::Thread(by) if is_writer(by))
+        let mut kept = self.reads.borrow_mut();
+        let reads = kept
+            .entry(reader)
+            .or_insert_with(|| self.pipe_reads(reader));
+        let by_writer = reads.get(&writer).map_or(&[][..], Vec::as_slice);
+        by_writer
+            .iter()
+            .any(|(from, to)| *from < process.end && *to > program(process))
+    }
+
+    /// The waits of a process for data in a pipe, by each process that ended one, and by those above it.
+    fn pipe_reads(&self, reader: ProcessIx) -> PipeReads {
+        let mut reads = PipeReads::new();
+        let Some(timeline) = &self.analysis.timeline else {
+            return reads;
         };
         let threads = self.analysis.process(reader).threads.iter();
-        let mut stretches = threads.flat_map(|thread| {
-            let since = timeline.since(*thread, process.start).take(STRETCHES);
-            since.take_while(|stretch| stretch.from < process.end)
-        });
-        stretches.any(reads)
+        for stretch in threads.flat_map(|thread| timeline.of(*thread)) {
+            let Actor::Thread(by) = stretch.waker() else {
+                continue;
+            };
+            if stretch.reason == Reason::PipeRead {
+                let by = self.analysis.thread(by).process;
+                for writer in self.analysis.lineage(by).take(SUBSHELLS) {
+                    let waits = reads.entry(writer).or_default();
+                    waits.push((stretch.from, stretch.to));
+                }
+            }
+        }
+        reads
     }
 }

@@ -229,6 +229,20 @@ impl Steps {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
+    /// For each step, whether one of these steps is inside it.
+    pub fn with_any_inside(&self, is_one: impl Fn(StepIx, &Step) -> bool) -> Vec<bool> {
+        let mut inside = vec![false; self.list.len()];
+        // A step comes after the steps around it.
+        for (at, step) in self.list.iter().enumerate().rev() {
+            let has = inside.get(at) == Some(&true) || is_one(at, step);
+            let around = step.parent.and_then(|parent| inside.get_mut(parent));
+            if let Some(around) = around.filter(|_| has) {
+                *around = true;
+            }
+        }
+        inside
+    }
+
     /// Whether `inner` is `outer` or inside it, in steps of any depth.
     pub fn is_within(&self, inner: Option<StepIx>, outer: StepIx) -> bool {
         let place = |at: StepIx| self.places.get(at).copied();

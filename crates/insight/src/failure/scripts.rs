@@ -1,0 +1,123 @@
+//! Scripts on the command lines of shells, as far as their words show what decides a shell's status.
+
+use tr_analyze::model::Process;
+
+use crate::label;
+
+/// The longest script that is read.
+const LONGEST: usize = 65_536;
+
+/// The words that begin a command which starts no program and can fail, or which contains other commands, separated by
+/// spaces. A shell has the status of such a command whatever its children ended with.
+const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue coproc declare do done elif else esac eval \
+                      exec exit export fc fg fi for function getopts hash if jobs kill let local mapfile popd pushd read \
+                      readarray readonly return select set shift shopt source test then time trap type typeset ulimit \
+                      unalias unset until wait while { }";
+
+/// Whether the script of a shell's command line consists of programs alone: the shell has the status of one of them.
+/// `sh -c 'node gen.js && node pack.js'`
+pub(super) fn runs_programs_alone(shell: &Process) -> bool {
+    let script = script(shell);
+    script.is_some_and(|script| script.len() <= LONGEST && starts_programs_alone(script))
+}
+
+/// The script of a shell's command line: `sh -c 'make'`, `bash -euo pipefail -c 'make'`
+fn script(shell: &Process) -> Option<&[u8]> {
+    let mut args = shell.argv.args().skip(1);
+    loop {
+        match args.next()? {
+            [b'-', b'-', ..] => {}
+            [b'-', letters @ ..] if letters.ends_with(b"o") => {
+                args.next();
+            }
+            [b'-', letters @ ..] if letters.contains(&b'c') => return args.next(),
+            [b'-', ..] => {}
+            _ => return None,
+        }
+    }
+}
+
+fn starts_programs_alone(script: &[u8]) -> bool {
+    let Some(commands) = commands(script) else {
+        return false;
+    };
+    commands.iter().all(|command| {
+        let mut words = command.split(u8::is_ascii_whitespace);
+        let first = words.find(|word| !word.is_empty() && !is_assignment(word));
+        first.is_none_or(|first| !label::has(DECIDE, first))
+    })
+}
+
+/// `CFLAGS=-O2`
+fn is_assignment(word: &[u8]) -> bool {
+    let name = word.iter().position(|byte| *byte == b'=');
+    let name = name.and_then(|end| word.get(..end));
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    name.is_some_and(|name| !name.is_empty() && name.iter().all(is_part))
+}
+
+/// The commands of a script without their quoted parts. `None` if it has a part that can fail by itself, such as a
+/// redirection, an expansion with a condition, a subshell or a job in the background.
+fn commands(script: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut commands = vec![Vec::new()];
+    let mut quote = None;
+    let mut bytes = script.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        let command = commands.last_mut()?;
+        match (byte, quote) {
+            (_, Some(b'\'')) if byte != b'\'' => {}
+            (b'$', _) if bytes.peek().is_some_and(|next| b"({[".contains(next)) => return None,
+            (b'`', _) => return None,
+            (b'\\', _) => {
+                bytes.next();
+                command.push(b'_');
+            }
+            (b'\'' | b'"', None) => {
+                quote = Some(byte);
+                command.push(b'_');
+            }
+            (_, Some(end)) => quote = Some(end).filter(|end| *end != byte),
+            (b'(' | b')' | b'<' | b'>' | b'#', None) => return None,
+            (b'&', None) if bytes.next_if_eq(&b'&').is_none() => return None,
+            (b'&' | b'|' | b';' | b'\n', None) => commands.push(Vec::new()),
+            (_, None) => command.push(byte),
+        }
+    }
+    Some(commands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_of_programs_has_the_status_of_one_of_them() {
+        for script in [
+            "node test.js",
+            "node gen.js && node pack.js",
+            "CFLAGS=-O2 gcc -c 'a;b.c'",
+            "gcc -c a.c; gcc -c b.c || gcc -c c.c",
+            "make -C \"sub (1)\" all",
+        ] {
+            assert!(starts_programs_alone(script.as_bytes()), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_builtin_or_an_expansion_can_fail_as_well() {
+        for script in [
+            "ls /missing || true; cd /nowhere",
+            "grep x /missing || true; make \"${NOPE:?}\"",
+            "sh gen.sh > out.txt",
+            "x=`false`; make",
+            "make & wait",
+            "if make; then true; fi",
+            "(cd a; make)",
+            "make || exit 1",
+            "[ -s out ]",
+            "ls x || true\n. ./y.sh",
+        ] {
+            assert!(!starts_programs_alone(script.as_bytes()), "{script}");
+        }
+    }
+}
