@@ -1,10 +1,11 @@
-"""The verdicts of fleet/verdict.py on evidence of each kind; run by tests/fleet.rs."""
+"""The verdicts of verdict.py on evidence of each kind."""
 
 import pathlib
 import sys
+import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fleet"))
-import verdict
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from tr_fleet import verdict  # noqa: E402
 
 NOT_KNOWN = dict.fromkeys(
     f"{name}_{side}"
@@ -43,12 +44,21 @@ CASES = [
     ("the same hosts, and two others", "unknown", [SHARED, {"repo": "b"}, {"repo": "c"}]),
     ("waits", None, [{"cause": "blocked"}]),
 ]
-for name, expected, cases in CASES:
-    rows = [MORE | case for case in cases]
-    verdict.judge(rows, 4)
-    assert rows[0]["who"] == expected, (name, rows[0]["who"], rows[0]["why"])
-# In a large fleet some always change on one day.
-rows = [MORE, MORE | {"repo": "b"}, MORE | {"repo": "c"}]
-verdict.judge(rows, 100)
-assert rows[0]["who"] == "unknown", rows[0]
-print(len(CASES))
+
+
+class Verdicts(unittest.TestCase):
+    def test_each_kind_of_evidence(self):
+        for name, expected, cases in CASES:
+            rows = [MORE | case for case in cases]
+            verdict.judge(rows, 4)
+            with self.subTest(name):
+                self.assertEqual(rows[0]["who"], expected, rows[0]["why"])
+
+    def test_in_a_large_fleet_some_always_change_on_one_day(self):
+        rows = [MORE, MORE | {"repo": "b"}, MORE | {"repo": "c"}]
+        verdict.judge(rows, 100)
+        self.assertEqual(rows[0]["who"], "unknown")
+
+
+if __name__ == "__main__":
+    unittest.main()

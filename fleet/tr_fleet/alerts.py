@@ -5,7 +5,7 @@ import os
 import urllib.parse
 import urllib.request
 
-import render
+from . import render
 
 
 def _known(row, known):

@@ -2,9 +2,7 @@
 
 import statistics
 
-import dataset
-import render
-import report
+from . import dataset, render, report
 
 # The runs before it that are compared, the least of them, and among how many those on machines of its kind are sought.
 BASELINE, LEAST, RECENT = 30, 8, 100

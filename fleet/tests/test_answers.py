@@ -1,4 +1,4 @@
-"""What fleet/report.py answers about a generated dataset of 10,000 runs; run by tests/fleet.rs."""
+"""What report.py answers about a generated dataset of 10,000 runs."""
 
 import argparse
 import json
@@ -6,13 +6,16 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import unittest
 
-ROOT = pathlib.Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "fleet")]
 import duckdb
-import fleet
-from alerts import fresh
-from gate import judged
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import generated  # noqa: E402
+
+from tr_fleet.alerts import fresh  # noqa: E402
+from tr_fleet.gate import judged  # noqa: E402
 
 REPO = "team/repository-0"
 LAST = "repo=team%2Frepository-0/date=2026-01-10"
@@ -20,7 +23,7 @@ LAST = "repo=team%2Frepository-0/date=2026-01-10"
 
 def asked(place, *words, status=0):
     """Standard output; the exit status is the expected one."""
-    command = [sys.executable, ROOT / "fleet/report.py", place / "runs", *words]
+    command = [sys.executable, HERE.parent / "report.py", place / "runs", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == status and "Traceback" not in done.stderr, (words, done)
     return done.stdout
@@ -127,12 +130,28 @@ def pages(place):
     assert page.count("<title>") > 4 and 'href="index.html"' in page, page
 
 
-with tempfile.TemporaryDirectory() as work:
-    place = pathlib.Path(work)
-    fleet.make(place / "runs", 10_000, 10)
-    alerts(place)
-    fails_again(place)
-    verdicts()
-    gate(place)
-    pages(place)
-print(json.dumps("ok"))
+class Answers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        work = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(work.cleanup)
+        cls.place = pathlib.Path(work.name)
+        generated.make(cls.place / "runs", 10_000, 10)
+
+    def test_alerts(self):
+        alerts(self.place)
+
+    def test_a_command_that_fails_again_is_reported_twice(self):
+        fails_again(self.place)
+
+    def test_pages(self):
+        pages(self.place)
+
+    def test_the_gate_and_its_verdicts(self):
+        verdicts()
+        # It adds runs to the dataset. By its name it is the last test.
+        gate(self.place)
+
+
+if __name__ == "__main__":
+    unittest.main()

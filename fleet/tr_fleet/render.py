@@ -4,7 +4,7 @@ import base64
 import hashlib
 import html as markup
 
-import chart
+from . import chart
 
 CAUSES = {
     ("shape", 1): "The CPU work is the same, but more of it is on the critical path: less runs in parallel.",

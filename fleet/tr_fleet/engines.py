@@ -5,8 +5,9 @@ import pathlib
 import re
 import sys
 import tempfile
+import zipfile
 
-import changes
+from . import changes
 
 
 class Unreadable(Exception):
@@ -152,7 +153,13 @@ class Spark:
         self.session = builder.getOrCreate()
         self.session.sparkContext.setLogLevel("OFF")
         # The executors search for changes, too.
-        self.session.sparkContext.addPyFile(str(pathlib.Path(changes.__file__)))
+        # They fetch the archive when they start, so it stays as long as the session.
+        self.modules = tempfile.TemporaryDirectory(prefix="fleet-")
+        archive = pathlib.Path(self.modules.name, "tr_fleet.zip")
+        with zipfile.ZipFile(archive, "w") as modules:
+            for name in ("__init__.py", "changes.py"):
+                modules.write(pathlib.Path(__file__).with_name(name), f"tr_fleet/{name}")
+        self.session.sparkContext.addPyFile(str(archive))
 
     def about(self):
         # One of them is the driver.

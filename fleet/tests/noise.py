@@ -1,4 +1,4 @@
-"""Series of times with noise of many kinds and planted changes, for benches/fleet.py and the tests."""
+"""Series of times with noise of many kinds and planted changes, for the tests and benches/fleet.py."""
 
 import math
 
@@ -71,7 +71,7 @@ def growth(rng, days):
     return np.linspace(0, rng.choice([0.1, 0.2, 0.3]), len(days)) + rng.normal(0, 0.02, len(days)), None
 
 
-# Its thresholds were looked at with these, too, but no part of fleet/changes.py models them.
+# Its thresholds were looked at with these, too, but no part of changes.py models them.
 def arma(rng, days):
     fresh = rng.normal(0, rng.choice([0.01, 0.02]), len(days) + 1)
     return _filtered(rng.choice([0.5, 0.7]), fresh[1:] + rng.choice([-0.4, 0.4]) * fresh[:-1]), None

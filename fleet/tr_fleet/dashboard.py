@@ -5,7 +5,7 @@ import os
 import pathlib
 import re
 
-import render
+from . import render
 
 SCRIPT = """
 const box=document.getElementById("search"),rows=[...document.querySelectorAll("[data-find]")];
