@@ -66,7 +66,7 @@ check: setup ## check formatting, clippy, docs, layers, the dialect, features, p
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
 	scripts/dialect.py
-	python3 -m py_compile fleet/*.py benches/*.py benches/plants/*.py fixtures/*.py scripts/*.py
+	python3 -m py_compile fleet/*.py fleet/*/*.py benches/*.py benches/*/*.py benches/*/plants/*.py fixtures/*.py scripts/*.py
 	CLANG="$(abspath $(TARGET))/absent/clang" $(CARGO) check --locked --workspace --no-default-features --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	$(CARGO) check --locked --no-default-features --features record-only --bin tr 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	scripts/deny.sh
@@ -91,10 +91,11 @@ OLD_TR ?=
 bench-quick: build ## the main figures in five minutes, beside the last ones (or OLD_TR's) and perf's, into benches/runs; as root
 	benches/quick.py "$(TARGET)/release/tr" $(if $(OLD_TR),--old "$(OLD_TR)")
 
+RESULTS = benches/validation/results
 validate: setup build ## apply the first advice for real builds, plant differences, hold forecasts against runs; as root
-	benches/validate.py --out docs/validation.md
-	benches/diff.py | benches/section.py docs/validation.md
-	benches/predict.py --out docs/validation.md
+	benches/validation/validate.py --out docs/validation.md --csv $(RESULTS)/advice.csv
+	benches/validation/diff.py --csv $(RESULTS)/differences.csv | benches/section.py docs/validation.md
+	benches/validation/predict.py --out docs/validation.md --csv $(RESULTS)/forecasts.csv
 
 web: setup ## rebuild the bundle of the page of tr report
 	scripts/web.sh build

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-import changes
+from tr_fleet import changes
 
 RUNS, SERIES = 200, 4000
 CHANGE = math.log1p(0.05)

@@ -19,8 +19,8 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 /// Each walk's function is in its file.
 #[test]
 fn the_walks_end_where_the_code_does() {
+    // The last section.
     let (_, walks) = TEXT.split_once("## Four walks").unwrap();
-    let (walks, _) = walks.split_once("\n## ").unwrap();
     let rows: Vec<&str> = walks
         .lines()
         .filter(|line| line.starts_with("| where"))
@@ -80,6 +80,41 @@ fn each_fact_has_one_place() {
         found += 1;
     }
     assert!(found > 30, "{found}");
+}
+
+/// ARCHITECTURE.md stays short. Each decision has a page of its own, and the index names every page.
+#[test]
+fn each_decision_has_a_page() {
+    assert!(TEXT.lines().count() <= 150);
+    let folder = root().join("docs/decisions");
+    let index = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let links = index.lines().filter_map(|line| line.strip_prefix("- ["));
+    let mut listed: Vec<(&str, &str)> = links
+        .map(|link| link.trim_end_matches(')').split_once("](").unwrap())
+        .map(|(title, page)| (page, title))
+        .collect();
+    listed.sort_unstable();
+    let mut pages = Vec::new();
+    files(&folder, &mut pages);
+    pages.retain(|page| !page.ends_with("README.md"));
+    pages.sort_unstable();
+    assert_eq!(listed.len(), pages.len());
+    assert!(pages.len() > 80, "{}", pages.len());
+    for ((page, title), path) in listed.into_iter().zip(pages) {
+        assert_eq!(path, folder.join(page));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(&format!("# {title}\n")), "{page}");
+        for part in ["**Context.**", "**Decision.**", "**Why.**"] {
+            assert!(text.contains(part), "{part} in {page}");
+        }
+        // A name with a directory of the repository before it is a place that exists.
+        for name in quoted(&text).filter(|name| !name.contains([' ', '{'])) {
+            let top = name.split_once('/').map_or("", |(top, _)| top);
+            if ["crates", "src", "docs", "fleet", "scripts", "benches", "tests"].contains(&top) {
+                assert!(root().join(name).exists(), "{name} in {page}");
+            }
+        }
+    }
 }
 
 /// All files below a directory.

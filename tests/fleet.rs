@@ -32,7 +32,6 @@ fn main() {
             python.clone(),
             planted,
         ),
-        test("iceberg_and_delta_take_our_files", lakes(), lake),
         without_limit("spark_gives_the_rows_of_duckdb", spark, spark_equals),
         test("texts_are_no_markup", python.clone(), page),
         test(
@@ -46,9 +45,8 @@ fn main() {
             python.clone(),
             compacted,
         ),
-        test("the_code_is_accused_by_hosts_alone", python.clone(), || {
-            script("tests/verdict.py", &[])?;
-            script("tests/changes.py", &[]).map(drop)
+        without_limit("the_package_passes_its_tests", python.clone(), || {
+            script("-m", &["unittest", "discover", "-s", "fleet/tests"]).map(drop)
         }),
         test("noise_is_no_change", python.clone(), noise),
         test("pages_alerts_and_the_gate_say_the_same", python, published),
@@ -69,18 +67,6 @@ fn no_spark() -> Option<String> {
     let lacks_spark =
         || (!has.is_ok_and(|it| it.success())).then(|| "pyspark is not installed".to_owned());
     lacks("java").or_else(lacks_spark)
-}
-
-/// Why the recipes for Iceberg and Delta are not tried.
-fn lakes() -> Option<String> {
-    if !long() {
-        return Some("make test-long installs their packages, and runs it".into());
-    }
-    let has = python().ok()?;
-    let mut python = Command::new(has);
-    let status = python.args(["-c", "import deltalake, pyiceberg"]).status();
-    (!status.is_ok_and(|it| it.success()))
-        .then(|| "deltalake or pyiceberg is not installed".to_owned())
 }
 
 /// A test that takes minutes on a busy machine.
@@ -138,7 +124,7 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
     Ok(found)
 }
 
-/// fleet/columns.json has the columns of the export. With TR_UPDATE it is written.
+/// fleet/tr_fleet/columns.json has the columns of the export. With TR_UPDATE it is written.
 fn columns() -> Result<(), Failure> {
     let mut tables = String::from("{\n");
     let all = tr_export::dataset::columns();
@@ -154,12 +140,12 @@ fn columns() -> Result<(), Failure> {
             "\n }\n}\n"
         };
     }
-    let path = root().join("fleet/columns.json");
+    let path = root().join("fleet/tr_fleet/columns.json");
     if std::env::var_os("TR_UPDATE").is_some() {
         std::fs::write(&path, &tables)?;
     }
     ensure(std::fs::read_to_string(&path)? == tables, || {
-        "fleet/columns.json differs: run this test with TR_UPDATE=1".into()
+        "fleet/tr_fleet/columns.json differs: run this test with TR_UPDATE=1".into()
     })
 }
 
@@ -558,11 +544,12 @@ fn series_of(plant: Plant, dataset: &Path, runs: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A script of fleet/ or benches/ that ends well; what it prints.
+/// Runs a script of fleet/ or benches/, or a module (`-m`), which has to end well, and returns what it prints.
 fn script(name: &str, words: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new(python()?);
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    let out = output(command.arg(root().join(name)).args(words))?;
+    command.current_dir(root()).arg(name).args(words);
+    let out = output(&mut command)?;
     Ok(String::from_utf8(out.stdout)?)
 }
 
@@ -666,7 +653,6 @@ fn noise() -> Result<(), Failure> {
 
 /// Pages load nothing; an alert is told once; the gate fails a slower run alone.
 fn published() -> Result<(), Failure> {
-    script("tests/answers.py", &[])?;
     let place = tempfile::tempdir()?;
     let (dataset, pages) = (place.path().join("runs"), place.path().join("pages"));
     series_of(Plant::Code, &dataset, 30)?;
@@ -715,28 +701,6 @@ fn published() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The recipes of docs/fleets.md, as they stand there, write every run.
-fn lake() -> Result<(), Failure> {
-    let place = tempfile::tempdir()?;
-    series_of(Plant::Quiet, &place.path().join("runs"), 6)?;
-    let text = std::fs::read_to_string(root().join("docs/fleets.md"))?;
-    let (_, text) = text
-        .split_once("## Iceberg and Delta")
-        .ok_or("no recipes")?;
-    let text = text.split("\n## ").next().unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.strip_prefix("    "));
-    let recipes = lines.collect::<Vec<_>>().join("\n");
-    let script = format!(
-        "import os\nwarehouse = os.getcwd() + '/warehouse'\nos.mkdir(warehouse)\n{recipes}\n\
-         print(deltalake.DeltaTable('delta/runs').to_pyarrow_table().num_rows)\n\
-         print(catalog.load_table('fleet.runs').scan().to_arrow().num_rows)\n"
-    );
-    let mut command = Command::new(python()?);
-    let out = output(command.current_dir(place.path()).args(["-c", &script]))?;
-    let counts = String::from_utf8(out.stdout)?;
-    ensure(counts == "6\n6\n", || counts)
-}
-
 /// The page loads nothing, and a name from a dataset is no markup in it.
 fn page() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
@@ -775,17 +739,8 @@ fn page() -> Result<(), Failure> {
 /// Damaged and foreign files are named and left out; files of before a column are read.
 fn damaged() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
-    let (trace, dataset) = (place.path().join("trace.bin"), place.path().join("runs"));
-    for number in 0..6 {
-        let run = FleetRun {
-            series: 0,
-            number,
-            plant: Plant::Quiet,
-            since: 0,
-        };
-        std::fs::write(&trace, run.trace()?)?;
-        export(&trace, &dataset, &[])?;
-    }
+    let dataset = place.path().join("runs");
+    series_of(Plant::Quiet, &dataset, 6)?;
     let all = files(&dataset)?;
     let steps = all
         .iter()
@@ -863,17 +818,8 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
 fn forged() -> Result<(), Failure> {
     const FILES: usize = 40;
     let place = tempfile::tempdir()?;
-    let (trace, dataset) = (place.path().join("trace.bin"), place.path().join("runs"));
-    for number in 0..6 {
-        let run = FleetRun {
-            series: 0,
-            number,
-            plant: Plant::Quiet,
-            since: 0,
-        };
-        std::fs::write(&trace, run.trace()?)?;
-        export(&trace, &dataset, &[])?;
-    }
+    let dataset = place.path().join("runs");
+    series_of(Plant::Quiet, &dataset, 6)?;
     let all = files(&dataset)?;
     let of = |table: &str| -> Vec<PathBuf> {
         let table = dataset.join(table);

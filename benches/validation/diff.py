@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants a difference in a small build and asks `tr diff` for it: a table of docs/validation.md.
 
-usage: benches/diff.py [--tr TR] [--runs N] [--around idle,load,quota] [--keep DIR] [PLANT...]
+usage: benches/validation/diff.py [--tr TR] [--runs N] [--around idle,load,quota] [--keep DIR] [--csv FILE] [PLANT...]
 
 Each build is recorded N times without and N times with the difference, by turns, alone, beside two
 tasks that spin, and in a cgroup with 30 % of a CPU (the surroundings of validate.py). What is named is
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import results
 from validate import HERE, QUIET, surrounding
 
 WORK = """
@@ -71,7 +72,7 @@ check: gen app
 HEAD = """
 ## Two builds
 
-`benches/diff.py` plants a difference in a small build of C files, records it without and with the difference by turns, alone
+`benches/validation/diff.py` plants a difference in a small build of C files, records it without and with the difference by turns, alone
 (`idle`), beside two tasks that spin, and under a quota of 30 % of a CPU, and asks `tr diff`. `silent`: no cause is named.
 `runner` plants no difference: two tasks spin beside the new side alone; `nothing` plants none at all.
 """
@@ -193,11 +194,12 @@ def measure(args, name, around):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--around", default="idle,load,quota")
     parser.add_argument("--keep", help="a directory for the recordings")
+    parser.add_argument("--csv", help="write the rows there, and only their sum to standard output")
     parser.add_argument("plants", nargs="*")
     args = parser.parse_args()
     args.tr = os.path.abspath(args.tr)
@@ -209,18 +211,25 @@ def main():
         server = subprocess.Popen([sys.executable, "-c", SERVER], cwd=args.disk)
         try:
             print(HEAD)
-            print("| planted | around | named | result | the first line |\n| --- | --- | --- | --- | --- |")
+            if not args.csv:
+                print("| planted | around | named | result | the first line |\n| --- | --- | --- | --- | --- |")
             for name in args.plants or PLANTS:
                 for around in args.around.split(","):
                     row = measure(args, name, around)
-                    rows.append(row["result"])
-                    print("| {plant} | {around} | {cause} | {result} | {first} |".format(**row), flush=True)
+                    rows.append(row)
+                    to = sys.stderr if args.csv else sys.stdout
+                    print("| {plant} | {around} | {cause} | {result} | {first} |".format(**row), file=to, flush=True)
         finally:
             server.kill()
             server.wait()
-    counts = ", ".join(f"{rows.count(it)} {it}" for it in ("right", "silent", "wrong"))
+    found = [row["result"] for row in rows]
+    counts = ", ".join(f"{found.count(it)} {it}" for it in ("right", "silent", "wrong"))
     date = time.strftime("%Y-%m-%d")
     print(f"\n{date}, {os.cpu_count()} CPUs, {args.runs} runs a side, load {os.getloadavg()[2]:.1f}: {counts}.")
+    if args.csv:
+        columns = {"planted": "plant", "around": "around", "named": "cause", "result": "result", "first_line": "first"}
+        results.write(args.csv, list(columns), ({title: row[key] for title, key in columns.items()} for row in rows))
+        print("\n" + results.link(args.csv))
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records builds and test runs that fail for a known reason, and compares what `tr summary` names with it.
 
-usage: benches/failures.py [--tr TR] [--part 1|2|3|4] [--path DIR]... [--keep DIR] [--markdown] [PLANT...]
+usage: benches/validation/failures.py [--tr TR] [--part 1|2|3|4] [--path DIR]... [--keep DIR] [--csv FILE] [PLANT...]
 
 plants/failing.py has the plants. A plant is *right* if its cause is the first failure that is named (for a command that fails for a
 reason of its own: if nothing that it ran is named), *perhaps* if the report says "perhaps" beside it, *silent* if only what
@@ -21,6 +21,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "plants"))
 import failing  # noqa: E402
+import results  # noqa: E402
 
 MOST = 120
 
@@ -66,11 +67,11 @@ def judge(plant, failures):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tr", default=os.path.join(HERE, "..", "target/debug/tr"))
+    parser.add_argument("--tr", default=os.path.join(HERE, "../../target/debug/tr"))
     parser.add_argument("--part", type=int, choices=(1, 2, 3, 4))
     parser.add_argument("--path", action="append", default=[])
     parser.add_argument("--keep")
-    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--csv", help="the rows as CSV")
     parser.add_argument("plants", nargs="*")
     args = parser.parse_args()
     args.tr = os.path.abspath(args.tr)
@@ -79,7 +80,7 @@ def main():
         args.keep = os.path.abspath(args.keep)
         os.makedirs(args.keep, exist_ok=True)
     plants = {None: failing.ALL, 1: failing.FIRST, 2: failing.SECOND, 3: failing.THIRD, 4: failing.FOURTH}[args.part]
-    counts = {}
+    counts, rows = {}, []
     for name in args.plants or plants:
         plant = failing.ALL[name]
         if not shutil.which(plant.needs or shlex.split(plant.command)[0]):
@@ -88,10 +89,10 @@ def main():
         with tempfile.TemporaryDirectory() as place:
             verdict, chain = judge(plant, record(args, name, plant, place))
         counts[verdict] = counts.get(verdict, 0) + 1
-        if args.markdown:
-            print(f"| {name} | `{plant.command}` | {chain.split(' → ')[0][:48]} | {verdict} |", flush=True)
-        else:
-            print(f"{verdict:15} {name:18} {chain}", flush=True)
+        rows.append({"plant": name, "command": plant.command, "named_first": chain.split(" → ")[0], "result": verdict})
+        print(f"{verdict:15} {name:18} {chain}", flush=True)
+    if args.csv:
+        results.write(args.csv, ["plant", "command", "named_first", "result"], rows)
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())), file=sys.stderr)
 
 

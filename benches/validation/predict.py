@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds forecasts of tr predict against real runs: a section of docs/validation.md.
 
-usage: benches/predict.py [--tr TR] [--seconds N] [--keep DIR] [--clock] [--out FILE] [BUILD...]
+usage: benches/validation/predict.py [--tr TR] [--seconds N] [--keep DIR] [--clock] [--out PAGE] [--csv FILE] [BUILD...]
 
 Each build is recorded once at one setting (two CPUs, or one by taskset; a number of jobs), and
 then really run, and recorded, at others. The recordings of before forecast those. The machine may
@@ -29,8 +29,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import real  # noqa: E402
-import section  # noqa: E402
-from validate import HERE, QUIET, prepare, quota, surrounding, with_jobs  # noqa: E402
+import results  # noqa: E402
+from validate import HERE, QUIET, prepare, quota, section, surrounding, with_jobs  # noqa: E402
 
 # Spins for CPU time: with BURN_SCALE a compiler that is so many times as slow.
 BURN = r"""
@@ -479,6 +479,17 @@ def table(all_rows):
         )
 
 
+HEADER = ["build", "what", "recorded_s", "forecast_s", "low_s", "high_s", "real_s", "error_percent", "covered"]
+
+
+def cells(row):
+    """The row of the table as CSV."""
+    keys = {"recorded_s": "recorded", "forecast_s": "likely", "low_s": "low", "high_s": "high", "real_s": "real"}
+    out = {title: "%.2f" % (row[key] / 1e9) for title, key in keys.items()}
+    error = round(100 * row["error"])
+    return {"build": row["build"], "what": row["what"], "error_percent": error, "covered": "yes" if row["covered"] else "no", **out}
+
+
 def spread(values):
     """The median and the 90th percentile of some errors, in percent."""
     values = sorted(map(abs, values))
@@ -526,7 +537,8 @@ def main():
     parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
     parser.add_argument("--seconds", type=int, default=1 << 30, help="start no further run after so many")
     parser.add_argument("--limit", type=float, default=60, help="leave out builds that take more seconds")
-    parser.add_argument("--out")
+    parser.add_argument("--out", help="a page: its section gets the sums")
+    parser.add_argument("--csv", help="the rows as CSV")
     parser.add_argument("--keep", help="a directory for the recordings: those that are there are not made again")
     parser.add_argument("--from", dest="kept", metavar="DIR", help="run nothing: forecast with the recordings of an earlier --keep DIR")
     parser.add_argument("--clock", action="store_true", help="hold against the clock, of a machine without other work")
@@ -555,8 +567,11 @@ def main():
         kinds.setdefault(kind(row), []).append(row)
     lines += ["| kind | forecasts | median error | 90th percentile | covered |", "| --- | --- | --- | --- | --- |"]
     lines += [of_kind(name, part) for name, part in kinds.items()] + [""]
-    lines += [list(summary([row for row in found if row["clock"] == args.clock] or found))[-1], "", *table(found), ""]
-    made = "By `benches/predict.py`%s on %s, %d CPUs" % (" --clock" if args.clock else "", time.strftime("%Y-%m-%d"), os.cpu_count())
+    lines += [list(summary([row for row in found if row["clock"] == args.clock] or found))[-1], ""]
+    lines += [results.link(args.csv), ""] if args.csv else [*table(found), ""]
+    if args.csv:
+        results.write(args.csv, HEADER, map(cells, found))
+    made = "By `benches/validation/predict.py`%s on %s, %d CPUs" % (" --clock" if args.clock else "", time.strftime("%Y-%m-%d"), os.cpu_count())
     load = ", load of the last 15 minutes %.1f" % os.getloadavg()[2]
     lines.insert(2, made + (", with recordings that were there." if args.kept else load + "."))
     if args.out:

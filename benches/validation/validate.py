@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Applies the first line of `--report advice` and measures what it gains: docs/validation.md.
 
-usage: benches/validate.py [--tr TR] [--pairs N] [--around idle,load,quota] [--out FILE] [--rows FILE] [--limit SECONDS] [BUILD...]
+usage: benches/validation/validate.py [--tr TR] [--pairs N] [--around idle,load,quota] [--out PAGE] [--csv FILE] [--rows FILE]
+                              [--limit SECONDS] [BUILD...]
 
 The builds are those of fixtures/advice/builds.sh and those of real.py. Each is recorded once in each surrounding:
 alone, beside two tasks that spin, and in a cgroup with 30 % of a CPU. If the first line is one
@@ -10,7 +11,8 @@ surrounding. Of planted faults (expected.txt) it counts those that the first lin
 those that are a number of jobs. --limit leaves out builds that take longer without added load, in all surroundings; with `--limit inf`
 each is tried in each. A gain is predicted if the pairs' median, give or take their spread (the median distance from it), reaches
 the interval; of an interval from 0, which is a bound, if it does not exceed that. --rows keeps each row as a line of JSON: a second call
-with the same file goes on where the first one ended. Needs root; as root alone a cgroup has a quota. The wall that the
+with the same file goes on where the first one ended. --csv writes the rows as a table, --out a section of
+a page with their sums. Needs root; as root alone a cgroup has a quota. The wall that the
 verdict of the other surroundings tells for an idle machine is held against the build's on it. The machine's other load is told
 before the table: rows of a busy machine say little about gains, and enough about harm.
 """
@@ -27,9 +29,12 @@ import tempfile
 import time
 
 import real
-import section
+import results
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import section  # noqa: E402
+
+HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILDS = os.path.join(HERE, "fixtures/advice/builds.sh")
 EXPECTED = os.path.join(HERE, "fixtures/advice/expected.txt")
 # Where others or a quota have the CPUs no number of jobs is advised.
@@ -351,6 +356,25 @@ def table(rows):
         yield f"| {row['build']} | {row['around']} | {row['line']} | {predicted} | {times} | {gain} | {row['result']} |"
 
 
+HEADER = ["build", "around", "first_line", "predicted_low_s", "predicted_high_s", "before_s", "after_s", "gain_s", "result"]
+# For recordings beside load or under a quota: the wall time that the verdict predicts for an idle machine, and the measured one.
+HEADER += ["told_low_s", "told_s", "told_high_s", "measured_s"]
+
+
+def cells(row):
+    """The row of the table as CSV."""
+    seconds = "{:.2f}".format
+    out = {"build": row["build"], "around": row["around"], "first_line": row["line"], "result": row["result"]}
+    for key, ends in (("predicted", ("predicted_low_s", "predicted_high_s")), ("times", ("before_s", "after_s"))):
+        out.update(zip(ends, map(seconds, row.get(key, ()))))
+    if "gain" in row:
+        out["gain_s"] = seconds(row["gain"])
+    if "walls" in row:
+        out.update(zip(("told_low_s", "told_s", "told_high_s"), map(seconds, row["alone"][1:])))
+        out["measured_s"] = seconds(statistics.median(row["walls"]))
+    return out
+
+
 def summary(rows):
     results = [row["result"] for row in rows]
     applied = [row for row in rows if "gain" in row]
@@ -390,11 +414,12 @@ def named_first(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--around", default="idle,load,quota")
-    parser.add_argument("--out")
+    parser.add_argument("--out", help="a page: its section gets the sums")
+    parser.add_argument("--csv", help="the rows as CSV")
     parser.add_argument("--rows")
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("builds", nargs="*")
@@ -425,14 +450,15 @@ def main():
     head = [
         "## Advice",
         "",
-        f"By `benches/validate.py` on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs, {args.pairs} alternating pairs a row;",
+        f"By `benches/validation/validate.py` on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs, {args.pairs} alternating pairs a row;",
         f"the mean load of the last 15 minutes, our own included, was {load:.1f}.",
         "",
         *summary(rows),
         "",
-        *table(rows),
-        "",
+        *([results.link(args.csv), ""] if args.csv else table(rows)),
     ]
+    if args.csv:
+        results.write(args.csv, HEADER, map(cells, rows))
     if args.out:
         section.replace(args.out, "\n".join(head))
     else:

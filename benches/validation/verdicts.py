@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Plants a fault beside one test of a suite and asks for the verdict on it: a table of docs/validation.md.
 
-usage: benches/verdicts.py [--tr TR] [--runs N] [--seconds N] [--suites a,b] [--keep DIR] [--modules DIR] [PLANT...]
+usage: benches/validation/verdicts.py [--tr TR] [--runs N] [--seconds N] [--suites a,b] [--keep DIR] [--modules DIR]
+                              [--csv FILE] [PLANT...]
 
 Each suite (plants/suites.py) has four small tests and one, `subject` (plants/op.py), that fails: because of a
 fault beside it (plants/beside.py: tasks that spin, a throttled disk, a server that is late, ...; a quota and other limits of a
@@ -30,6 +31,7 @@ import typing
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "plants"))
 import groups  # noqa: E402
+import results as tables  # noqa: E402
 import suites  # noqa: E402
 
 
@@ -238,14 +240,15 @@ def print_tables(results):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--tr", default=os.path.join(os.path.dirname(HERE), "target/release/tr"))
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
+    parser.add_argument("--tr", default=os.path.join(HERE, "../../target/release/tr"))
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no cell later")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--suites", default=",".join(suites.SUITES))
     parser.add_argument("--modules", default="/usr/share/nodejs")
     parser.add_argument("--keep", help="a directory for the recordings")
+    parser.add_argument("--csv", help="the cells as CSV")
     parser.add_argument("plants", nargs="*")
     args = parser.parse_args()
     args.tr = os.path.abspath(args.tr)
@@ -275,6 +278,9 @@ def main():
             print(f"{suite} {name} {n}: {result} {verdict} {oracle or ''} {time.monotonic() - begin:.0f} s", flush=True)
             results.append((suite, name, result, verdict))
     print_tables(results)
+    if args.csv:
+        header = ["suite", "planted", "result", "verdict"]
+        tables.write(args.csv, header, (dict(zip(header, cell)) for cell in results))
     print(f"{len(results)} of {len(cells)} cells, load {min(loads, default=0):.0f} to {max(loads, default=0):.0f}")
 
 

@@ -1,4 +1,4 @@
-"""What goes on beside the suites of benches/verdicts.py, outside of the recording: `beside.py PLACE WHAT`.
+"""What goes on beside the suites of benches/validation/verdicts.py, outside of the recording: `beside.py PLACE WHAT`.
 
 It writes `ready`, waits for the subject's `flag` where its fault has a moment, acts, and is killed with its group.
 """

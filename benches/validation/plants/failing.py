@@ -1,4 +1,4 @@
-"""Builds and test runs that fail for a reason that is known, for benches/failures.py.
+"""Builds and test runs that fail for a reason that is known, for benches/validation/failures.py.
 
 `cause` is what failed first of its own account, as a pattern of its name; `itself`: COMMAND failed for a reason of its own, and
 nothing that it ran. `also`: what may be named beside it, because it failed as well, or led from the cause to COMMAND.

@@ -1,4 +1,4 @@
-"""What the tests of benches/verdicts.py do: `op.py small`, or `op.py subject` for what the file `plan` names.
+"""What the tests of benches/validation/verdicts.py do: `op.py small`, or `op.py subject` for what the file `plan` names.
 
 The status is that of the test. Others of its words are children of the subject's.
 """

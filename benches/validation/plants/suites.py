@@ -1,4 +1,4 @@
-"""The suites of benches/verdicts.py: four small tests and one, `subject`, each in the words of its runner.
+"""The suites of benches/validation/verdicts.py: four small tests and one, `subject`, each in the words of its runner.
 
 A suite is made once in its directory; each function returns the command, and the report that `tr` gets by `--with`, if any.
 """
@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PYTHON = sys.executable
 # Not one of the tests' names begins with another's.
 TESTS = ["one", "two", "three", "four", "subject"]

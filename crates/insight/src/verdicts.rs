@@ -21,11 +21,13 @@ use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::who;
 
-/// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
+/// A part is the verdict if it has two fifths of the wall time, and this much, in ns. With these limits `verdicts.py` found 160
+/// of 165 planted faults, and a fault in 2 of 111 failures that had none.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
 /// A failed test that had no CPU for so long, in ns, may have run out of time, whatever else tells so:
-/// one of several, and one that may be a whole suite.
+/// one of several, and one that may be a whole suite. Without them `verdicts.py` had failures beside load that were
+/// explained by their run-queue wait.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
 /// The most steps around steps, summed up: where they nest deeper there are no verdicts.
 const AROUND: usize = 200_000;

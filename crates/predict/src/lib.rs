@@ -526,17 +526,20 @@ const BASE: u64 = 50;
 /// The most that a run takes longer or less long than its simulation, in thousandths.
 const MOST_OFF: u64 = 300;
 /// What it costs large processes that others have the caches while tasks wait for a CPU, in thousandths
-/// of their work: least, likely, most.
+/// of their work: least, likely, most. In 118 real runs compilations that shared a CPU took 5 to 25 % more CPU time, and loops
+/// without memory took no more.
 const COLD: (u64, u64, u64) = (0, 90, 250);
 /// The runs with other lengths of work that tell what is chance.
 const SHAKEN: u64 = 6;
 /// The most that sharing caches and cores changes, in thousandths.
 const SHARED: u64 = 100;
 /// The most CPU time in ns that a process takes longer which starts on another CPU than its parent's, and
-/// the most of that in all, in thousandths.
+/// the most of that in all, in thousandths. hello-configure has 4,280 processes and took 13 % longer on two CPUs than on one:
+/// 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
-/// What a server adds that answers in another order, in thousandths.
+/// What a server adds that answers in another order, in thousandths. It makes the interval of sccache's builds (pkgconf-ninja)
+/// reach their real times.
 const SERVER: u64 = 200;
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.

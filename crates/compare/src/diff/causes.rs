@@ -113,7 +113,8 @@ pub struct Causes {
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// Tasks that share cores and caches make equal work take up to two fifths more CPU time.
+/// Tasks that share cores and caches make equal work take up to two fifths more CPU time. `diff.py` plants no difference beside
+/// two tasks that spin: with this limit it is never called the build's.
 const SHARED: (u128, u128) = (7, 5);
 /// CPU models of one fleet make it take up to twice the time.
 const MODELS: (u128, u128) = (2, 1);

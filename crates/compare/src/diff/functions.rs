@@ -13,6 +13,8 @@ use super::run::Run;
 use super::spread::{Judged, Verdict};
 use tr_insight::frames::Name;
 
+/// The standard deviations of the samples by which a function has to differ. Of two recordings of one build on a busy machine
+/// (1,250 samples, 950 functions) none does.
 const DEVIATIONS: f64 = 3.0;
 
 /// A time on both sides, and the noise of its samples.

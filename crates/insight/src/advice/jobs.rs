@@ -19,7 +19,8 @@ use tr_text::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
-/// The work of pytest-xdist's controller for each test, in ns.
+/// The work of pytest-xdist's controller for each test, in ns. Measured by `validate.py`: 51,524 tests of 0.4 ms took 29.5 s
+/// with it and 20.7 s without it.
 const XDIST: u64 = 600_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {

@@ -143,7 +143,7 @@ fn least(kind: Kind) -> u64 {
 }
 /// The shortest recording with advice, in ns: nothing in it is worth a change.
 const SHORTEST: u64 = 100_000_000;
-/// The least gain that is worth a change, in ns.
+/// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
 const WORTH: u64 = 20_000_000;
 
 /// What there is to say about a build.

@@ -10,7 +10,7 @@ pub mod disk;
 pub mod execs;
 mod failed;
 pub mod flame;
-pub mod histogram;
+pub mod lengths;
 mod lookups;
 pub mod machine;
 pub mod max_off_cpu;
@@ -21,13 +21,13 @@ pub mod off_cpu;
 pub mod parallelism;
 mod path_functions;
 pub mod quality;
-pub mod run_queue;
 pub mod series;
 pub mod steps;
 pub mod syscalls;
 pub mod top;
 pub mod tree;
 mod waited;
+mod wanted;
 
 use tr_analyze::model::Basis;
 use tr_analyze::parallelism::Parallelism;
@@ -187,10 +187,10 @@ impl ReportKind {
         match self {
             ReportKind::Top => Box::new(top::Top::new(view)),
             ReportKind::Advice => Box::new(advice::AdviceReport::new(view)),
-            ReportKind::Histogram => Box::new(histogram::Histogram::new(view)),
+            ReportKind::Histogram => Box::new(lengths::Lengths::slices(view)),
             ReportKind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
             ReportKind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
-            ReportKind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
+            ReportKind::RunQueue => Box::new(lengths::Lengths::waits(view)),
             ReportKind::Quality => Box::new(quality::QualityReport::new(view)),
             ReportKind::Audit => Box::new(tr_insight::audit::audit(view.analysis)),
             ReportKind::Tree => Box::new(tree::Tree::new(view)),
