@@ -11,7 +11,10 @@ export class WhatIf {
   private forecast: Forecast | null = null;
   private shown = "";
 
-  constructor(private context: Context, ranks: Map<string, number>) {
+  constructor(
+    private context: Context,
+    ranks: Map<string, number>,
+  ) {
     const { data, store } = context;
     const found = data.doc.what_if;
     this.element = h("div", { class: "overview whatif" });
@@ -24,10 +27,27 @@ export class WhatIf {
         this.shown = `${cpus},${jobs ?? ""}`;
         store.set({ machine: this.shown });
       });
-      this.element.append(h("p", { class: "glance dim" }, "The whole run, simulated with other numbers of CPUs and jobs. ", h("code", {}, "tr predict"), " simulates more: faster programs, caches, quotas, shards."), this.forecast.element);
+      this.element.append(
+        h(
+          "p",
+          { class: "glance dim" },
+          "The whole run, simulated with other numbers of CPUs and jobs. ",
+          h("code", {}, "tr predict"),
+          " simulates more: faster programs, caches, quotas, shards.",
+        ),
+        this.forecast.element,
+      );
     } else if (found?.large) {
       const [what, number, most] = found.large;
-      this.element.append(h("p", { class: "empty" }, `Not simulated here: the recording has ${count(number)} ${what}, this page simulates up to ${count(most)}. `, h("code", {}, "tr predict --format html"), " simulates it."));
+      this.element.append(
+        h(
+          "p",
+          { class: "empty" },
+          `Not simulated here: the recording has ${count(number)} ${what}, this page simulates up to ${count(most)}. `,
+          h("code", {}, "tr predict --format html"),
+          " simulates it.",
+        ),
+      );
     }
   }
 
