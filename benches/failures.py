@@ -8,6 +8,7 @@ reason of its own: if nothing that it ran is named), *perhaps* if the report say
 the cause made fail is named, *wrong* if something else is named, and *wrong, perhaps* if that is said with "perhaps". Needs
 root; a plant whose tool is not on PATH (or in `--path`) is skipped and reported.
 """
+
 import argparse
 import json
 import os
@@ -33,7 +34,13 @@ def record(args, name, plant, place):
             out.write(text)
     trace = os.path.join(args.keep or place, f"{name}.bin")
     if not os.path.exists(trace):
-        quiet = {"cwd": place, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": MOST}
+        quiet = {
+            "cwd": place,
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+            "timeout": MOST,
+        }
         if plant.before:
             subprocess.run(shlex.split(plant.before), check=True, **quiet)
         done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", *shlex.split(plant.command)], **quiet)
