@@ -6,6 +6,7 @@ pub mod bound;
 pub mod schema;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -32,6 +33,24 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> 
         Ok(())
     } else {
         Err(what().into())
+    }
+}
+
+/// The lines in which two texts differ, as `diff -u` prints them.
+pub fn unified_diff(stored: &str, now: &str) -> String {
+    let write = |text: &str| {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(text.as_bytes()).expect("a written file");
+        file
+    };
+    let (old, new) = (write(stored), write(now));
+    let diff = Command::new("diff")
+        .args(["-u", "--label", "stored", "--label", "now"])
+        .args([old.path(), new.path()])
+        .output();
+    match diff {
+        Ok(diff) => String::from_utf8_lossy(&diff.stdout).into_owned(),
+        Err(error) => format!("diff: {error}; now:\n{now}"),
     }
 }
 
