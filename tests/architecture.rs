@@ -68,7 +68,8 @@ fn each_fact_has_one_place() {
     let mut found = 0;
     for row in rows.skip(2) {
         let place = row.trim_end_matches(" |").rsplit("| ").next().unwrap();
-        let (files, names): (Vec<&str>, Vec<&str>) = quoted(place).partition(|it| it.contains('/'));
+        let (files, names): (Vec<&str>, Vec<&str>) =
+            quoted(place).partition(|name| name.contains('/'));
         assert_eq!(files.len(), 1, "{row}");
         let path = root().join(files[0]);
         assert!(path.exists(), "{row}");
@@ -216,11 +217,11 @@ fn a_report_is_in_five_files() {
         files(&root().join(dir), &mut others);
     }
     let own = root().join("crates/report/src/reports");
-    others.retain(|file| file.extension().is_some_and(|it| it == "rs"));
+    others.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
     let test = |file: &Path| file.iter().any(|part| part == "tests");
     for file in others
         .iter()
-        .filter(|it| !it.starts_with(&own) && !test(it))
+        .filter(|path| !path.starts_with(&own) && !test(path))
     {
         let code = std::fs::read_to_string(file).unwrap();
         let code = code.split("#[cfg(test)]").next().unwrap();
@@ -230,8 +231,8 @@ fn a_report_is_in_five_files() {
             };
             let of = of.trim_matches(|c| "{};".contains(c));
             let items = of.split(", ");
-            let mut reports = items.filter(|it| it.starts_with(char::is_lowercase));
-            let strange = reports.find(|it| !known.contains(it));
+            let mut reports = items.filter(|item| item.starts_with(char::is_lowercase));
+            let strange = reports.find(|report| !known.contains(report));
             assert_eq!(strange, None, "{}: {line}", file.display());
         }
     }

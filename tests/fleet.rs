@@ -61,13 +61,13 @@ fn no_spark() -> Option<String> {
     if !long() {
         return Some("make test-long installs Java and Spark, and runs it".into());
     }
-    let has = python().and_then(|it| {
-        let mut python = Command::new(it);
+    let has = python().and_then(|program| {
+        let mut python = Command::new(program);
         let status = python.args(["-c", "import pyspark"]).status();
         status.map_err(|error| error.to_string())
     });
     let lacks_spark =
-        || (!has.is_ok_and(|it| it.success())).then(|| "pyspark is not installed".to_owned());
+        || (!has.is_ok_and(|has| has.success())).then(|| "pyspark is not installed".to_owned());
     lacks("java").or_else(lacks_spark)
 }
 
@@ -79,7 +79,7 @@ fn lakes() -> Option<String> {
     let has = python().ok()?;
     let mut python = Command::new(has);
     let status = python.args(["-c", "import deltalake, pyiceberg"]).status();
-    (!status.is_ok_and(|it| it.success()))
+    (!status.is_ok_and(|status| status.success()))
         .then(|| "deltalake or pyiceberg is not installed".to_owned())
 }
 
@@ -695,8 +695,8 @@ fn published() -> Result<(), Failure> {
         let path = runs
             .keys()
             .find(|path| path.to_string_lossy().contains(day));
-        let name = path.and_then(|it| it.file_stem());
-        name.map(|it| it.to_string_lossy().into_owned())
+        let name = path.and_then(|path| path.file_stem());
+        name.map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default()
     };
     // Four runs a day: the change, in run 15, is on the fourth or fifth day.
@@ -851,7 +851,7 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
         let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
         // The old file counts; two of six do not.
         ensure(
-            !counts.is_empty() && counts.iter().all(|it| *it == 4),
+            !counts.is_empty() && counts.iter().all(|count| *count == 4),
             || format!("{engine}: {counts:?}"),
         )?;
     }
@@ -921,7 +921,7 @@ rewrite(third, third, '-9223372036854775807::bigint as stolen_ns')";
         ensure(
             named
                 .iter()
-                .all(|it| left_out.contains(&it.as_str()) && said.contains(it)),
+                .all(|name| left_out.contains(&name.as_str()) && said.contains(name)),
             || format!("{engine}: {left_out:?}, without one of {named:?}"),
         )?;
         let others = left_out.len() - named.len();
@@ -931,7 +931,7 @@ rewrite(third, third, '-9223372036854775807::bigint as stolen_ns')";
         let steps = list(&rows, "slowest_steps").iter();
         let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
         ensure(
-            !counts.is_empty() && counts.iter().all(|it| *it == 3),
+            !counts.is_empty() && counts.iter().all(|count| *count == 3),
             || format!("{engine}: {counts:?}"),
         )?;
     }

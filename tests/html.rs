@@ -35,7 +35,7 @@ fn names() -> impl Iterator<Item = (&'static str, bool)> {
     let first = functions
         .clone()
         .next()
-        .and_then(|it| it.strip_prefix("  async "));
+        .and_then(|function| function.strip_prefix("  async "));
     let functions = first.into_iter().chain(functions.skip(1));
     functions.filter_map(|text| {
         let (name, body) = text.split_once("() {\n")?;
@@ -134,10 +134,13 @@ fn hostile() -> Vec<Vec<u8>> {
 
 /// Adds a sample at each exec, with functions of these names.
 fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
-    let execs = recording.life.iter().filter_map(|it| match &it.event.kind {
-        LifeKind::Exec(exec) => Some((it.at, it.event.time, exec.tid, exec.tgid)),
-        _ => None,
-    });
+    let execs = recording
+        .life
+        .iter()
+        .filter_map(|life| match &life.event.kind {
+            LifeKind::Exec(exec) => Some((life.at, life.event.time, exec.tid, exec.tgid)),
+            _ => None,
+        });
     let execs: Vec<_> = execs.collect();
     let first = execs.first().map(|(at, time, ..)| (*at, *time));
     let (at, time) = first.expect("an exec");
@@ -154,7 +157,9 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
             0 => (0, 1, numbers.clone().collect()),
             _ => (names.len() as u32, 0, Box::default()),
         };
-        let places = numbers.clone().map(|it| Place::Module(1, it.into()));
+        let places = numbers
+            .clone()
+            .map(|number| Place::Module(1, number.into()));
         let sample = Sample {
             tid,
             tgid,
@@ -178,7 +183,10 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
             functions: [function].into(),
         })
     });
-    let end = events.last().map(|it| (it.0, it.1)).expect("a sample");
+    let end = events
+        .last()
+        .map(|event| (event.0, event.1))
+        .expect("a sample");
     events.extend(symbols.map(|kind| (end.0, end.1, kind)));
     // Behind the events of the same time.
     for (seq, (at, time, kind)) in (1 << 32..).zip(events) {
@@ -189,7 +197,7 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
         };
         recording.life.push(Written { at, seq, event });
     }
-    recording.life.sort_by_key(|it| (it.at, it.seq));
+    recording.life.sort_by_key(|life| (life.at, life.seq));
     recording.meta.extras = Some(vec![Extra::Stacks as u8]);
 }
 

@@ -357,7 +357,7 @@ fn answers_name_the_planted_faults() {
         most = most.max(client.bytes - before);
         let lines = |name: &str| summary[name].as_array().unwrap().clone();
         let mut lines = lines("advice").into_iter().take(3).chain(lines("machine"));
-        match lines.any(|it| it["kind"] == planted) {
+        match lines.any(|value| value["kind"] == planted) {
             true => named += 1,
             false => missed.push(build.to_owned()),
         }

@@ -364,7 +364,7 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     // Reasons of all waits add up to them.
     let sum = |of: &Value| -> u64 {
         let reasons = of["off_cpu_reasons"].as_array().expect("reasons").iter();
-        reasons.map(|it| number(&it["ns"])).sum()
+        reasons.map(|reason| number(&reason["ns"])).sum()
     };
     assert_eq!(sum(functions), number(&functions["off_cpu_ns"]));
     let flame = &document["flame"];
@@ -612,7 +612,7 @@ fn documents_keep_to_their_schemas() -> Result<(), Failure> {
     ] {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            if path.extension().is_none_or(|it| it != "bin") {
+            if path.extension().is_none_or(|extension| extension != "bin") {
                 continue;
             }
             let out = run(&["summary", &path.to_string_lossy(), "--format", "json"])?;

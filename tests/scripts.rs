@@ -212,7 +212,7 @@ fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
         "tests/requirements.txt",
         "tests/requirements-long.txt",
     ];
-    let lists = lists.map(|it| fs::read_to_string(root.join(it)).unwrap());
+    let lists = lists.map(|list| fs::read_to_string(root.join(list)).unwrap());
     fs::create_dir_all(dir.join("target/python/bin")).unwrap();
     fs::write(dir.join("target/python/wanted"), lists.concat()).unwrap();
     let mut command = Command::new(dir.join("env"));
@@ -308,7 +308,7 @@ fn setup_installs_what_the_tests_need_and_says_how_much() {
         last.contains("strace") && last.contains("-o DPkg::Lock::Timeout=600"),
         "{calls}"
     );
-    let has = |what: &str| calls.split([' ', '\n']).any(|it| it == what);
+    let has = |what: &str| calls.split([' ', '\n']).any(|word| word == what);
     assert!(!has("npm") && !has("default-jre-headless"), "{calls}");
     let (_, calls) = setup(&MACHINE, "long", sizes);
     assert!(calls.contains(" default-jre-headless"), "{calls}");
@@ -339,7 +339,7 @@ fn readme_names_the_packages_of_setup() {
     let line = "    sudo apt-get install ";
     let mut named: Vec<&str> = readme
         .lines()
-        .find_map(|it| it.strip_prefix(line))
+        .find_map(|row| row.strip_prefix(line))
         .unwrap()
         .split(' ')
         .collect();
@@ -572,7 +572,7 @@ fn the_list_of_parts_has_checksums_and_licences() {
     let lock = fs::read_to_string(root.join("Cargo.lock")).unwrap();
     let block = lock
         .split("[[package]]")
-        .find(|it| it.contains("name = \"memchr\""))
+        .find(|block| block.contains("name = \"memchr\""))
         .unwrap();
     let value = |key: &str| {
         let line = block
@@ -602,7 +602,7 @@ fn the_list_of_parts_has_checksums_and_licences() {
     let out = list.wait_with_output().unwrap();
     let list: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let parts = list["packages"].as_array().unwrap();
-    let part = |name: &str| parts.iter().find(|it| it["name"] == name).unwrap();
+    let part = |name: &str| parts.iter().find(|part| part["name"] == name).unwrap();
     assert_eq!(
         part("memchr")["checksums"][0]["checksumValue"],
         value("checksum"),

@@ -67,9 +67,9 @@ fn type_names(object: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> 
     let mut names = BTreeSet::new();
     for id in 1..u32::try_from(btf.len())? {
         let id = id.into();
-        let name = (btf.type_by_id::<Struct<'_>>(id).map(|it| it.name()))
-            .or_else(|| btf.type_by_id::<Union<'_>>(id).map(|it| it.name()))
-            .or_else(|| btf.type_by_id::<Enum<'_>>(id).map(|it| it.name()));
+        let name = (btf.type_by_id::<Struct<'_>>(id).map(|found| found.name()))
+            .or_else(|| btf.type_by_id::<Union<'_>>(id).map(|found| found.name()))
+            .or_else(|| btf.type_by_id::<Enum<'_>>(id).map(|found| found.name()));
         if let Some(name) = name.flatten() {
             let name = name.to_string_lossy();
             names.insert(name.split("___").next().unwrap_or_default().to_owned());

@@ -319,7 +319,10 @@ fn exports(view: &View<'_>, trace: &Trace) {
             true => &Weight::ALL[..],
             false => &Weight::ALL[..1],
         };
-        for (weight, detail) in weights.iter().flat_map(|it| [(it, 0), (it, 1_000_000)]) {
+        for (weight, detail) in weights
+            .iter()
+            .flat_map(|weight| [(weight, 0), (weight, 1_000_000)])
+        {
             let settings = Settings {
                 format,
                 weight: *weight,

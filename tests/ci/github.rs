@@ -233,7 +233,10 @@ fn options() -> Result<(), Failed> {
     let analysis = analyze(&trace)?;
     let argv = json!(["/bin/true", "a foo***", "two ***"]);
     let processes = list(&analysis, "processes");
-    let found = processes.iter().filter(|it| it["argv"] == argv).count();
+    let found = processes
+        .iter()
+        .filter(|process| process["argv"] == argv)
+        .count();
     assert_eq!(found, 1, "{processes:#?}");
     Ok(())
 }

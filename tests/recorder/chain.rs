@@ -170,7 +170,7 @@ fn killed() -> Result<(), Failed> {
         ensure(info(&trace)?["truncated"] == true, || method.into())?;
         let sleeps = list(&analysis, "processes")
             .iter()
-            .filter(|it| it["comm"] == "sleep");
+            .filter(|process| process["comm"] == "sleep");
         ensure(sleeps.count() > 0, || format!("{method}: {analysis}"))?;
     }
     Ok(())

@@ -120,7 +120,7 @@ fn cost() -> Result<(), Failed> {
     // The recorder's own figure begins some time behind the start.
     let mut within = readings
         .iter()
-        .filter(|it| it.before >= start + Duration::from_secs(1) && it.after <= end);
+        .filter(|reading| reading.before >= start + Duration::from_secs(1) && reading.after <= end);
     let (first, last) = (within.next(), within.next_back());
     let (first, last) = (first.ok_or("no reading")?, last.ok_or("no second reading")?);
     let inner = last.recorder - first.recorder;

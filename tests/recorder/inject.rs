@@ -161,10 +161,10 @@ fn kind(pid: i32, now: &libc::user_regs_struct) -> Kind {
         // Without the number of a process, and the name of memory or a socket.
         let file = file.to_string_lossy();
         let words = file.split(':').take(1).flat_map(str::chars);
-        path.extend(words.filter(|it| !it.is_ascii_digit()));
+        path.extend(words.filter(|word| !word.is_ascii_digit()));
         arguments[0] = 0;
     }
-    for argument in arguments.iter_mut().filter(|it| **it >= 4096) {
+    for argument in arguments.iter_mut().filter(|argument| **argument >= 4096) {
         let mut bytes = [0; 256];
         let memory = File::open(format!("/proc/{pid}/mem"));
         let length = memory.and_then(|memory| memory.read_at(&mut bytes, *argument));

@@ -26,7 +26,7 @@ pub fn lacking(name: &str) -> Option<String> {
         }
         _ => &["setpriv"],
     };
-    let missing = programs.iter().find_map(|it| lacks(it));
+    let missing = programs.iter().find_map(|program| lacks(program));
     not_root().or(missing).or_else(no_capabilities)
 }
 
@@ -146,7 +146,7 @@ fn bounded() -> Result<(), Failed> {
     for (caller, option, script) in callers() {
         std::fs::write(dir.path().join("script"), &script)?;
         let words = [caller, option, "script"];
-        let words: Vec<&str> = words.into_iter().filter(|it| !it.is_empty()).collect();
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         // Root, to whom other rules apply, calls it in one way; nobody in all.
         let (users, system) = match expected.take() {
             Some(system) => (&[nobody][..], system),
@@ -275,7 +275,8 @@ fn release(dir: &Path) -> Result<PathBuf, Failed> {
     command.env("PATH", format!("{}:{path}", dir.join("bin").display()));
     successful(command.output()?)?;
     let packages = files(&dist)?.into_iter();
-    let mut packages = packages.filter(|file| file.extension().is_some_and(|it| it == "deb"));
+    let mut packages =
+        packages.filter(|file| file.extension().is_some_and(|extension| extension == "deb"));
     Ok(packages.next().ok_or("no package")?)
 }
 

@@ -121,7 +121,7 @@ if __name__ == '__main__':
     for command in all {
         let there = command
             .first()
-            .is_some_and(|it| crate::common::lacks(it).is_none());
+            .is_some_and(|command| crate::common::lacks(command).is_none());
         if there {
             same(command)?;
         }

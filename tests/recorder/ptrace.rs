@@ -380,8 +380,8 @@ while time.process_time() < end: pass";
     let series: Value = serde_json::from_slice(&series)?;
     let process = &series["series"]["processes"][0];
     // The first 400 ms: the start of Python, and sleep.
-    let first = list(process, "values").iter().filter(|it| it[0] == 0);
-    let first: u64 = first.filter_map(|it| it[1].as_u64()).sum();
+    let first = list(process, "values").iter().filter(|value| value[0] == 0);
+    let first: u64 = first.filter_map(|value| value[1].as_u64()).sum();
     let sum = int(process, "on_cpu_ns");
     ensure(first < sum / 3, || process.to_string())?;
     ensure(sum > 450_000_000, || process.to_string())?;
@@ -550,7 +550,7 @@ fn killed_forks() -> Result<(), Failed> {
     ensure(status.code() == Some(4), || format!("{status:?}"))?;
     let analysis = analyze(&trace)?;
     let killed = list(&analysis, "processes").iter();
-    let killed = killed.filter(|it| it["exit"]["signal"] == libc::SIGKILL);
+    let killed = killed.filter(|killed| killed["exit"]["signal"] == libc::SIGKILL);
     let killed = killed.count();
     ensure(killed >= rounds, || format!("{killed} of {rounds}"))?;
     let endless = |process: &&Value| process["end_ns"].is_null() || process["exit"].is_null();

@@ -100,7 +100,7 @@ fn later() -> Result<(), Failed> {
     let lines = |dump: &[u8]| {
         text(dump)
             .lines()
-            .filter(|it| !it.contains("\"symbol\""))
+            .filter(|line| !line.contains("\"symbol\""))
             .count()
     };
     let (old, new) = (lines(&before), lines(&events));

@@ -339,7 +339,7 @@ fn status_line() -> Result<(), Failed> {
         )?;
     }
     let last = shown.rfind("\x1b7").and_then(|at| shown.get(at..));
-    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+    ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
     // Ctrl-C: the line is gone as well.
@@ -349,7 +349,7 @@ fn status_line() -> Result<(), Failed> {
     terminal.status(130)?;
     let shown = terminal.shown();
     let last = shown.rfind("\x1b7").and_then(|at| shown.get(at..));
-    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+    ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
     terminal.complete()
@@ -366,7 +366,7 @@ fn status_stopped() -> Result<(), Failed> {
     let shown = terminal.shown();
     let (before, _) = shown.rsplit_once("Stopped").unwrap_or_default();
     let last = before.rfind("\x1b7").and_then(|at| before.get(at..));
-    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+    ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
     terminal.types("fg\r")?;

@@ -767,7 +767,7 @@ fn waits_are_divided_by_who_had_the_cpu() {
     assert_eq!(names, [(rustc, 100)]);
     assert_eq!(analysis.outside.at(Tid(91), at(189)), None);
     assert_eq!(
-        analysis.outside.only(Tid(91)).map(|it| it.comm),
+        analysis.outside.only(Tid(91)).map(|outsider| outsider.comm),
         Some(python)
     );
 }
@@ -804,7 +804,7 @@ fn reclaim_is_no_wait_for_a_disk() {
         };
         hand.lives(0, 420, LifeKind::Reclaim(reclaim))
             .exit(0, 500, 10, 10, true);
-        if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+        if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|life| &mut life.kind) {
             (exit.read_bytes, exit.write_bytes) = (read, read);
         }
         hand.switch(0, 510, 10, DEAD, 0);

@@ -48,14 +48,14 @@ fn late_writes_change_no_connection() {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::connect(&mut recording, 200, seed);
         let analysis = analyzed(&case, &mut recording, &late);
-        let found = analysis.connections.iter().map(|it| Truth {
-            tgid: process(&analysis, it.thread),
-            accepted: it.accepted,
-            begun: it.begun,
-            established: it.established,
-            closed: it.closed,
-            bytes: it.bytes,
-            remote: it.remote,
+        let found = analysis.connections.iter().map(|connection| Truth {
+            tgid: process(&analysis, connection.thread),
+            accepted: connection.accepted,
+            begun: connection.begun,
+            established: connection.established,
+            closed: connection.closed,
+            bytes: connection.bytes,
+            remote: connection.remote,
         });
         let mut found: Vec<Truth> = found.collect();
         for it in &found {
@@ -63,13 +63,13 @@ fn late_writes_change_no_connection() {
             prop_assert!(after.iter().flatten().all(|at| *at >= it.begun), "{:?}", it);
         }
         // Those that began after the span's end are no part of it.
-        truth.retain(|it| it.begun < analysis.end);
+        truth.retain(|known| known.begun < analysis.end);
         for it in &mut truth {
             it.established = it.established.filter(|at| *at <= analysis.end);
             let closed = it.closed.is_some_and(|at| at <= analysis.end);
             (it.closed, it.bytes) = (it.closed.filter(|_| closed), it.bytes.filter(|_| closed));
         }
-        let key = |it: &Truth| (it.begun, it.tgid, it.bytes, it.closed);
+        let key = |known: &Truth| (known.begun, known.tgid, known.bytes, known.closed);
         truth.sort_by_key(key);
         found.sort_by_key(key);
         prop_assert_eq!(found, truth);
@@ -88,23 +88,30 @@ fn late_writes_change_no_query() {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::ask(&mut recording, 200, seed);
         let analysis = analyzed(&case, &mut recording, &late);
-        let found = analysis.lookups.iter().map(|it| Question {
-            tgid: process(&analysis, it.thread),
-            asked: it.asked,
-            answered: it.answered,
-            name: it.query.name.to_vec(),
-            code: it.code,
+        let found = analysis.lookups.iter().map(|lookup| Question {
+            tgid: process(&analysis, lookup.thread),
+            asked: lookup.asked,
+            answered: lookup.answered,
+            name: lookup.query.name.to_vec(),
+            code: lookup.code,
         });
         let mut found: Vec<Question> = found.collect();
         for it in &found {
             prop_assert!(it.answered.is_none_or(|at| at >= it.asked), "{:?}", it);
         }
-        truth.retain(|it| it.asked < analysis.end);
+        truth.retain(|known| known.asked < analysis.end);
         for it in &mut truth {
             let inside = it.answered.is_some_and(|at| at <= analysis.end);
             (it.answered, it.code) = (it.answered.filter(|_| inside), it.code.filter(|_| inside));
         }
-        let key = |it: &Question| (it.asked, it.tgid, it.name.clone(), it.answered);
+        let key = |question: &Question| {
+            (
+                question.asked,
+                question.tgid,
+                question.name.clone(),
+                question.answered,
+            )
+        };
         truth.sort_by_key(key);
         found.sort_by_key(key);
         prop_assert_eq!(found, truth);
@@ -178,10 +185,13 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     // A resolver has given up by then.
     poll(&mut hand, (7_000, 7_001), 0);
     let (analysis, path) = hand.path();
-    let waits = path.segments.iter().filter(|it| it.kind != Kind::OnCpu);
-    let waits = waits.filter(|it| it.kind != Kind::RunQueue);
+    let waits = path
+        .segments
+        .iter()
+        .filter(|segment| segment.kind != Kind::OnCpu);
+    let waits = waits.filter(|wait| wait.kind != Kind::RunQueue);
     let waits: Vec<_> = waits
-        .map(|it| (it.from, it.length() / 1_000_000, it.kind))
+        .map(|wait| (wait.from, wait.length() / 1_000_000, wait.kind))
         .collect();
     let expected = [
         (at(10 * MS), 30, Kind::Sleep),
@@ -193,7 +203,9 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     ];
     assert_eq!(waits, expected);
     let waits = waited(&analysis, &path).into_iter();
-    let waits: Vec<_> = waits.map(|it| (it.ns / 1_000_000, it.connection)).collect();
+    let waits: Vec<_> = waits
+        .map(|wait| (wait.ns / 1_000_000, wait.connection))
+        .collect();
     assert_eq!(waits, [(100, Some(0)), (200, Some(0)), (5_000, None)]);
 }
 

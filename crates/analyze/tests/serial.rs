@@ -708,11 +708,11 @@ fn a_killed_thread_does_not_take_the_path() {
         let mut world = world(&both, &[]);
         world.programs.push(vec![run(3), Op::Goto(0)]);
         let is = Answer::of(world, 3);
-        let is_killed = |it: &Segment| {
-            let thread = is.analysis.thread(it.thread);
+        let is_killed = |segment: &Segment| {
+            let thread = is.analysis.thread(segment.thread);
             is.analysis.process(thread.process).pid.0 != thread.tid.0
         };
-        let killed = is.path.segments.iter().filter(|it| is_killed(it));
+        let killed = is.path.segments.iter().filter(|segment| is_killed(segment));
         let killed: u64 = killed.map(Segment::length).sum();
         assert!(killed < MS, "{killed} ns of {:#?}", is.path);
         let slept = |name| is.time(name, |kind| kind == Kind::Sleep);

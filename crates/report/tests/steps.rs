@@ -495,7 +495,7 @@ fn first_screen(analysis: &Analysis) -> String {
     let mut failed = Vec::new();
     while let Some(line) = lines
         .next()
-        .filter(|it| it.starts_with("Failed") || it.starts_with("    "))
+        .filter(|line| line.starts_with("Failed") || line.starts_with("    "))
     {
         failed.push(line.trim_end());
     }

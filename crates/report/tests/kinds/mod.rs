@@ -101,10 +101,13 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let chosen: Vec<_> = analysis.process_ids().collect();
     let place = Place::of(&analysis.meta, None, None);
     let tables = dataset::tables(analysis, &chosen, &place);
-    let table = |name: &str| tables.iter().find(|it| it.name == name).unwrap();
+    let table = |name: &str| tables.iter().find(|table| table.name == name).unwrap();
     let at = |name: &str, column: &str| {
         let columns = table(name).columns.iter();
-        columns.map(|it| it.0).position(|it| it == column).unwrap()
+        columns
+            .map(|column| column.0)
+            .position(|name| name == column)
+            .unwrap()
     };
     let int = |value: &Option<dataset::Value>| match value {
         Some(dataset::Value::Int(ns)) => u64::try_from(*ns).unwrap(),
@@ -172,7 +175,7 @@ fn of_each_fixture() {
         files.map(|entry| entry.unwrap().path())
     };
     let files = ["advice", "format", "traces"].into_iter().flat_map(files);
-    let files = files.filter(|path| path.extension().is_some_and(|it| it == "bin"));
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "bin"));
     let long = std::env::var_os("TR_LONG").is_some();
     let small = |path: &PathBuf| long || path.metadata().unwrap().len() < 12_000;
     let files = files.filter(small);
@@ -259,7 +262,10 @@ fn a_server_that_is_not_recorded_and_a_time_out_are_network() {
         });
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         let words = ["network", "wait for 127.0.0.1:8080"];
-        assert!(words.iter().any(|it| bar.contains(it)), "{name}: {text}");
+        assert!(
+            words.iter().any(|word| bar.contains(word)),
+            "{name}: {text}"
+        );
         let columns = text.lines().find(|line| line.contains("length")).unwrap();
         assert!(columns.contains("network"), "{name}: {text}");
         assert!(!columns.contains("sleep"), "{name}: {text}");

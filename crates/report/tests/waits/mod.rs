@@ -58,7 +58,7 @@ fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
 fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
     let on = u16::try_from(cpu).unwrap();
     hand.exit(on, at * MS, pid, pid, true);
-    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|life| &mut life.kind) {
         (exit.status, exit.group_status) = (status, status);
     }
     hand.switch(cpu, at * MS + 1, pid, DEAD, 0)
