@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Of all lines on the builds at least this many percent are right.
+/// At least this many percent of the lines about the builds are right.
 const RIGHT: usize = 95;
-/// Of all planted faults at least this many percent are the first line's.
+/// At least this many percent of the planted faults are in the first line.
 const FIRST: usize = 90;
 
 fn folder() -> PathBuf {
@@ -119,7 +119,7 @@ fn builds_below_a_make_may_save_nothing() {
     }
 }
 
-/// What has all of COMMAND's work is what the build is for, also below `timeout`.
+/// The process that does all of COMMAND's work is the purpose of the build, also below `timeout`.
 #[test]
 fn a_wrapper_changes_no_answer() {
     let line = &of_build("alone-below")[0];
@@ -294,7 +294,7 @@ fn a_try_and_a_time_out_are_what_they_are() {
     );
 }
 
-/// Of a build that failed the verdict is on its time.
+/// The verdict on a build that failed is about its time.
 #[test]
 fn a_failure_is_not_the_machines() {
     let text = analyze(&folder().join("busy-killed.bin"), &[]);

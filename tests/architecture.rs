@@ -87,9 +87,10 @@ fn each_fact_has_one_place() {
 fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files(&path, into),
-            false => into.push(path),
+        if path.is_dir() {
+            files(&path, into);
+        } else {
+            into.push(path);
         }
     }
 }

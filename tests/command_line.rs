@@ -203,7 +203,7 @@ fn wrong_values_are_answered_in_words() {
     assert!(rows("all") > 100 && rows("all") > rows("20"));
 }
 
-/// That no process matches is printed once: by the report of processes, or on standard error.
+/// A filter that no process matches is reported once: by the report of processes, or on standard error.
 #[test]
 fn no_match_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();

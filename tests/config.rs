@@ -149,7 +149,7 @@ fn masks_add_up_and_none_goes() {
     assert!(said(&place.run(&line)).contains(": 0 secrets masked"));
 }
 
-/// What a stranger's project may not have.
+/// A stranger's project may not name an output, a method or a program.
 #[test]
 fn a_project_names_no_output_method_or_program() {
     let place = Place::new();
@@ -227,7 +227,7 @@ fn files_of_others_are_not_used() {
     }
 }
 
-/// Of a gate in another user's file nothing is decided; no other threshold is missed without a word.
+/// A gate in another user's file decides nothing; every other threshold that is missed is reported.
 #[test]
 fn a_gate_in_a_file_of_others_is_no_pass() {
     let place = Place::new();
@@ -295,7 +295,7 @@ fn doctor_prints_them() {
     assert!(json["config"][0]["not_used"].is_null(), "{json}");
 }
 
-/// What a terminal shows of a command.
+/// The output of a command on a terminal.
 fn shown(mut command: Command) -> String {
     let pty = nix::pty::openpty(None, None).unwrap();
     command

@@ -129,9 +129,10 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            match path.is_dir() {
-                true => open.push(path),
-                false => drop(found.insert(path.clone(), std::fs::read(&path)?)),
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.clone(), std::fs::read(&path)?);
             }
         }
     }
@@ -343,9 +344,10 @@ const SINCE: u32 = 20;
 
 fn plant_of(series: u32) -> Plant {
     let planted = usize::try_from(series).unwrap();
-    match planted < 16 {
-        true => Plant::ALL[1 + planted % (Plant::ALL.len() - 1)],
-        false => Plant::Quiet,
+    if planted < 16 {
+        Plant::ALL[1 + planted % (Plant::ALL.len() - 1)]
+    } else {
+        Plant::Quiet
     }
 }
 
@@ -385,7 +387,7 @@ fn fleet() -> Result<&'static Path, Failure> {
     Ok(made.as_ref().map_err(Clone::clone)?.path())
 }
 
-/// What fleet/report.py prints.
+/// The output of fleet/report.py.
 fn asked(dataset: &Path, more: &[&str]) -> Result<Output, Failure> {
     let mut command = Command::new(python()?);
     // Short queries: time to compile them well is not won back. That level's cache is too small, which
@@ -609,7 +611,7 @@ fn compacted() -> Result<(), Failure> {
     ensure(runs == Some(25), || format!("{runs:?}"))
 }
 
-/// Of 20 series of each kind of noise at most one has a false change; planted ones are found. The
+/// At most one of 20 series of each kind of noise has a false change; planted changes are found. The
 /// full table is benches/fleet.py's, with hundreds.
 fn noise() -> Result<(), Failure> {
     let few = [

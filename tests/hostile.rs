@@ -162,7 +162,7 @@ fn hides(c: char) -> bool {
         || matches!(c as u32, 0xe0000..=0xe01ef)
 }
 
-/// What a terminal or a CI system's log gets.
+/// Checks the bytes that a terminal or a CI system's log gets.
 fn check_log(bytes: &[u8], what: &str) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|_| panic!("{what}: no UTF-8"));
     for line in text.lines() {

@@ -92,9 +92,10 @@ fn why_not() -> Option<String> {
 
 fn run(args: &[&str]) -> Result<Vec<u8>, Failed> {
     let out = Command::new(TR).args(args).output()?;
-    match out.status.success() {
-        true => Ok(out.stdout),
-        false => Err(format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr)).into()),
+    if out.status.success() {
+        Ok(out.stdout)
+    } else {
+        Err(format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr)).into())
     }
 }
 
@@ -340,7 +341,7 @@ type Outcome = Result<(), Failed>;
 /// `page.mjs` with its browser, which all tests share.
 struct Browser {
     node: Mutex<Child>,
-    /// Who waits for a test's end.
+    /// The receivers of the tests' outcomes, by name.
     waiting: Arc<Mutex<HashMap<String, Sender<Outcome>>>>,
 }
 
@@ -348,7 +349,8 @@ impl Browser {
     /// In the browser that the variable names.
     fn start(
         directory: &Path,
-        (variable, browser): (&str, Option<PathBuf>),
+        variable: &str,
+        browser: Option<PathBuf>,
     ) -> Result<Browser, Failed> {
         let mut node = Command::new("node")
             .arg("test/page.mjs")
@@ -400,7 +402,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same trace gives the same bytes, and nothing but the page is left.
+/// One trace always gives the same bytes, and nothing but the page is left.
 fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -480,17 +482,21 @@ fn main() {
     let reason = why_not();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let said = |failed: Failed| failed.message().unwrap_or("?").to_owned();
-    let prepared = match reason.is_some() || args.list {
-        true => Err(String::new()),
-        false => prepare(directory.path()).map_err(said),
+    let prepared = if reason.is_some() || args.list {
+        Err(String::new())
+    } else {
+        prepare(directory.path()).map_err(said)
     };
-    let start = |browser| {
+    let start = |variable, browser| {
         let started = prepared.clone();
-        Arc::new(started.and_then(|()| Browser::start(directory.path(), browser).map_err(said)))
+        Arc::new(
+            started
+                .and_then(|()| Browser::start(directory.path(), variable, browser).map_err(said)),
+        )
     };
-    let browser = start(("CHROMIUM", chromium()));
+    let browser = start("CHROMIUM", chromium());
     // CI has no time for a second browser.
-    let second = (common::long() && !args.list).then(|| start(("FIREFOX", firefox())));
+    let second = (common::long() && !args.list).then(|| start("FIREFOX", firefox()));
     let mut trials = vec![trial(
         "the_same_bytes_whole_or_not_at_all",
         None,

@@ -144,7 +144,7 @@ fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// Who owns TMPDIR exchanges the directory for a link to one with a file of the same name.
+/// The owner of TMPDIR exchanges the directory for a link to one with a file of the same name.
 fn exchanged() -> Result<(), Failed> {
     let directory = scratch("exchanged")?;
     let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
@@ -360,7 +360,7 @@ fn shell() -> Result<(), Failed> {
     ensure(said(&out) == "4\n", || said(&out))
 }
 
-/// Of moments those that tell a result have a row if they fail now.
+/// Moments that tell a result have a row if they fail now.
 fn moments() -> Result<(), Failed> {
     let directory = scratch("moments")?;
     let mut sides = Vec::new();

@@ -264,9 +264,10 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
     for page in pages()? {
         // Datasets of many runs have a sum of their own by this name.
         let text = std::fs::read_to_string(&page)?;
-        let text = match page.ends_with("docs/fleets.md") {
-            true => text.to_lowercase().replace("starved", ""),
-            false => text,
+        let text = if page.ends_with("docs/fleets.md") {
+            text.to_lowercase().replace("starved", "")
+        } else {
+            text
         };
         texts.push((page.display().to_string(), text));
     }

@@ -315,9 +315,10 @@ impl std::io::Write for Few {
 /// `tr export`, each format with each weight, and the other file that `tr analyze` writes.
 fn exports(view: &View<'_>, trace: &Trace) {
     for format in Format::ALL {
-        let weights = match format.has_weights() {
-            true => &Weight::ALL[..],
-            false => &Weight::ALL[..1],
+        let weights = if format.has_weights() {
+            &Weight::ALL[..]
+        } else {
+            &Weight::ALL[..1]
         };
         for (weight, detail) in weights
             .iter()

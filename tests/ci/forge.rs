@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{json, Value};
 
-/// What the forge has, and what it was asked.
+/// The content of the forge, and the requests that it has got.
 #[derive(Default)]
 pub struct State {
     /// Method and target of each request.

@@ -99,7 +99,7 @@ fn no_namespace(option: &str) -> Option<String> {
     (!out.status.success()).then(|| format!("unshare {option}: {why}"))
 }
 
-/// What a program has printed.
+/// The output of a program on both streams.
 pub fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
@@ -256,7 +256,7 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
 pub struct Life {
     /// The argv of each successful exec.
     pub execs: Vec<Vec<String>>,
-    /// Its exit code, or minus the signal that killed it.
+    /// The exit code, or minus the signal that killed the process.
     pub end: Option<i64>,
 }
 

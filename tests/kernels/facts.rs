@@ -96,7 +96,7 @@ pub fn check(path: &Path) -> String {
     )
 }
 
-/// What `dns.c` does.
+/// Checks the lookups and connections that `dns.c` makes.
 fn network(analysis: &Analysis) -> String {
     let lookups = &analysis.lookups;
     let codes: Vec<Option<u8>> = lookups.iter().map(|lookup| lookup.code).collect();

@@ -138,7 +138,7 @@ fn is_kernel_address(word: u64) -> bool {
     high && !FORGED.contains(&word)
 }
 
-/// What the user has of one map.
+/// A map as the user has it.
 struct Map {
     name: String,
     words: *const u64,

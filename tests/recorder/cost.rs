@@ -53,7 +53,7 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
     times
 }
 
-/// What the recorder and its programs have used so far, in ns, and the times around the reading.
+/// The CPU time in nanoseconds that the recorder and its programs have used so far, and the times around the reading.
 struct Reading {
     before: SystemTime,
     recorder: u64,

@@ -50,7 +50,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What the runtime says of its container: the pid of its first process, CPU time and wall time in ns.
+/// The runtime's account of its container: the pid of its first process, CPU time and wall time in nanoseconds.
 struct Told {
     pid: u64,
     cpu: u64,

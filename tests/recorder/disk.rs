@@ -104,7 +104,7 @@ impl Loop {
         Ok(fields.collect::<Result<_, _>>()?)
     }
 
-    /// Its part of the report on the trace.
+    /// The device's part of the report on the trace.
     fn of(&self, trace: &Path) -> Result<Value, Failed> {
         let disk = report(trace, "disk", &[])?;
         let devices = list(&disk, "devices");

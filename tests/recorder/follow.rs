@@ -105,7 +105,7 @@ fn number(out: &Output) -> Result<u64, Failed> {
     Ok(text(&out.stdout).trim().parse().map_err(|_| said)?)
 }
 
-/// Its parent is not recorded.
+/// A process whose parent is not recorded is followed from its start.
 fn born() -> Result<(), Failed> {
     let trace = scratch("born.bin");
     let _ = std::fs::remove_file(&trace);
@@ -209,7 +209,7 @@ fn v1() -> Result<(), Failed> {
     )
 }
 
-/// Their CPU time is in the process's `getrusage`.
+/// The CPU time of io_uring's workers is in the process's `getrusage`.
 fn workers() -> Result<(), Failed> {
     let program = program()?;
     for options in [&[][..], &["-a"]] {

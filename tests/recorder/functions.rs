@@ -18,7 +18,7 @@ pub const REASONS: &str = "sampled_waits_have_their_reasons";
 pub const DIFF: &str = "diff_names_the_function_that_grew";
 
 const MS: u64 = 1_000_000;
-/// Of the kernel: its name does not depend on libc.
+/// The kernel's function for a sleep: its name does not depend on libc.
 const SLEEP: &str = "hrtimer_nanosleep";
 
 fn pair() -> Result<String, Failed> {

@@ -63,9 +63,10 @@ fn files(at: &Path) -> Result<Vec<PathBuf>, Failed> {
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => directories.push(entry.path()),
-                false => found.push(entry.path()),
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            } else {
+                found.push(entry.path());
             }
         }
     }
@@ -82,7 +83,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The same for perl.
+/// A word quoted for perl.
 fn perl_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\\', r"\\").replace('\'', r"\'"))
 }
@@ -126,9 +127,12 @@ fn bounded() -> Result<(), Failed> {
     })?;
     let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line";
     std::fs::write(dir.path().join("in"), input)?;
-    let path = |ours: bool| match ours {
-        true => format!("{}:/usr/bin:/bin", to.join("bin").display()),
-        false => "/usr/bin:/bin".to_owned(),
+    let path = |ours: bool| {
+        if ours {
+            format!("{}:/usr/bin:/bin", to.join("bin").display())
+        } else {
+            "/usr/bin:/bin".to_owned()
+        }
     };
     let run = |ours: bool, user: &[&str], words: &[&str]| {
         let mut command = Command::new("setpriv");

@@ -28,7 +28,7 @@ fn burner(rounds: u32, name: &str) -> String {
     )
 }
 
-/// What a burner has said.
+/// The figure of this name in a burner's output.
 fn said(out: &[u8], name: &str) -> Result<u64, Failed> {
     let out = text(out);
     let mut lines = out.lines();

@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[
     ("a_hog_outside_of_the_recording_has_a_name", named),
 ];
 
-/// Those that no other load disturbs.
+/// Tests that no other load disturbs.
 pub const BESIDE: &[Test] = &[
     ("counters_are_between_two_readings_of_proc", between),
     (THROTTLED, throttled),

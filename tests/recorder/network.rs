@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
 /// The variable that makes this program one of the recorded ones.
 pub const ROLE: &str = "TR_TEST_ROLE";
 
-/// It needs root: its server has the port of DNS.
+/// This test needs root: its server has the port of DNS.
 pub const LOOKUPS: &str = "queries_have_the_names_and_times_that_the_server_saw";
 
 /// The delay of a server's answer.

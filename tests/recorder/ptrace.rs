@@ -14,7 +14,7 @@ use crate::support::{
     scratch, text, tr, Test, TR,
 };
 
-/// These tests need no right to trace.
+/// Tests that need no right to trace.
 pub const TESTS: &[Test] = &[
     ("ptrace_records_every_status_and_signal", statuses),
     ("ptrace_follows_an_exec_from_a_thread", exec_from_a_thread),
@@ -45,7 +45,7 @@ pub const KILLED_FORKS: &str = "a_process_killed_while_it_forks_leaves_no_child_
 
 /// This test needs unshare.
 pub const FALLBACK: &str = "without_bpf_auto_takes_ptrace_on_a_terminal_alone";
-/// These tests need gcc.
+/// Tests that need gcc.
 pub const TRACES_TR: &str = "a_command_that_traces_the_recorder_ends";
 pub const UNTRACED: &str = "children_that_nobody_can_trace_are_reported";
 pub const MANY: &str = "many_threads_do_not_look_at_each_other";
@@ -520,7 +520,7 @@ int main(int count, char **args) {
 }
 ";
 
-/// Such a process reports no fork of the child that it has just made. A child that stays
+/// A process that is killed in a fork reports no child. A child that stays
 /// stopped holds the pipe open, and `cat` waits for ever.
 fn killed_forks() -> Result<(), Failed> {
     let rounds = if crate::common::long() { 5_000 } else { 150 };

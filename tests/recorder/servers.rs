@@ -72,7 +72,7 @@ fn interpreter() -> Result<String, Failed> {
     Ok(text(&asked.stdout).trim().to_owned())
 }
 
-/// What a server says when it listens: its pid and its address.
+/// The pid and the address that a server prints when it listens.
 fn listens(process: &mut Child) -> Result<(u64, String), Failed> {
     let out = process.stdout.as_mut().ok_or("no output")?;
     let mut line = String::new();
@@ -322,9 +322,10 @@ fn resting() -> Result<(), Failed> {
         let next = after.find(|event| [&event["wakee"], &event["next"]].contains(&&thread.into()));
         let kind = next.map(|value| value["kind"].as_str().unwrap_or_default());
         let queued = snapshot["state"] == 0 && snapshot["on_cpu"] == false;
-        let right = match queued {
-            true => kind == Some("switch") || kind.is_none() && n < RESTING,
-            false => n < RESTING && kind != Some("switch"),
+        let right = if queued {
+            kind == Some("switch") || kind.is_none() && n < RESTING
+        } else {
+            n < RESTING && kind != Some("switch")
         };
         ensure(right, || format!("{n}: {snapshot} {next:?}"))?;
     }

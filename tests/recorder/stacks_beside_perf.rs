@@ -37,7 +37,7 @@ const WAITS: &str = "waits_have_the_times_that_the_program_measured";
 const NO_BUILD_ID: &str = "functions_of_a_file_without_a_build_id_have_names";
 const REPLACED: &str = "a_file_without_a_build_id_that_was_replaced_has_no_names";
 
-/// What a test needs and this machine lacks.
+/// The program that a test needs and this machine lacks.
 pub fn lacks(test: &str) -> Option<String> {
     let needs: &[&str] = match test {
         USER | KERNEL | EXEC | SHORT => &["gcc", "perf"],
@@ -84,9 +84,9 @@ fn perf_record(file: &Path) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Shares {
     samples: f64,
-    /// Those in the kernel.
+    /// The samples in the kernel.
     kernel: f64,
-    /// Those with the function as the innermost one, and those with it in the stack.
+    /// The samples with the function as the innermost one; `total` has those with it anywhere in the stack.
     own: BTreeMap<&'static str, f64>,
     total: BTreeMap<&'static str, f64>,
 }
@@ -176,7 +176,7 @@ fn of_tr(flame: &Value, pids: &BTreeSet<u64>, functions: &[&'static str]) -> Sha
     shares
 }
 
-/// What is compared of a function.
+/// The figure of a function that is compared.
 #[derive(Clone, Copy)]
 enum Part {
     Own(&'static str),

@@ -16,7 +16,7 @@ use crate::caller;
 use crate::rights::elsewhere;
 use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test};
 
-/// These tests need root, sudo and the right to trace.
+/// Tests that need root, sudo and the right to trace.
 pub const TESTS: &[Test] = &[
     ("sudo_records_as_root_does", as_root),
     ("sudo_leaves_the_command_alone", surroundings),
@@ -249,7 +249,7 @@ fn as_root() -> Result<(), Failed> {
     })
 }
 
-/// What COMMAND finds is what it finds without `tr`; it can use sudo, and no loader is left.
+/// COMMAND finds the same surroundings as without `tr`; it can use sudo, and no loader is left.
 fn surroundings() -> Result<(), Failed> {
     let place = Place::new("sudo-surroundings", ALLOWED)?;
     let script =

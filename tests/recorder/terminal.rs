@@ -35,7 +35,7 @@ pub const TESTS: &[Test] = &[
     (TIOCSTI, other_user),
 ];
 
-/// The same by ptrace, which needs no right to trace.
+/// The test of a terminal with the method ptrace, which needs no right to trace.
 pub const OTHER_METHODS: &[Test] = &[("a_terminal_under_ptrace_is_as_without", || {
     terminal("ptrace")
 })];
@@ -302,7 +302,7 @@ impl Terminal {
 /// The end of the line, and of its region: the terminal is as before.
 const GONE: &str = "\x1b7\x1b[r\x1b[24;1H\x1b[2K\x1b8";
 
-/// What a terminal is told between a saved cursor and the restored one, taken away.
+/// The output to a terminal without what stands between a saved cursor and the restored one.
 fn without_status(shown: &str) -> String {
     let mut left = String::new();
     let mut rest = shown;

@@ -60,8 +60,8 @@ fn world(number: u64) -> World {
     }
 }
 
-/// Of so many recordings, with 1 to 10 of 1000 switches hidden, the share of each program
-/// differs by at most 5 % of the path, in 99 % of them. The path's unknown time never
+/// In 99 % of the recordings, with 1 to 10 of 1000 switches hidden, the share of each program
+/// differs by at most 5 % of the path. The path's unknown time never
 /// exceeds that of all threads together, and no time asleep is work.
 #[test]
 fn hidden_switches_leave_the_path() {

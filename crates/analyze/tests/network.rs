@@ -4,6 +4,7 @@
 
 mod hand;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hand::{at, Hand, RUNNING, SLEEPS};
@@ -123,8 +124,8 @@ fn late_writes_change_no_query() {
 
 const MS: i64 = 1_000_000;
 
-/// Task 10 polls from `from` to `to`, in ms. 0: its timeout ends that, else a task.
-fn poll(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
+/// Task 10 polls for this span, in milliseconds. The task `waker` ends that; if it is 0, the timeout does.
+fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let sleep = SchedKind::Switch {
         prev: Tid(10),
         next: Tid(0),
@@ -133,9 +134,9 @@ fn poll(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
         iowait: false,
         reason: Reason::Poll,
     };
-    hand.sched(0, from * MS, sleep)
-        .waking(0, to * MS, waker, 10)
-        .switch(0, to * MS + 1, 0, RUNNING, 10);
+    hand.sched(0, span.start * MS, sleep)
+        .waking(0, span.end * MS, waker, 10)
+        .switch(0, span.end * MS + 1, 0, RUNNING, 10);
 }
 
 /// ```text
@@ -174,16 +175,16 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     let mut hand = Hand::new(Scope::Command, 20_000 * MS);
     hand.meta.root = Some(tgid);
     hand.snapshot(-10, 10, 10, 1, None);
-    poll(&mut hand, (10, 40), 0);
+    poll(&mut hand, 10..40, 0);
     hand.lives(0, 50 * MS, LifeKind::Connect(connect));
-    poll(&mut hand, (60, 160), 0);
-    poll(&mut hand, (200, 400), 99);
+    poll(&mut hand, 60..160, 0);
+    poll(&mut hand, 200..400, 99);
     hand.lives(0, 450 * MS, LifeKind::Closed(closed));
-    poll(&mut hand, (500, 900), 0);
+    poll(&mut hand, 500..900, 0);
     hand.lives(0, 950 * MS, LifeKind::DnsQuery(Box::new(query)));
-    poll(&mut hand, (1_000, 6_000), 0);
+    poll(&mut hand, 1_000..6_000, 0);
     // A resolver has given up by then.
-    poll(&mut hand, (7_000, 7_001), 0);
+    poll(&mut hand, 7_000..7_001, 0);
     let (analysis, path) = hand.path();
     let waits = path
         .segments
@@ -229,7 +230,7 @@ fn elsewhere(addresses: &[Address]) -> bool {
         let time = 10 * MS + i64::try_from(n).unwrap();
         hand.lives(0, time, LifeKind::Connect(connect));
     }
-    poll(&mut hand, (60, 160), 0);
+    poll(&mut hand, 60..160, 0);
     let (analysis, path) = hand.path();
     waited(&analysis, &path).first().unwrap().elsewhere
 }

@@ -302,7 +302,7 @@ fn the_path_follows_forks_and_ends() {
     assert_eq!(known, [(10, true), (11, false), (10, true)]);
 }
 
-/// Of what totals do not tell, nothing is made up.
+/// Nothing is made up beyond what the totals contain.
 #[test]
 fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     let analysis = analyzed(&build(Known::Absent, false));

@@ -82,12 +82,15 @@ fn main() {
     println!("{:32} {:>8} {:>8}", "ms", "wall", "CPU");
     for (at, Phase { name, .. }) in first.0.iter().enumerate() {
         let part = |phases: &Phases| *phases.0.get(at).expect("the same phases");
-        let (wall, cpu) = (median(&|it| part(it).wall), median(&|it| part(it).cpu));
+        let (wall, cpu) = (
+            median(&|phases| part(phases).wall),
+            median(&|phases| part(phases).cpu),
+        );
         println!("{name:32} {wall:8.2} {cpu:8.2}");
     }
     let mut verified = verified.clone();
-    verified.sort_by_key(|it| std::cmp::Reverse(it.1));
-    let sum: u32 = verified.iter().map(|it| it.1).sum();
+    verified.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let sum: u32 = verified.iter().map(|(_, count)| count).sum();
     println!("\ninstructions followed by the verifier: {sum}");
     for (name, count) in verified {
         println!("{name:32} {count:8}");

@@ -67,7 +67,7 @@ fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     threads
 }
 
-/// What came out of one ring.
+/// The counts of one ring's events.
 #[derive(Debug, Default)]
 struct Seen {
     recorded: u64,

@@ -27,7 +27,7 @@ fn build() -> Analysis {
     analyze(&trace, &options)
 }
 
-/// The same build on a machine of 64 CPUs, with both of its own or all of them allowed.
+/// The build on a machine of 64 CPUs, with the two of [`build`] or all of them allowed.
 fn on_64(few: bool) -> Analysis {
     let mut analysis = build();
     analysis.meta.cpus = (0..64).map(CpuId).collect();
@@ -38,7 +38,7 @@ fn on_64(few: bool) -> Analysis {
     analysis
 }
 
-/// What is advised.
+/// The actions of the advice.
 fn actions(analysis: &Analysis) -> Vec<String> {
     let (_, json) = report(analysis, ReportKind::Advice);
     let advice = json["advice"].as_array().unwrap().iter();

@@ -235,7 +235,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
     assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
 }
 
-/// Of 100 ms the number of running tasks is known for one.
+/// The number of running tasks is known for 1 ms of 100 ms.
 #[test]
 fn shares_are_of_unknown_time_too() {
     let mut analysis = whole();
@@ -298,7 +298,7 @@ fn reports_tell_of_the_same_machines() {
     }
 }
 
-/// Of several processes with the largest resident set, all reports name the first.
+/// All reports name the first of several processes with the largest resident set.
 #[test]
 fn reports_name_the_same_largest_process() {
     let mut analysis = whole();

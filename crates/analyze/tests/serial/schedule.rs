@@ -39,7 +39,7 @@ fn build(jobs: &[u64], at_once: u16, wait: u64) -> World {
     world(&all, &[])
 }
 
-/// The same machine with tasks that are not recorded and never sleep.
+/// The machine of `world` with further tasks, which are not recorded and never sleep.
 fn beside(mut world: World, tasks: u16) -> World {
     let program = world.programs.len() as u16;
     world.programs.push(vec![run(5), Op::Goto(0)]);
@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(is.abs_diff(was) <= was / 6 + 12 * MS, "{is} of {was}");
     }
 
-    /// What tasks outside the recording took is given back.
+    /// The CPU time that tasks outside the recording took is given back.
     #[test]
     fn others_are_removed(jobs in lengths(), at_once in 1u16..6, others in 1u16..5) {
         let alone = Answer::of(build(&jobs, at_once, 10), 2);
@@ -294,7 +294,7 @@ fn a_circle_of_waits_is_left() {
     assert_eq!(answer.alone_on_its_cpus(), answer.path.length());
 }
 
-/// The same build with another driver, without a job server.
+/// The build of `world` with another driver, without a job server.
 fn by(driver: &str, mut world: World) -> World {
     for image in &mut world.images {
         if image.path == "/bin/make" {
@@ -345,7 +345,7 @@ proptest! {
         }
     }
 
-    /// The same for other numbers of jobs at once.
+    /// A forecast for another number of jobs at once is the time that a run with it takes.
     #[test]
     fn other_jobs_are_forecast(
         jobs in lengths(), from in 2u16..5, to in 1u16..8, cpus in 1u16..5, wait in 1u64..30,
@@ -497,7 +497,7 @@ fn a_job_stops_its_own_threads() {
     assert!(done.wall.abs_diff(150 * MS) < 3 * MS, "{}", done.wall);
 }
 
-/// Of two jobs at once one waits for a page that the other one reads: by chance. One after the other they
+/// One of two parallel jobs waits for a page that the other one happens to read. One after the other they
 /// do not wait for each other.
 #[test]
 fn a_page_that_another_job_reads_is_no_dependency() {

@@ -4,6 +4,7 @@
 pub mod hand;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use hand::{Hand, RUNNING, SLEEPS};
@@ -166,7 +167,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
     told.swap_remove(0).1
 }
 
-/// Of the small fixtures, and in a long round of all.
+/// The test runs on the small fixtures, and in a long round on all of them.
 #[test]
 fn of_each_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -199,7 +200,7 @@ fn of_each_fixture() {
 }
 
 /// Task 10 waits in a call for a socket, in ms; `waker` ends that, 0 by a timeout.
-fn wait(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
+fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let sleep = SchedKind::Switch {
         prev: Tid(10),
         next: Tid(0),
@@ -208,9 +209,9 @@ fn wait(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
         iowait: false,
         reason: Reason::SocketRead,
     };
-    hand.sched(0, from * MS, sleep)
-        .waking(0, to * MS, waker, 10)
-        .switch(0, to * MS + 1, 0, RUNNING, 10);
+    hand.sched(0, span.start * MS, sleep)
+        .waking(0, span.end * MS, waker, 10)
+        .switch(0, span.end * MS + 1, 0, RUNNING, 10);
 }
 
 /// A command of which most of the time is a wait, with a connection open meanwhile.
@@ -234,7 +235,7 @@ fn client(begun: i64, established: Option<i64>, waited: (i64, i64), waker: u32) 
         let local = end(40_000);
         hand.lives(0, at * MS, LifeKind::Connected(Connected { id, local }));
     }
-    wait(&mut hand, waited, waker);
+    wait(&mut hand, waited.0..waited.1, waker);
     let closed = Closed {
         id,
         by: Some((tid, tgid)),

@@ -359,7 +359,7 @@ fn an_alarm_leads_to_the_living_child() {
     }
 }
 
-/// What a child writes to a pseudo-terminal a worker of the kernel carries to its reader.
+/// A worker of the kernel carries to the reader what a child writes to a pseudo-terminal.
 #[test]
 fn a_kernel_worker_leads_to_the_writer() {
     const WORKER: u32 = 77;
