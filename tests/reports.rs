@@ -31,6 +31,17 @@ fn output(args: &[&str]) -> Result<String, Failure> {
     Ok(String::from_utf8(out.stdout)?)
 }
 
+const TRACES: [&str; 7] = [
+    "build",
+    "daemon",
+    "demo",
+    "leader_first",
+    "signals",
+    "thread_exec",
+    "vfork_exec",
+];
+const REPORTS: [&str; 4] = ["tree", "execs", "series", "cpus"];
+
 /// All recordings of the repository.
 fn recordings() -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();

@@ -38,13 +38,10 @@ fn check(case: &Path) -> Result<(), Failed> {
         std::fs::write(case, format!("{first}\n{now}"))?;
         return Ok(());
     }
-    ensure(now == stored, || {
-        format!(
-            "{}\n{command}\n{}",
-            case.display(),
-            unified_diff(stored, &now)
-        )
-    })?;
+    if now != stored {
+        let difference = unified_diff(stored, &now)?;
+        return Err(format!("{}\n{command}\n{difference}", case.display()).into());
+    }
     Ok(())
 }
 

@@ -37,21 +37,19 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> 
 }
 
 /// The lines in which two texts differ, as `diff -u` prints them.
-pub fn unified_diff(stored: &str, now: &str) -> String {
-    let write = |text: &str| {
-        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-        file.write_all(text.as_bytes()).expect("a written file");
-        file
-    };
-    let (old, new) = (write(stored), write(now));
-    let diff = Command::new("diff")
-        .args(["-u", "--label", "stored", "--label", "now"])
+pub fn unified_diff(stored: &str, now: &str) -> Result<String, Failure> {
+    let (mut old, mut new) = (
+        tempfile::NamedTempFile::new()?,
+        tempfile::NamedTempFile::new()?,
+    );
+    old.write_all(stored.as_bytes())?;
+    new.write_all(now.as_bytes())?;
+    let labels = ["-u", "--label", "stored", "--label", "now"];
+    let out = Command::new("diff")
+        .args(labels)
         .args([old.path(), new.path()])
-        .output();
-    match diff {
-        Ok(diff) => String::from_utf8_lossy(&diff.stdout).into_owned(),
-        Err(error) => format!("diff: {error}; now:\n{now}"),
-    }
+        .output()?;
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
 /// The reason why tracing is impossible here. A refusal by the kernel's verifier is a failure,
