@@ -3,7 +3,7 @@
 //!
 //! The items are read from sources in rustfmt's layout: a block ends where a line with its indentation begins with `}`.
 //! Items of other crates that are exported again stand there as `use`; items that a macro names do not stand there.
-#![allow(clippy::unwrap_used)] // in a test
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 mod sources;
 

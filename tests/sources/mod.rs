@@ -1,5 +1,5 @@
 //! The items of a crate, read from its sources line by line.
-#![allow(clippy::unwrap_used)] // in a test
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -258,7 +258,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
         ),
     ]
     .into_iter()
-    .chain(connections(time + 916_000, id, tgid, dice))
+    .chain(connections(time + 916_000, (id, tgid), dice))
     .chain(counters(time + 917_000, tgid, dice))
     .chain(memory(time + 918_000, id, tgid, dice))
     .chain(dns(time + 919_000, id, tgid, dice))
