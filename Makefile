@@ -12,18 +12,20 @@ help: ## this list
 setup: ## install the packages for building and testing (Debian, Ubuntu)
 	@scripts/setup.sh test
 
+# Options of scripts/build.sh.
+BUILD_OPTIONS ?=
 build: ## install the packages for building, and build tr
 	@status=0; scripts/setup.sh build || status=$$?; \
 	case $$status in \
-	0) exec scripts/build.sh ;; \
+	0) exec scripts/build.sh $(BUILD_OPTIONS) ;; \
 	1) echo "building everything but tr record, with cargo and gcc alone"; \
-		exec scripts/build.sh --without-record ;; \
+		exec scripts/build.sh $(BUILD_OPTIONS) --without-record ;; \
 	*) exit $$status ;; \
 	esac
 
-demo: ## build tr, record a build, and analyze it: installs packages, takes some minutes
-	@echo "demo: builds tr first, which installs packages that are missing and takes some minutes"
-	@$(MAKE) --no-print-directory build
+demo: ## build tr, record a build, and analyze it: installs packages, takes two minutes
+	@echo "demo: builds tr first, which installs packages that are missing and takes two minutes"
+	@$(MAKE) --no-print-directory build BUILD_OPTIONS=--demo
 	@scripts/demo.sh "$(DEMO)"
 
 install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace, GROUP=name for that group alone
@@ -58,15 +60,23 @@ test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 
+# Nothing here records: Rust is enough, without clang, libelf and sudo.
+QUICK = --locked --workspace --exclude tr-bpf --exclude tr-record --exclude tr-symbols --no-default-features
+QUICK_TESTS = api architecture command_line fixtures reports snapshots
+quick: ## a minute for a change of what reads recordings: formatting, unit tests, snapshots; needs Rust alone, and no root
+	$(CARGO) fmt --all --check
+	$(CARGO) test $(QUICK) --lib --bins $(addprefix --test ,$(QUICK_TESTS))
+
 # The tests with parts for tr record. With the features of the whole workspace nothing else is compiled again.
 FEATURED = $(basename $(notdir $(shell grep -l 'feature = "record"' tests/*.rs)))
-check: setup ## check formatting, clippy, docs, layers, the dialect, features, packages, MSRV, the page's bundle
+check: setup ## check formatting, lints, docs, layers, the dialect, features, packages, MSRV, the page's bundle
 	$(CARGO) fmt --all --check
+	scripts/lint.sh
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
 	scripts/dialect.py
-	python3 -m py_compile fleet/*.py fleet/*/*.py benches/*.py benches/*/*.py benches/*/plants/*.py fixtures/*.py scripts/*.py
+	python3 -m py_compile fleet/*.py fleet/*/*.py
 	CLANG="$(abspath $(TARGET))/absent/clang" $(CARGO) check --locked --workspace --no-default-features --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	$(CARGO) check --locked --no-default-features --features record-only --bin tr 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	scripts/deny.sh
@@ -79,8 +89,9 @@ minimal-versions: ## compile with the oldest versions that the Cargo.toml files 
 audit: ## check licences, duplicates, sources and known vulnerabilities of the packages (needs the network)
 	scripts/deny.sh --advisories
 
-fmt: ## format the code
+fmt: ## lay out Rust, Python, JavaScript and C
 	$(CARGO) fmt --all
+	scripts/lint.sh --fix
 
 bench: setup build ## run the benchmarks
 	$(CARGO) bench --locked --workspace
@@ -110,4 +121,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels check minimal-versions audit fmt bench bench-quick validate web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels quick check minimal-versions audit fmt bench bench-quick validate web screenshots fuzz fixtures

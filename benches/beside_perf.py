@@ -7,6 +7,7 @@ not, for a reason that the events show. Each difference is the sum of its slices
 differences, and each of those has one of the causes in CAUSES, found by looking at
 the events around it, never assumed. What remains is UNEXPLAINED and fails.
 """
+
 import bisect
 import collections
 import csv
@@ -68,7 +69,10 @@ def timehist(path):
     """Each task's slices from `perf sched timehist --state`: CPU, end, wait, delay, run, state."""
     line_of = re.compile(r"\s*(\d+)\.(\d{6}) \[(\d+)\]\s+.*\[(\d+)(?:/\d+)?\]\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S*)")
     slices = collections.defaultdict(list)
-    ns = lambda ms: round(float(ms) * 10**6)
+
+    def ns(ms):
+        return round(float(ms) * 10**6)
+
     with open(path, encoding="utf-8", errors="replace") as lines:
         for text in lines:
             line = line_of.match(text)
@@ -80,7 +84,11 @@ def timehist(path):
 
 def tr_events(path):
     """Switches by CPU, wakings by task, and the times at which each task woke another: it was running then."""
-    switches, wakings, acts = collections.defaultdict(list), collections.defaultdict(list), collections.defaultdict(list)
+    switches, wakings, acts = (
+        collections.defaultdict(list),
+        collections.defaultdict(list),
+        collections.defaultdict(list),
+    )
     with open(path, encoding="utf-8") as lines:
         for text in lines:
             event = json.loads(text)
@@ -134,7 +142,10 @@ def last_between(times, after, until):
 def missing_in_perf(lost, piece):
     """Why perf lacks a switch of this slice of tr's (or a waking, by any CPU, when it has no state)."""
     since = piece.since if piece.since is not None else piece.until
-    hit = any((cpu == piece.cpu or piece.state is None) and a - APART <= piece.until and since <= b + APART for cpu, a, b in lost)
+    hit = any(
+        (cpu == piece.cpu or piece.state is None) and a - APART <= piece.until and since <= b + APART
+        for cpu, a, b in lost
+    )
     return "lost" if hit else "UNEXPLAINED"
 
 
@@ -178,17 +189,22 @@ def accounts(slices, charged, lost):
         for piece in some:
             if piece.since is None or missing_in_perf(lost, piece) == "lost":
                 continue
-            sums = charges[bisect.bisect_right(times, piece.since):bisect.bisect_right(times, piece.until)]
+            sums = charges[bisect.bisect_right(times, piece.since) : bisect.bisect_right(times, piece.until)]
             if sums:
                 differences.append(piece.until - piece.since - sum(ran for _, ran in sums))
     if not differences:
         return "no sched_stat_runtime here: the kernel's account of single slices is not known"
     size = sorted(map(abs, differences))
-    at = lambda share: f"{size[int((len(size) - 1) * share)] / 1000:,.1f} µs"
+
+    def at(share):
+        return f"{size[int((len(size) - 1) * share)] / 1000:,.1f} µs"
+
     left_out = [d for d in differences if d > APART]
-    return (f"{len(size):,} slices beside the kernel's account of each: {at(.5)} apart (half of them), {at(.9)} (9 of 10), "
-            f"{at(.99)} (99 of 100), {at(1)} (all), in sum {sum(differences) / 1e6:+,.3f} ms;\n  {len(left_out)} longer by more "
-            f"than {APART / 1e6} ms, {milli(sum(left_out))} in all: interrupts, or steal, which the kernel leaves out")
+    return (
+        f"{len(size):,} slices beside the kernel's account of each: {at(0.5)} apart (half of them), {at(0.9)} (9 of 10), "
+        f"{at(0.99)} (99 of 100), {at(1)} (all), in sum {sum(differences) / 1e6:+,.3f} ms;\n  {len(left_out)} longer by more "
+        f"than {APART / 1e6} ms, {milli(sum(left_out))} in all: interrupts, or steal, which the kernel leaves out"
+    )
 
 
 def milli(ns):
@@ -201,7 +217,10 @@ def main():
     t_switches, t_wakings, t_acts = tr_events(f"{directory}/tr.events")
     perf = timehist(f"{directory}/perf.slices")
     zero = offset(t_switches, p_switches)
-    move = lambda events: {key: [(e[0] + zero, *e[1:]) for e in some] for key, some in events.items()}
+
+    def move(events):
+        return {key: [(e[0] + zero, *e[1:]) for e in some] for key, some in events.items()}
+
     t_switches, t_wakings, t_acts = move(t_switches), move(t_wakings), move(t_acts)
     t_times = {cpu: [switch[0] for switch in some] for cpu, some in t_switches.items()}
     t_slices, p_slices = slices_of(t_switches), slices_of(p_switches)
@@ -213,8 +232,10 @@ def main():
 
     bugs = sum(1 for s in p_switches.values() for a, b in zip(s, s[1:]) if a[2] != b[1])
     count = sum(map(len, p_switches.values()))
-    print(f"perf: {count:,} switches of the machine, {len(lost)} records of loss, "
-          f"{bugs} × switched out another task than was switched in")
+    print(
+        f"perf: {count:,} switches of the machine, {len(lost)} records of loss, "
+        f"{bugs} × switched out another task than was switched in"
+    )
 
     total = collections.Counter()
     causes_of_all = collections.Counter()
@@ -233,7 +254,7 @@ def main():
         t_run = t_wait = 0
         at = 0
         t_wakes = [time for time, _ in t_wakings.get(tid, [])]
-        t_acts_of = sorted(time for time, in t_acts.get(tid, []))
+        t_acts_of = sorted(time for (time,) in t_acts.get(tid, []))
         before = None  # the slice before, in tr's eyes
         p_before = None
         waits = waits_before(ours, t_wakes, t_times)
@@ -303,7 +324,9 @@ def main():
                 t_wait += is_
                 if mine.since is None or exact.since is None:
                     cause = "unreported, wait"
-                elif runnable and not p_before[5].startswith("R") and exact_before and exact_before.state.startswith("R"):
+                elif (
+                    runnable and not p_before[5].startswith("R") and exact_before and exact_before.state.startswith("R")
+                ):
                     cause = "R+"
                 elif not runnable and woken is None:
                     cause = "early waking" if on_way is not None else "UNEXPLAINED"
@@ -332,10 +355,20 @@ def main():
             switches["UNEXPLAINED"] += tr_switches - own
             tr_switches = own
         equal_switches += tr_switches == len(theirs)
-        total.update(p_run=p_run, t_run=tr_run, p_wait=p_wait, t_wait=tr_wait, unknown=int(row["unknown_ns"]),
-                     p_switches=len(theirs), t_switches=tr_switches)
-        for what, is_, should, parts in (("run", p_run, tr_run, run), ("wait", p_wait, tr_wait, wait),
-                                         ("switches", len(theirs), tr_switches, switches)):
+        total.update(
+            p_run=p_run,
+            t_run=tr_run,
+            p_wait=p_wait,
+            t_wait=tr_wait,
+            unknown=int(row["unknown_ns"]),
+            p_switches=len(theirs),
+            t_switches=tr_switches,
+        )
+        for what, is_, should, parts in (
+            ("run", p_run, tr_run, run),
+            ("wait", p_wait, tr_wait, wait),
+            ("switches", len(theirs), tr_switches, switches),
+        ):
             for cause, amount in parts.items():
                 if what != "switches":
                     causes_of_all[what, cause] += amount
@@ -346,14 +379,23 @@ def main():
             if abs(parts.get("UNEXPLAINED", 0)) > PERCENT * should or sum(parts.values()) != is_ - should:
                 unexplained.append((row["name"], tid, what))
 
-    print(f"{len(threads)} tasks: switches equal for {equal_switches}; perf {total['p_switches']:,}, tr {total['t_switches']:,}")
-    print(f"  run    perf {milli(total['p_run'])}, tr {milli(total['t_run'])} and {milli(total['unknown'])} unknown: "
-          f"{share(total['p_run'], total['t_run'])}")
-    print(f"  wait   perf {milli(total['p_wait'])}, tr {milli(total['t_wait'])}: {share(total['p_wait'], total['t_wait'])}")
+    print(
+        f"{len(threads)} tasks: switches equal for {equal_switches}; perf {total['p_switches']:,}, tr {total['t_switches']:,}"
+    )
+    print(
+        f"  run    perf {milli(total['p_run'])}, tr {milli(total['t_run'])} and {milli(total['unknown'])} unknown: "
+        f"{share(total['p_run'], total['t_run'])}"
+    )
+    print(
+        f"  wait   perf {milli(total['p_wait'])}, tr {milli(total['t_wait'])}: {share(total['p_wait'], total['t_wait'])}"
+    )
     ours = {int(row["pid"]): t_slices[int(row["pid"])] for row in threads}
     print(accounts(ours, charged, lost))
     print(f"{len(over)} figures differ by more than 1 %:")
-    show = lambda what, amount: f"{amount:+d}" if what == "switches" else f"{amount / 1e6:+,.3f} ms"
+
+    def show(what, amount):
+        return f"{amount:+d}" if what == "switches" else f"{amount / 1e6:+,.3f} ms"
+
     for _, name, tid, what, is_, should, parts in sorted(over, key=lambda o: (-o[0], o[2], o[3])):
         text = ", ".join(f"{cause} {show(what, parts[cause])}" for cause in sorted(parts, key=lambda c: -abs(parts[c])))
         values = (is_, should) if what == "switches" else (milli(is_), milli(should))

@@ -10,6 +10,7 @@ load of the machine does not change.
 Usage: ci_job.py TR DIRECTORY STEP... [--seconds 600] [--pairs 3]
 Example: ci_job.py target/release/tr lua-5.4.6 'make clean' 'make -j2 linux' './tests.sh'
 """
+
 import argparse
 import json
 import os
@@ -19,7 +20,6 @@ import sys
 import tempfile
 import time
 import uuid
-
 
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
@@ -38,8 +38,14 @@ def worker(directory, rounds, steps):
         begin = time.monotonic()
         for _ in range(rounds):
             for script in scripts:
-                subprocess.run(["bash", "-e", script], cwd=directory, check=True, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                subprocess.run(
+                    ["bash", "-e", script],
+                    cwd=directory,
+                    check=True,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
         used = os.times()
         print(json.dumps({"wall": time.monotonic() - begin, "cpu": used.children_user + used.children_system}))
 
@@ -114,13 +120,19 @@ def main():
     cost = info["cost"]
     if options.pairs == 0:
         own = cost["recorder_ns"] + cost["bpf_ns"]
-        print(f"recorder and BPF programs {own / 1e9:.2f} s of CPU, {100 * own / 1e9 / used:.3f} % of the steps'"
-              f" {used:.1f} s in {60 * minutes:.0f} s (BPF {cost['bpf_ns'] / 1e9:.2f} s)")
+        print(
+            f"recorder and BPF programs {own / 1e9:.2f} s of CPU, {100 * own / 1e9 / used:.3f} % of the steps'"
+            f" {used:.1f} s in {60 * minutes:.0f} s (BPF {cost['bpf_ns'] / 1e9:.2f} s)"
+        )
     else:
-        print(f"recorded / bare, median of {options.pairs} pairs: wall {statistics.median(walls):.4f}"
-              f" ({min(walls):.3f} to {max(walls):.3f}), CPU of the steps {statistics.median(cpus):.4f}")
-    print(f"recorder {cost['recorder_ns'] / 1e9:.2f} s of CPU; {info['events']} events,"
-          f" lost {info['lost_events'] or 0}; {size / 1e6:.2f} MB, {size / 1e6 / minutes:.3f} MB a minute")
+        print(
+            f"recorded / bare, median of {options.pairs} pairs: wall {statistics.median(walls):.4f}"
+            f" ({min(walls):.3f} to {max(walls):.3f}), CPU of the steps {statistics.median(cpus):.4f}"
+        )
+    print(
+        f"recorder {cost['recorder_ns'] / 1e9:.2f} s of CPU; {info['events']} events,"
+        f" lost {info['lost_events'] or 0}; {size / 1e6:.2f} MB, {size / 1e6 / minutes:.3f} MB a minute"
+    )
 
 
 if __name__ == "__main__":

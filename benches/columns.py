@@ -5,6 +5,7 @@ By column of lifecycle blocks, by part of scheduling blocks, and the rest: bytes
 column's share of a packed body is what the body would lose without it, all shares scaled to the body's size. A wide number
 has its low bits with its column.
 """
+
 import os
 import sys
 
@@ -20,7 +21,10 @@ STREAMS = {0: "lifecycle", 1: "recorder"}
 def shares(parts, size):
     """What each part takes of a packed body of that many bytes."""
     whole = len(ZSTD.compress(b"".join(parts)))
-    without = [whole - len(ZSTD.compress(b"".join(parts[:at] + parts[at + 1:]))) if part else 0 for at, part in enumerate(parts)]
+    without = [
+        whole - len(ZSTD.compress(b"".join(parts[:at] + parts[at + 1 :]))) if part else 0
+        for at, part in enumerate(parts)
+    ]
     found = [max(0, part) for part in without]
     return [part * size / (sum(found) or 1) for part in found]
 
@@ -55,13 +59,15 @@ def sched(payload, events, smallest, common):
     source = read.Bytes(payload)
     body = read.packed(source, 64 + 32 * events)
     stored, low = source.at, len(payload) - source.at
-    sleeps = sum(1 for _, _, _, state, flags, _ in read.sched(payload, events, smallest, common) if state and not flags & 17)
+    sleeps = sum(
+        1 for _, _, _, state, flags, _ in read.sched(payload, events, smallest, common) if state and not flags & 17
+    )
     front = read.Bytes(body)
     for _ in range(3):
         front.varint()
     begin = front.at + 1 + events
     steps = len(body) - events
-    parts = [body[:begin], body[begin:begin + sleeps], body[begin + sleeps:steps], body[steps:]]
+    parts = [body[:begin], body[begin : begin + sleeps], body[begin + sleeps : steps], body[steps:]]
     return dict(zip(("classes", "reasons", "tasks", "steps"), shares(parts, stored))) | {"low bits": low}
 
 
@@ -90,12 +96,17 @@ def main():
                 sums[where, name] = sums.get((where, name), 0) + size
         sums["", "frame headers"] = len(data) - payloads
         processes = max(1, counts.get("exit", 0))
-        print(f"{path}: {len(data)} bytes, {sum(counts.values())} events: " + ", ".join(f"{n} {c}" for n, c in counts.items()))
+        print(
+            f"{path}: {len(data)} bytes, {sum(counts.values())} events: "
+            + ", ".join(f"{n} {c}" for n, c in counts.items())
+        )
         groups = {}
         for (where, _), size in sums.items():
             groups[where] = groups.get(where, 0) + size
         for where, total in sorted(groups.items(), key=lambda group: -group[1]):
-            print(f"  {where or 'others'}: {total:.0f} bytes, {100 * total / len(data):.1f} %, {total / processes:.2f} an exit")
+            print(
+                f"  {where or 'others'}: {total:.0f} bytes, {100 * total / len(data):.1f} %, {total / processes:.2f} an exit"
+            )
             for (group, name), size in sorted(sums.items(), key=lambda row: -row[1]):
                 if group == where and size > len(data) / 500:
                     print(f"    {name:<26} {size:9.0f} {100 * size / len(data):5.1f} %  {size / processes:6.2f}")

@@ -11,6 +11,7 @@
 # ROUNDS (default 400000) is the number of round trips of the ping-pong, RUNS (default 5) the
 # number of runs of each measurement, TR the binary to measure.
 set -euo pipefail
+# shellcheck source=benches/common.sh
 . "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-400000}
 runs=${RUNS:-5}

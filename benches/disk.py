@@ -5,6 +5,7 @@ Pairs of runs, bare and recorded, one after the other; prints the median of the 
 their wall and CPU times, the size of the trace, and the requests in it. Run as root.
 Usage: disk.py TR [PAIRS]
 """
+
 import json
 import os
 import resource
@@ -20,6 +21,7 @@ REQUESTS = 100_000
 def timed(command):
     """Wall time, and CPU time of the whole machine, in seconds: a kernel thread does the loop
     device's work."""
+
     def busy():
         with open("/proc/stat", encoding="ascii") as file:
             fields = [int(field) for field in file.readline().split()[1:]]
@@ -50,10 +52,13 @@ def main():
                 recorded = timed([tr, "record", "-q", "--method", "bpf", "-o", trace, "--", *load])
                 ratios.append([one / other for one, other in zip(recorded, bare)])
             wall, own, machine = (statistics.median(column) for column in zip(*ratios))
-            print(f"recorded / bare, median of {pairs} pairs: wall {wall:.3f}, CPU of the command and the recorder "
-                  f"{own:.3f}, of the machine {machine:.3f}")
-            report = subprocess.run([tr, "analyze", "--report", "disk", "--format", "json", trace], check=True,
-                                    capture_output=True).stdout
+            print(
+                f"recorded / bare, median of {pairs} pairs: wall {wall:.3f}, CPU of the command and the recorder "
+                f"{own:.3f}, of the machine {machine:.3f}"
+            )
+            report = subprocess.run(
+                [tr, "analyze", "--report", "disk", "--format", "json", trace], check=True, capture_output=True
+            ).stdout
             disks = {disk["name"]: disk for disk in json.loads(report)["disk"]["devices"]}
             mine = disks[os.path.basename(device)]
             assert mine["requests"] == REQUESTS, mine["requests"]

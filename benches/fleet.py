@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Holds fleet/report.py to generated runs: false alarms, planted changes, time and memory.
 
-    fleet.py noise [SEEDS [RUNS [KIND...]]]  false alarms and found changes of 5 %, by kind of noise (default 500, 200,
-                                      all); SEEDS is a number, or FIRST-LAST
-    fleet.py bound                    what the best test finds that knows the noise, at 1 % of false alarms
-    fleet.py fleet WORK [SEEDS [RUNS]] a dataset of such series, half of them with a change, and what the report says of it
-    fleet.py size WORK [RUNS]         time and memory for RUNS runs (default 1,000,000) on two CPUs
-    fleet.py make WORK [RUNS [REPOSITORIES]]  that dataset alone, as after fleet/compact.py"""
+fleet.py noise [SEEDS [RUNS [KIND...]]]  false alarms and found changes of 5 %, by kind of noise (default 500, 200,
+                                  all); SEEDS is a number, or FIRST-LAST
+fleet.py bound                    what the best test finds that knows the noise, at 1 % of false alarms
+fleet.py fleet WORK [SEEDS [RUNS]] a dataset of such series, half of them with a change, and what the report says of it
+fleet.py size WORK [RUNS]         time and memory for RUNS runs (default 1,000,000) on two CPUs
+fleet.py make WORK [RUNS [REPOSITORIES]]  that dataset alone, as after fleet/compact.py"""
 
 import concurrent.futures
 import os
@@ -72,13 +72,19 @@ def fleet(work, seeds, runs):
             _, first = np.unique(days, return_index=True)
             columns["repo"] += [repo] * runs
             columns["seq"] += range(runs)
-            columns["start_unix_ns"] += (days * noise.DAY + (np.arange(runs) - np.repeat(first, np.diff(np.append(first, runs)))) * 10**12).tolist()
+            columns["start_unix_ns"] += (
+                days * noise.DAY + (np.arange(runs) - np.repeat(first, np.diff(np.append(first, runs)))) * 10**12
+            ).tolist()
             columns["wall_ns"] += (wall * np.where(failed, rng.random(runs), 1)).astype(int).tolist()
-            columns["host"] += [f"pool-{it}" if it >= 0 else f"runner-{k}" for it, k in zip(members, rng.integers(0, 8, runs))]
+            columns["host"] += [
+                f"pool-{it}" if it >= 0 else f"runner-{k}" for it, k in zip(members, rng.integers(0, 8, runs))
+            ]
             columns["failed"] += failed.astype(int).tolist()
-    rows = {name: np.array(values) for name, values in columns.items()}
+    rows = {name: np.array(values) for name, values in columns.items()}  # noqa: F841 (DuckDB reads it by its name)
     db = duckdb.connect()
-    db.execute("CREATE TABLE base AS SELECT *, repo || '-' || seq AS run, strftime(make_timestamp_ns(start_unix_ns), '%Y-%m-%d') AS date FROM rows")
+    db.execute(
+        "CREATE TABLE base AS SELECT *, repo || '-' || seq AS run, strftime(make_timestamp_ns(start_unix_ns), '%Y-%m-%d') AS date FROM rows"
+    )
     for table, query in {
         "runs": """SELECT run, 'j' AS job, 'main' AS branch, CAST(hash(run) AS varchar) AS commit, 'make' AS command, 'k' AS command_key,
             failed AS exit_code, start_unix_ns, 4 AS cpus, wall_ns, wall_ns AS on_cpu_ns, wall_ns AS work_ns, wall_ns AS path_ns,
@@ -99,10 +105,14 @@ def fleet(work, seeds, runs):
         mine = [(at, found.get(repo, [])) for repo, at in planted.items() if repo.startswith(kind + "/")]
         quiet = [rows for at, rows in mine if at is None]
         changed = [(at, rows) for at, rows in mine if at is not None]
-        near = [[row for row in rows if row["shape"] == "sudden" and abs(row["seq"] - at - 1) <= 3] for at, rows in changed]
+        near = [
+            [row for row in rows if row["shape"] == "sudden" and abs(row["seq"] - at - 1) <= 3] for at, rows in changed
+        ]
         shares = [
-            sum(map(bool, quiet)) / len(quiet), sum(bool(rows) for _, rows in changed) / len(changed),
-            sum(map(bool, near)) / len(changed), sum(any(row["who"] == "code" for row in rows) for rows in near) / len(changed),
+            sum(map(bool, quiet)) / len(quiet),
+            sum(bool(rows) for _, rows in changed) / len(changed),
+            sum(map(bool, near)) / len(changed),
+            sum(any(row["who"] == "code" for row in rows) for rows in near) / len(changed),
         ]
         print(f"{kind:<24}{shares[0]:>8.1%}{shares[1]:>11.1%}{shares[2]:>15.1%}{shares[3]:>10.1%}")
 

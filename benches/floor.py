@@ -7,6 +7,7 @@ Each round records a storm of pipes under kernel.bpf_stats_enabled while two raw
 sched_waking: an empty one, and one that reads the clock. Prints the medians: ns a run of these, which is the kernel's counting and
 the call, and the same with a stamp, and ns a run of each program of `tr`. Load beside them changes all; differences stay.
 """
+
 import argparse
 import ctypes
 import os
@@ -41,7 +42,9 @@ def attached(code, tracepoint):
     """A program of these instructions."""
     length = len(code) // 8
     code, terms = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
-    program, _ = bpf(PROG_LOAD, struct.pack("<IIQQ", RAW_TRACEPOINT, length, ctypes.addressof(code), ctypes.addressof(terms)))
+    program, _ = bpf(
+        PROG_LOAD, struct.pack("<IIQQ", RAW_TRACEPOINT, length, ctypes.addressof(code), ctypes.addressof(terms))
+    )
     name = ctypes.create_string_buffer(tracepoint.encode())
     link, _ = bpf(RAW_TRACEPOINT_OPEN, struct.pack("<QI", ctypes.addressof(name), program))
     return program, link
@@ -102,13 +105,17 @@ def main():
     rounds = []
     with tempfile.TemporaryDirectory() as place, Stats():
         storm = os.path.join(place, "storm")
-        subprocess.run(["gcc", "-O1", "-pthread", "-o", storm, os.path.join(ROOT, "fixtures/programs/storm.c")], check=True)
+        subprocess.run(
+            ["gcc", "-O1", "-pthread", "-o", storm, os.path.join(ROOT, "fixtures/programs/storm.c")], check=True
+        )
         for _ in range(options.rounds):
             rounds.append(measured(os.path.abspath(options.tr), storm, place))
     names = sorted({name for one in rounds for name in one})
     for name in names:
         values = [one[name] for one in rounds if name in one]
-        print(f"{name:<24} {statistics.median(values):6.0f} ns a run ({min(values):.0f} to {max(values):.0f}, {len(values)} rounds)")
+        print(
+            f"{name:<24} {statistics.median(values):6.0f} ns a run ({min(values):.0f} to {max(values):.0f}, {len(values)} rounds)"
+        )
 
 
 if __name__ == "__main__":

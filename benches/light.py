@@ -8,6 +8,7 @@ one CPU, and the file's growth by the minute, less that of an empty recording (m
 the jobs alone are recorded, as COMMAND: on a machine that does other work, whose execs would count otherwise.
 Usage: light.py TR [--rates 10,30,60] [--seconds 60] [--followed]
 """
+
 import argparse
 import json
 import os
@@ -99,9 +100,12 @@ def main():
                 # An empty recording would cost nothing.
                 assert kinds["exec"] > 5 * seconds, info
                 own, bpf = (info["cost"][which] / info["duration_ns"] for which in ("recorder_ns", "bpf_ns"))
-                print(f"{kinds['exec'] / seconds:5.1f} execs a second: {100 * (own + bpf):.3f} % of a CPU (recorder {100 * own:.3f},"
-                      f" BPF programs {100 * bpf:.3f}), {(size - empty) * 0.06 / seconds:.1f} kB a minute"
-                      f" (an empty recording has {empty / 1e3:.1f} kB), {info['events']} events", flush=True)
+                print(
+                    f"{kinds['exec'] / seconds:5.1f} execs a second: {100 * (own + bpf):.3f} % of a CPU (recorder {100 * own:.3f},"
+                    f" BPF programs {100 * bpf:.3f}), {(size - empty) * 0.06 / seconds:.1f} kB a minute"
+                    f" (an empty recording has {empty / 1e3:.1f} kB), {info['events']} events",
+                    flush=True,
+                )
     finally:
         with open(STATS, "w", encoding="ascii") as file:
             file.write(before)

@@ -7,6 +7,7 @@ Memory is the process's own: the largest RssAnon of its /proc/PID/status, looked
 2 ms. That is heap, stacks, and what is still there of freed memory. Pages of a mapped
 file are the page cache's, and are not in it.
 """
+
 import resource
 import subprocess
 import sys

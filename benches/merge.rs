@@ -68,9 +68,10 @@ fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
             };
             for _ in 0..count {
                 now += 1 + dice.next(2 * STEP);
-                let late = match late > 0 && dice.next(late) == 0 {
-                    true => dice.next(LATEST),
-                    false => 0,
+                let late = if late > 0 && dice.next(late) == 0 {
+                    dice.next(LATEST)
+                } else {
+                    0
                 };
                 let kind = SchedKind::Switch {
                     prev: Tid(dice.next(1000) as u32),

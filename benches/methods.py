@@ -59,7 +59,10 @@ def main():
                     ratios.append(times[id(record)] / times[id(load)])
                     more.append(1000 * (times[id(record)] - times[id(load)]))
                 shown = " ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-                print(f"{name:15} {method:7} {statistics.median(ratios):.2f} {statistics.median(more):+6.0f} ms   ({shown})", flush=True)
+                print(
+                    f"{name:15} {method:7} {statistics.median(ratios):.2f} {statistics.median(more):+6.0f} ms   ({shown})",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ their CPU times, the bytes a connection takes in the trace, and what the kernel 
 the program of inet_sock_set_state (kernel.bpf_stats_enabled).
 Usage: network.py TR [PAIRS]
 """
+
 import json
 import os
 import resource
@@ -61,9 +62,13 @@ def main():
             recorded = timed([tr, "record", "-q", "--method", "bpf", "-o", trace, "--", *load])
             walls.append(recorded[0] / bare[0])
             cpus.append(recorded[1] / bare[1])
-        print(f"recorded / bare, median of {pairs} pairs: wall {statistics.median(walls):.3f},"
-              f" CPU {statistics.median(cpus):.3f}")
-        info = json.loads(subprocess.run([tr, "info", "--format", "json", trace], check=True, capture_output=True).stdout)
+        print(
+            f"recorded / bare, median of {pairs} pairs: wall {statistics.median(walls):.3f},"
+            f" CPU {statistics.median(cpus):.3f}"
+        )
+        info = json.loads(
+            subprocess.run([tr, "info", "--format", "json", trace], check=True, capture_output=True).stdout
+        )
         events = subprocess.run([tr, "dump", "--format", "ndjson", trace], check=True, capture_output=True).stdout
         kinds = {}
         for line in events.splitlines():

@@ -7,6 +7,7 @@
 # PAIRS (default 20) and BUILDS (default 15) are the numbers of pairs, TR the
 # binary to measure.
 set -euo pipefail
+# shellcheck source=benches/common.sh
 . "$(dirname "$0")/common.sh"
 pairs=${PAIRS:-20}
 builds=${BUILDS:-15}

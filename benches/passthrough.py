@@ -4,6 +4,7 @@ empty input, the medians of RUNS alternating runs, and their difference to the s
 
     passthrough.py [RUNS] [PROGRAM...]     PROGRAM defaults to target/release/tr
 """
+
 import os
 import statistics
 import sys

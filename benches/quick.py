@@ -9,6 +9,7 @@ measured in the same rounds; without it, the table has the last figures of bench
 DIRECTORY/DATE.md (benches/runs), in place of the one that is there. Nothing is judged: figures of busy or other machines are
 their own, and their load stands above the table.
 """
+
 import argparse
 import datetime
 import json
@@ -207,7 +208,16 @@ def main():
     options = parser.parse_args()
     begin, load = time.monotonic(), os.getloadavg()[1]
     with tempfile.TemporaryDirectory() as place:
-        run(["gcc", "-O1", "-pthread", "-o", os.path.join(place, "storm"), os.path.join(ROOT, "fixtures/programs/storm.c")])
+        run(
+            [
+                "gcc",
+                "-O1",
+                "-pthread",
+                "-o",
+                os.path.join(place, "storm"),
+                os.path.join(ROOT, "fixtures/programs/storm.c"),
+            ]
+        )
         binaries = [options.tr] + ([options.old] if options.old else [])
         now, *old = measured([Bench(tr, place, options.scale) for tr in binaries])
         beside = rivals(place, now)
@@ -218,11 +228,14 @@ def main():
         model = re.search(r"model name\s*: (.*)", file.read())
     version = run([options.tr, "--version"]).decode().strip()
     lines = [
-        TITLE, "",
+        TITLE,
+        "",
         f"`benches/quick.py`, {time.monotonic() - begin:.0f} s, {version}; {os.cpu_count()} CPUs"
         f" ({model[1] if model else os.uname().machine}), Linux {os.uname().release}, load {load:.1f} at the start. Before:"
-        f" {day or 'no table'}.", "",
-        "| figure | now | before | now / before | perf | perf / now |", "| --- | --- | --- | --- | --- | --- |",
+        f" {day or 'no table'}.",
+        "",
+        "| figure | now | before | now / before | perf | perf / now |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for name, (value, unit) in now.items():
         old_value, rival = before.get(name), beside.get(name)

@@ -4,6 +4,7 @@ without it gets it at its end; the other sections stay.
 
 usage: benches/section.py PAGE < SECTION
 """
+
 import re
 import sys
 

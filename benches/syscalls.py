@@ -6,6 +6,7 @@ with --syscalls, one after the other. Prints the medians of the ratios of the lo
 CPU time that --syscalls adds to a call, the recorder's CPU times, and the bytes of the traces.
 Usage: syscalls.py TR [ROUNDS [BUILD...]]
 """
+
 import json
 import os
 import resource
@@ -46,14 +47,21 @@ def measure(tr, rounds, load, trace):
         plain.append(recorded(tr, [], load, trace))
         sums.append(recorded(tr, ["--syscalls"], load, trace))
     calls = asked(tr, "analyze", trace, "--report", "syscalls")["syscalls"]["calls"]
-    ratio = lambda one, other: median(a / b for a, b in zip(one, other))
+
+    def ratio(one, other):
+        return median(a / b for a, b in zip(one, other))
+
     cpu, more = [run[0] for run in plain], [run[0] for run in sums]
-    print(f"  CPU: recorded / bare {ratio(cpu, base):.3f}, --syscalls / bare {ratio(more, base):.3f},"
-          f" --syscalls / recorded {ratio(more, cpu):.3f}")
+    print(
+        f"  CPU: recorded / bare {ratio(cpu, base):.3f}, --syscalls / bare {ratio(more, base):.3f},"
+        f" --syscalls / recorded {ratio(more, cpu):.3f}"
+    )
     added = median(a - b for a, b in zip(more, cpu)) / calls * 1e9
     print(f"  {calls} calls, {added:.0f} ns more for each; bare {median(base):.2f} s")
     for name, runs in ("recorded", plain), ("--syscalls", sums):
-        print(f"  {name}: recorder {median(run[1] for run in runs) * 1e3:.0f} ms, {median(run[2] for run in runs):.0f} bytes")
+        print(
+            f"  {name}: recorder {median(run[1] for run in runs) * 1e3:.0f} ms, {median(run[2] for run in runs):.0f} bytes"
+        )
 
 
 def main():

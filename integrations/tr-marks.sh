@@ -6,6 +6,7 @@
 #
 # They write to the file of the recorder that runs, and do nothing without one. `tr mark` does the
 # same by an exec; these also work where the tr on PATH is the system's. date(1) must know %N.
+# shellcheck shell=sh
 
 tr_step() {
     tr_name=$1

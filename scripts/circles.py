@@ -5,6 +5,7 @@ Usage: circles.py CRATE=MOST...: the most files of CRATE's largest circle; of al
 A file uses another one by a path that begins with crate::, super:: or self::, or by `use` of a
 submodule, outside of comments and tests. `mod` is no use.
 """
+
 import pathlib
 import re
 import sys

@@ -3,7 +3,7 @@
 # password, sudo loads them. If the machine allows no recording, it shows a recorded build. Usage: demo.sh DIRECTORY
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tr=$(realpath "${CARGO_TARGET_DIR:-target}/release/tr")
+tr=$(realpath "${CARGO_TARGET_DIR:-target}/demo/tr")
 dir=$1
 mkdir -p "$dir"
 # Another user's directory with the same name in /tmp.

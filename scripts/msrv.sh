@@ -11,7 +11,7 @@ if [ "$(printf '%s\n' "$msrv" "$newest" | sort -V | tail -1)" != "$msrv" ]; then
 	exit 1
 fi
 echo "msrv: no package in Cargo.lock needs more than Rust $newest"
-if rustup toolchain list 2>/dev/null | grep -q "^$msrv[.-]"; then
+if rustup toolchain list 2>/dev/null | grep -q "^${msrv}[.-]"; then
 	cargo "+$msrv" check --locked --workspace --all-targets
 else
 	echo "msrv: building with Rust $msrv is skipped: rustup does not have it"

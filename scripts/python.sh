@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes target/python, a virtual environment with the packages of tests/requirements.txt: DuckDB, with which the
-# tests query datasets, and OpenTelemetry's classes, by which they read exports. Does nothing if it is up to date.
+# tests query datasets, OpenTelemetry's classes, by which they read exports, and the programs that lay out Python and C.
+# Does nothing if it is up to date.
 #
 #   python.sh [long]    long: also those of tests/requirements-long.txt: Spark
 set -euo pipefail

@@ -3,6 +3,7 @@
 # as_root PURPOSE: sets the array `root` to the prefix that runs a command as root: empty for
 # root, else sudo, which may ask for a password on a terminal. Fails with a reason if there is
 # no sudo.
+# shellcheck shell=bash disable=SC2034
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		root=()

@@ -7,6 +7,7 @@ SECONDS since 1970: the time of the sources. The rest: libraries of the system t
 Checksums are those of Cargo.lock: of the packages as the registry has them. A licence is concluded to be the one that
 the package declares, which scripts/deny.sh holds to a list.
 """
+
 import datetime
 import hashlib
 import json

@@ -108,11 +108,12 @@ want runc here runc
 want util-linux here setpriv
 want libcap2-bin here setcap
 want stress-ng here stress-ng
+want shellcheck here shellcheck
 want python3 here python3
 want curl here curl
 # The first python3 on PATH may lack it.
 want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
-# For DuckDB and OpenTelemetry's classes.
+# For DuckDB, OpenTelemetry's classes, ruff and clang-format.
 want python3-venv sh -c 'for python in python3 /usr/bin/python3; do $python -c "import ensurepip" && exit; done; exit 1'
 if [ "$part" = long ]; then want default-jre-headless here java; fi
 # The page of `tr report` is tested in a browser. Ubuntu has Chromium only as a snap, which
@@ -147,7 +148,7 @@ if ! command -v npm >/dev/null; then
 fi
 if ! command -v npm >/dev/null; then exit $status; fi
 if ! has_modules; then
-	echo "setup: npm ci --prefix $web (what the page's sources are checked, bundled and tested with)" >&2
+	echo "setup: npm ci --prefix $web (what the page's sources are laid out, checked, bundled and tested with)" >&2
 	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
 fi
 scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2

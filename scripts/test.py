@@ -9,7 +9,19 @@
 LIMIT is an executable's time, QUIET its longest time without output, in s. TR_LONG: all rounds and cases.
 An interrupt ends everything: whatever is started here stays below this process, because it is a child subreaper.
 """
-import collections, contextlib, ctypes, json, os, re, shutil, signal, subprocess, sys, tempfile, time
+
+import collections
+import contextlib
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 from subprocess import DEVNULL, PIPE
 
 os.chdir(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -26,10 +38,28 @@ RECORD = {"ci", "loss", "record", "recorder", "waits"}
 MEASURE = ["recorder", "record", "loss", "waits"]
 # Executables that record nothing in the kernel run beside these; then the longest; then the rest.
 FIRST = ["html", "fleet", "export", "simulated", "hostile", "lies", "reports", "recorder", "ci"]
-UNPRIVILEGED = RECORD | {"command_line", "imports", "marks", "outputs", "passthrough", "untraced",
-                         "tr", "tr_bpf", "tr_output", "tr_record", "tr_symbols"}
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
-          "--no-new-privs"]
+UNPRIVILEGED = RECORD | {
+    "command_line",
+    "imports",
+    "marks",
+    "outputs",
+    "passthrough",
+    "untraced",
+    "tr",
+    "tr_bpf",
+    "tr_output",
+    "tr_record",
+    "tr_symbols",
+}
+NOBODY = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all",
+    "--bounding-set=-all",
+    "--no-new-privs",
+]
 WITHOUT_SUDO = ["env", *(f"--unset=SUDO_{name}" for name in ("UID", "GID", "USER", "COMMAND"))]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -206,6 +236,7 @@ def become_nobody():
 
     An ancestor that is closed to others keeps no other entry.
     """
+
     def mount(*args):
         subprocess.run(["mount", *args], check=True)
 
@@ -250,8 +281,7 @@ def prepare(mode):
     packages = ["--workspace"]
     if mode == "--without-record":
         show("test: without tr record; its tests are left out: the packages above are missing\n")
-        crates = ["tr", "tr-trace-format", "tr-analyze", "tr-report", "tr-import", "tr-sim"]
-        packages = ["--no-default-features", *(f"--package={crate}" for crate in crates)]
+        packages += ["--no-default-features", *(f"--exclude=tr-{crate}" for crate in ("bpf", "record", "symbols"))]
     uid, gid = (int(subprocess.check_output(["id", option])) for option in ("-u", "-g"))
     if mode == "--unprivileged" and uid != 0:
         sys.exit("test: only root can become nobody")

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Of all lines on the builds at least this many percent are right.
+/// At least this many percent of the lines about the builds are right.
 const RIGHT: usize = 95;
-/// Of all planted faults at least this many percent are the first line's.
+/// At least this many percent of the planted faults are in the first line.
 const FIRST: usize = 90;
 
 fn folder() -> PathBuf {
@@ -68,14 +68,14 @@ fn planted_faults_are_found_and_little_else() {
         let advice = advice(&folder().join(format!("{}.bin", build.name)));
         let kinds: Vec<&str> = advice
             .iter()
-            .map(|it| it["kind"].as_str().unwrap())
+            .map(|advice| advice["kind"].as_str().unwrap())
             .collect();
         let is_planted = |kind: &&str| build.planted.as_deref() == Some(kind);
         if build.planted.is_some() && !kinds.iter().take(3).any(&is_planted) {
             missed.push(format!("{}: {kinds:?}", build.name));
         }
         first += usize::from(kinds.first().is_some_and(is_planted));
-        let right = |kind: &&str| is_planted(kind) || build.right.iter().any(|it| it == kind);
+        let right = |kind: &&str| is_planted(kind) || build.right.iter().any(|right| right == kind);
         lines += kinds.len();
         let others = kinds.iter().zip(&advice).filter(|(kind, _)| !right(kind));
         wrong.extend(others.map(|(_, it)| format!("{}: {}", build.name, it["finding"])));
@@ -119,7 +119,7 @@ fn builds_below_a_make_may_save_nothing() {
     }
 }
 
-/// What has all of COMMAND's work is what the build is for, also below `timeout`.
+/// The process that does all of COMMAND's work is the purpose of the build, also below `timeout`.
 #[test]
 fn a_wrapper_changes_no_answer() {
     let line = &of_build("alone-below")[0];
@@ -136,7 +136,10 @@ fn a_make_without_job_slots_may_be_called_wrongly() {
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
     // Those that wait for slots have them.
     let slots = of_build("slots");
-    assert!(slots.iter().all(|it| kind(it) != "few-jobs"), "{slots:?}");
+    assert!(
+        slots.iter().all(|slot| kind(slot) != "few-jobs"),
+        "{slots:?}"
+    );
 }
 
 /// At most seven, each with a limit of 2 % of the time without others or more, and none above the
@@ -150,15 +153,16 @@ fn gains_are_limits() {
         let json: Value = serde_json::from_str(&analyze(&trace, &args)).unwrap();
         let wall = json["critical_path"]["path"]["wall_ns"].as_u64().unwrap();
         let all = json["advice"]["advice"].as_array().unwrap();
-        let machines = |it: &&Value| matches!(it["kind"].as_str(), Some("others" | "throttled"));
-        let gain = |it: &Value| {
-            let gain = |name: &str| it[name].as_u64().unwrap();
+        let machines =
+            |value: &&Value| matches!(value["kind"].as_str(), Some("others" | "throttled"));
+        let gain = |line: &Value| {
+            let gain = |name: &str| line[name].as_u64().unwrap();
             let (least, most) = (gain("gain_at_least_ns"), gain("gain_at_most_ns"));
-            assert!(least <= most, "{it}");
+            assert!(least <= most, "{line}");
             (least, most)
         };
-        let withheld: u64 = all.iter().filter(machines).map(|it| gain(it).1).sum();
-        let gains = all.iter().filter(|it| !machines(it));
+        let withheld: u64 = all.iter().filter(machines).map(|line| gain(line).1).sum();
+        let gains = all.iter().filter(|line| !machines(line));
         let gains: Vec<(u64, u64)> = gains.map(gain).collect();
         assert!(all.len() <= 7, "{}", build.name);
         let wall = wall - withheld;
@@ -193,9 +197,9 @@ fn wall(name: &str) -> (f64, f64) {
     let lines = json["advice"]["advice"].as_array().unwrap();
     let lines = lines
         .iter()
-        .filter(|it| matches!(kind(it), "others" | "throttled"));
+        .filter(|line| matches!(kind(line), "others" | "throttled"));
     let withheld: f64 = lines
-        .map(|it| it["gain_at_most_ns"].as_f64().unwrap())
+        .map(|value| value["gain_at_most_ns"].as_f64().unwrap())
         .sum();
     let wall = json["critical_path"]["path"]["wall_ns"].as_f64().unwrap();
     (wall / 1e9, withheld / 1e9)
@@ -274,7 +278,7 @@ fn a_time_out_is_no_cause() {
 fn a_try_and_a_time_out_are_what_they_are() {
     let kinds = |name: &str| -> Vec<String> {
         let lines = of_build(name);
-        lines.iter().map(|it| kind(it).to_owned()).collect()
+        lines.iter().map(|line| kind(line).to_owned()).collect()
     };
     assert_eq!(kinds("retry"), ["sleep"]);
     // A server that is ended after the tests is none that was given up.
@@ -290,7 +294,7 @@ fn a_try_and_a_time_out_are_what_they_are() {
     );
 }
 
-/// Of a build that failed the verdict is on its time.
+/// The verdict on a build that failed is about its time.
 #[test]
 fn a_failure_is_not_the_machines() {
     let text = analyze(&folder().join("busy-killed.bin"), &[]);
@@ -351,7 +355,7 @@ fn the_verdict_tells_the_code_from_the_machine() {
     // The names' seconds are part of those of all others.
     let busy = verdict("busy-generator");
     let names = busy["others"].as_array().unwrap();
-    let sum: u64 = names.iter().map(|it| it["ns"].as_u64().unwrap()).sum();
+    let sum: u64 = names.iter().map(|name| name["ns"].as_u64().unwrap()).sum();
     assert_eq!(names[0]["comm"], "sh", "{busy}");
     assert!(sum <= busy["others_ns"].as_u64().unwrap(), "{busy}");
 }
@@ -433,7 +437,8 @@ fn a_polling_loop_gains_one_sleep() {
     // The verdict says no more than the lines do.
     let text = analyze(&folder().join("poll-server.bin"), &["--width", "120"]);
     let verdict = text.lines().find(|line| line.starts_with("Verdict  "));
-    let ends = verdict.is_some_and(|it| it.ends_with("the changes below save up to 500 ms"));
+    let ends =
+        verdict.is_some_and(|verdict| verdict.ends_with("the changes below save up to 500 ms"));
     assert!(ends, "{text}");
 }
 
@@ -482,12 +487,12 @@ fn evidence_names_processes() {
 /// The first screen of each trace fits a small terminal and ends with the next command.
 #[test]
 fn the_first_screen_has_thirty_lines() {
-    let traces = ["advice", "traces"].map(|it| folder().with_file_name(it));
+    let traces = ["advice", "traces"].map(|name| folder().with_file_name(name));
     let files = traces
         .iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten());
     let files = files.map(|entry| entry.path());
-    for trace in files.filter(|path| path.extension().is_some_and(|it| it == "bin")) {
+    for trace in files.filter(|path| path.extension().is_some_and(|extension| extension == "bin")) {
         let text = analyze(&trace, &["--width", "80"]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(

@@ -68,7 +68,8 @@ fn each_fact_has_one_place() {
     let mut found = 0;
     for row in rows.skip(2) {
         let place = row.trim_end_matches(" |").rsplit("| ").next().unwrap();
-        let (files, names): (Vec<&str>, Vec<&str>) = quoted(place).partition(|it| it.contains('/'));
+        let (files, names): (Vec<&str>, Vec<&str>) =
+            quoted(place).partition(|name| name.contains('/'));
         assert_eq!(files.len(), 1, "{row}");
         let path = root().join(files[0]);
         assert!(path.exists(), "{row}");
@@ -121,9 +122,10 @@ fn each_decision_has_a_page() {
 fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files(&path, into),
-            false => into.push(path),
+        if path.is_dir() {
+            files(&path, into);
+        } else {
+            into.push(path);
         }
     }
 }
@@ -251,11 +253,11 @@ fn a_report_is_in_five_files() {
         files(&root().join(dir), &mut others);
     }
     let own = root().join("crates/report/src/reports");
-    others.retain(|file| file.extension().is_some_and(|it| it == "rs"));
+    others.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
     let test = |file: &Path| file.iter().any(|part| part == "tests");
     for file in others
         .iter()
-        .filter(|it| !it.starts_with(&own) && !test(it))
+        .filter(|path| !path.starts_with(&own) && !test(path))
     {
         let code = std::fs::read_to_string(file).unwrap();
         let code = code.split("#[cfg(test)]").next().unwrap();
@@ -265,8 +267,8 @@ fn a_report_is_in_five_files() {
             };
             let of = of.trim_matches(|c| "{};".contains(c));
             let items = of.split(", ");
-            let mut reports = items.filter(|it| it.starts_with(char::is_lowercase));
-            let strange = reports.find(|it| !known.contains(it));
+            let mut reports = items.filter(|item| item.starts_with(char::is_lowercase));
+            let strange = reports.find(|report| !known.contains(report));
             assert_eq!(strange, None, "{}: {line}", file.display());
         }
     }

@@ -203,7 +203,7 @@ fn wrong_values_are_answered_in_words() {
     assert!(rows("all") > 100 && rows("all") > rows("20"));
 }
 
-/// That no process matches is printed once: by the report of processes, or on standard error.
+/// A filter that no process matches is reported once: by the report of processes, or on standard error.
 #[test]
 fn no_match_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -487,7 +487,7 @@ fn a_forecast_is_a_page() {
     let runs = data["runs"].as_array().unwrap();
     let of = |cpus: u64, jobs: Option<u64>| {
         let mut runs = runs.iter();
-        let run = runs.find(|it| it["cpus"] == cpus && it["jobs"].as_u64() == jobs);
+        let run = runs.find(|run| run["cpus"] == cpus && run["jobs"].as_u64() == jobs);
         run.unwrap()
     };
     for cpus in [1, 2, 4, 6, 8, 16, 32, 64] {
@@ -498,14 +498,14 @@ fn a_forecast_is_a_page() {
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(|it| it.as_u64().unwrap());
+                .map(|run| run.as_u64().unwrap());
             assert!(last.max().unwrap() <= run["wall"][1].as_u64().unwrap() / 1000);
         }
     }
     // The bars of the recorded machine end within a tenth of the recorded ones.
     let ends = |bars: &serde_json::Value| {
         let bars = bars.as_array().unwrap().iter().skip(1).step_by(2);
-        bars.map(|it| it.as_u64().unwrap()).collect::<Vec<_>>()
+        bars.map(|bar| bar.as_u64().unwrap()).collect::<Vec<_>>()
     };
     let recorded = ends(&data["recorded"]["bars"]);
     for (is, was) in ends(&of(2, None)["bars"]).into_iter().zip(recorded) {

@@ -79,7 +79,8 @@ fn the_nearest_default_of_display_counts() {
     let place = Place::new();
     let one = |line: &str| place.prints(line);
     let [two, three, four] = ["2", "3", "4"].map(|n| one(&format!("analyze demo.bin --top {n}")));
-    let [json, csv] = ["json", "csv"].map(|it| one(&format!("analyze demo.bin --format {it}")));
+    let [json, csv] =
+        ["json", "csv"].map(|format| one(&format!("analyze demo.bin --format {format}")));
     place.user("[analyze]\ntop = 2\n[display]\nwidth = 80\n");
     assert_eq!(one("analyze demo.bin"), two);
     place.project("[analyze]\ntop = 3\n");
@@ -104,7 +105,8 @@ fn a_threshold_is_a_gate() {
     let place = Place::new();
     let faults = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     let words = |options: &str| {
-        let [base, new] = ["demo.bin", "build.bin"].map(|it| faults.join(it).display().to_string());
+        let [base, new] =
+            ["demo.bin", "build.bin"].map(|name| faults.join(name).display().to_string());
         format!("diff {base} {new} --format json{options}")
     };
     let gate = |options: &str| place.run(&words(options)).stdout;
@@ -127,7 +129,7 @@ fn masks_add_up_and_none_goes() {
         assert!(out.status.success(), "{}", said(&out));
         place.prints("analyze out.bin --report execs --format csv")
     };
-    let has = |text: &str| ["kernels_1", "kernels_2", "kernels_3"].map(|it| text.contains(it));
+    let has = |text: &str| ["kernels_1", "kernels_2", "kernels_3"].map(|name| text.contains(name));
     assert_eq!(has(&masked("")), [true; 3]);
     place.user("[mask]\nredact = [\"kernels_1\"]\naddresses = true\n");
     place.project("[mask]\nredact = \"kernels_2\"\naddresses = false\n");
@@ -147,7 +149,7 @@ fn masks_add_up_and_none_goes() {
     assert!(said(&place.run(&line)).contains(": 0 secrets masked"));
 }
 
-/// What a stranger's project may not have.
+/// A stranger's project may not name an output, a method or a program.
 #[test]
 fn a_project_names_no_output_method_or_program() {
     let place = Place::new();
@@ -225,7 +227,7 @@ fn files_of_others_are_not_used() {
     }
 }
 
-/// Of a gate in another user's file nothing is decided; no other threshold is missed without a word.
+/// A gate in another user's file decides nothing; every other threshold that is missed is reported.
 #[test]
 fn a_gate_in_a_file_of_others_is_no_pass() {
     let place = Place::new();
@@ -293,7 +295,7 @@ fn doctor_prints_them() {
     assert!(json["config"][0]["not_used"].is_null(), "{json}");
 }
 
-/// What a terminal shows of a command.
+/// The output of a command on a terminal.
 fn shown(mut command: Command) -> String {
     let pty = nix::pty::openpty(None, None).unwrap();
     command

@@ -150,9 +150,10 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
             format!("pid {pid}: blocked {found:?}, expected {sums:?}")
         })?;
     }
-    ensure(found.values().map(|it| it[0]).sum::<u64>() > 0, || {
-        "no time".into()
-    })
+    ensure(
+        found.values().map(|states| states[0]).sum::<u64>() > 0,
+        || "no time".into(),
+    )
 }
 
 /// The process tree, steps, the critical path, wakers, counters.
@@ -190,7 +191,7 @@ fn tracks() -> Result<(), Failure> {
     ensure(number(2, "n") == steps, || format!("{} {steps}", rows[2]))?;
     let execs = processes
         .iter()
-        .map(|it| it["execs"].as_array().unwrap().len());
+        .map(|process| process["execs"].as_array().unwrap().len());
     ensure(number(3, "n") == execs.sum::<usize>() as u64, || {
         format!("{}", rows[3])
     })?;
@@ -228,9 +229,9 @@ fn span() -> Result<(), Failure> {
     let [whole, part] = &spans[..] else {
         return Err("two".into());
     };
-    let is_cut = |it: &f64| *it > 0.0 && *it <= 1e9;
+    let is_cut = |value: &f64| *value > 0.0 && *value <= 1e9;
     ensure(
-        part.iter().all(is_cut) && whole.iter().all(|it| *it > 3e9),
+        part.iter().all(is_cut) && whole.iter().all(|value| *value > 3e9),
         || format!("{spans:?}"),
     )
 }
@@ -333,14 +334,14 @@ fn merged() -> Result<(), Failure> {
         );
         // Reading the file takes the time: once for both.
         let rows = query(&to, &[&sums, &long])?;
-        let (sums, long) = rows.into_iter().partition(|it| it.get("mix").is_some());
+        let (sums, long) = rows.into_iter().partition(|row| row.get("mix").is_some());
         Ok((sums, long, std::fs::metadata(&to)?.len()))
     };
     let whole = ["--detail", "0s", "--max-memory", "2G"];
     let (exact, long, large) = stays("a.pftrace", &whole)?;
     let (by_events, _, _) = stays("b.pftrace", &["--detail", "0s", LITTLE[0], LITTLE[1]])?;
     let sum = |rows: &[Value], name: &str| -> u64 {
-        rows.iter().filter_map(|it| it[name].as_u64()).sum()
+        rows.iter().filter_map(|row| row[name].as_u64()).sum()
     };
     ensure(sum(&exact, "n") > 400_000 && long.len() > 100, || {
         format!("{} stays, {} long", sum(&exact, "n"), long.len())
@@ -357,7 +358,10 @@ fn merged() -> Result<(), Failure> {
         format!("{kept} of {all} ns")
     })?;
     // The coarse export has pieces of that length, too.
-    let missing: Vec<&Value> = long.iter().filter(|it| !coarse_long.contains(it)).collect();
+    let missing: Vec<&Value> = long
+        .iter()
+        .filter(|piece| !coarse_long.contains(piece))
+        .collect();
     ensure(missing.is_empty(), || {
         format!("{} of {}: {:?}", missing.len(), long.len(), missing.first())
     })
@@ -385,7 +389,7 @@ fn flows() -> Result<(), Failure> {
             || format!("{} flows", rows.len()),
         )?;
         let known = query(&file, &[wakings])?;
-        let missing = known.iter().filter(|it| least > 0 && !rows.contains(it));
+        let missing = known.iter().filter(|row| least > 0 && !rows.contains(row));
         let missing: Vec<&Value> = missing.collect();
         ensure(missing.is_empty() && known.len() > 100, || {
             format!(
@@ -428,19 +432,20 @@ fn spans() -> Result<(), Failure> {
     ensure(all == read("otlp-json", "json")?, || "not equal".into())?;
     let json = analysis("demo", &["--report", "top,steps"])?;
     let text = |span: &Value, name: &str| span[name].as_str().unwrap().to_owned();
-    let ids: BTreeMap<String, &Value> = all.iter().map(|it| (text(it, "id"), it)).collect();
+    let ids: BTreeMap<String, &Value> = all.iter().map(|span| (text(span, "id"), span)).collect();
     ensure(ids.len() == all.len(), || "ids are not unique".into())?;
-    let roots = all.iter().filter(|it| text(it, "parent").is_empty());
+    let roots = all.iter().filter(|span| text(span, "parent").is_empty());
     ensure(roots.count() == 1, || "roots".into())?;
-    ensure(all.iter().all(|it| it["trace"] == all[0]["trace"]), || {
-        "one trace".into()
-    })?;
+    ensure(
+        all.iter().all(|value| value["trace"] == all[0]["trace"]),
+        || "one trace".into(),
+    )?;
     let start = json["trace"]["start_unix_ns"].as_u64().unwrap();
     let mut long = 0;
     for process in json["processes"].as_array().unwrap() {
         let found = all
             .iter()
-            .find(|it| it["facts"]["process.pid"] == process["pid"]);
+            .find(|value| value["facts"]["process.pid"] == process["pid"]);
         if process["wall_ns"].as_u64().unwrap() < 100_000_000 {
             ensure(found.is_none(), || format!("short: {process}"))?;
             continue;
@@ -476,7 +481,7 @@ fn spans() -> Result<(), Failure> {
         })?;
     }
     ensure(long > 10, || format!("{long} processes"))?;
-    let test = all.iter().find(|it| it["name"] == "tests/sleep.sh");
+    let test = all.iter().find(|value| value["name"] == "tests/sleep.sh");
     let test = &test.ok_or("no test")?["facts"];
     ensure(
         test["test.case.name"] == "tests/sleep.sh" && test["test.case.result.status"] == "pass",
@@ -596,9 +601,9 @@ fn by_variables() -> Result<(), Failure> {
 /// The pids of a process's parents.
 fn lineage<'a>(json: &'a Value, process: &'a Value) -> Vec<&'a Value> {
     let all = json["processes"].as_array().unwrap();
-    let parent = |it: &&'a Value| all.iter().find(|parent| parent["pid"] == it["ppid"]);
+    let parent = |value: &&'a Value| all.iter().find(|parent| parent["pid"] == value["ppid"]);
     let line = std::iter::successors(parent(&process), parent);
-    line.map(|it| &it["pid"]).collect()
+    line.map(|process| &process["pid"]).collect()
 }
 
 fn sent() -> Result<(), Failure> {
@@ -744,7 +749,7 @@ fn stacks() -> Result<(), Failure> {
     let all = |name: &str| {
         processes
             .iter()
-            .map(|it| it[name].as_u64().unwrap())
+            .map(|process| process[name].as_u64().unwrap())
             .sum::<u64>()
     };
     let folded = String::from_utf8(export("demo", "folded", &[])?)?;
@@ -772,7 +777,7 @@ fn stacks() -> Result<(), Failure> {
         let folded = export("../format/3.6", "folded", &["--weight", weight])?;
         let folded = String::from_utf8(folded)?;
         let weights = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1);
-        let sum: u64 = weights.map(|it| it.parse::<u64>().unwrap()).sum();
+        let sum: u64 = weights.map(|weight| weight.parse::<u64>().unwrap()).sum();
         let flame = analysis("../format/3.6", &["--report", "flame"])?;
         let expected = flame["flame"][field].as_u64().unwrap() / 1000;
         let good =

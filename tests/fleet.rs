@@ -59,13 +59,13 @@ fn no_spark() -> Option<String> {
     if !long() {
         return Some("make test-long installs Java and Spark, and runs it".into());
     }
-    let has = python().and_then(|it| {
-        let mut python = Command::new(it);
+    let has = python().and_then(|program| {
+        let mut python = Command::new(program);
         let status = python.args(["-c", "import pyspark"]).status();
         status.map_err(|error| error.to_string())
     });
     let lacks_spark =
-        || (!has.is_ok_and(|it| it.success())).then(|| "pyspark is not installed".to_owned());
+        || (!has.is_ok_and(|has| has.success())).then(|| "pyspark is not installed".to_owned());
     lacks("java").or_else(lacks_spark)
 }
 
@@ -115,9 +115,10 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            match path.is_dir() {
-                true => open.push(path),
-                false => drop(found.insert(path.clone(), std::fs::read(&path)?)),
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.clone(), std::fs::read(&path)?);
             }
         }
     }
@@ -329,9 +330,10 @@ const SINCE: u32 = 20;
 
 fn plant_of(series: u32) -> Plant {
     let planted = usize::try_from(series).unwrap();
-    match planted < 16 {
-        true => Plant::ALL[1 + planted % (Plant::ALL.len() - 1)],
-        false => Plant::Quiet,
+    if planted < 16 {
+        Plant::ALL[1 + planted % (Plant::ALL.len() - 1)]
+    } else {
+        Plant::Quiet
     }
 }
 
@@ -371,7 +373,7 @@ fn fleet() -> Result<&'static Path, Failure> {
     Ok(made.as_ref().map_err(Clone::clone)?.path())
 }
 
-/// What fleet/report.py prints.
+/// The output of fleet/report.py.
 fn asked(dataset: &Path, more: &[&str]) -> Result<Output, Failure> {
     let mut command = Command::new(python()?);
     // Short queries: time to compile them well is not won back. That level's cache is too small, which
@@ -596,7 +598,7 @@ fn compacted() -> Result<(), Failure> {
     ensure(runs == Some(25), || format!("{runs:?}"))
 }
 
-/// Of 20 series of each kind of noise at most one has a false change; planted ones are found. The
+/// At most one of 20 series of each kind of noise has a false change; planted changes are found. The
 /// full table is benches/fleet.py's, with hundreds.
 fn noise() -> Result<(), Failure> {
     let few = [
@@ -681,8 +683,8 @@ fn published() -> Result<(), Failure> {
         let path = runs
             .keys()
             .find(|path| path.to_string_lossy().contains(day));
-        let name = path.and_then(|it| it.file_stem());
-        name.map(|it| it.to_string_lossy().into_owned())
+        let name = path.and_then(|path| path.file_stem());
+        name.map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default()
     };
     // Four runs a day: the change, in run 15, is on the fourth or fifth day.
@@ -806,7 +808,7 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
         let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
         // The old file counts; two of six do not.
         ensure(
-            !counts.is_empty() && counts.iter().all(|it| *it == 4),
+            !counts.is_empty() && counts.iter().all(|count| *count == 4),
             || format!("{engine}: {counts:?}"),
         )?;
     }
@@ -867,7 +869,7 @@ rewrite(third, third, '-9223372036854775807::bigint as stolen_ns')";
         ensure(
             named
                 .iter()
-                .all(|it| left_out.contains(&it.as_str()) && said.contains(it)),
+                .all(|name| left_out.contains(&name.as_str()) && said.contains(name)),
             || format!("{engine}: {left_out:?}, without one of {named:?}"),
         )?;
         let others = left_out.len() - named.len();
@@ -877,7 +879,7 @@ rewrite(third, third, '-9223372036854775807::bigint as stolen_ns')";
         let steps = list(&rows, "slowest_steps").iter();
         let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
         ensure(
-            !counts.is_empty() && counts.iter().all(|it| *it == 3),
+            !counts.is_empty() && counts.iter().all(|count| *count == 3),
             || format!("{engine}: {counts:?}"),
         )?;
     }

@@ -162,7 +162,7 @@ fn hides(c: char) -> bool {
         || matches!(c as u32, 0xe0000..=0xe01ef)
 }
 
-/// What a terminal or a CI system's log gets.
+/// Checks the bytes that a terminal or a CI system's log gets.
 fn check_log(bytes: &[u8], what: &str) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|_| panic!("{what}: no UTF-8"));
     for line in text.lines() {
@@ -529,7 +529,7 @@ fn forged_files_cost_little_time_and_memory() {
     let mut files = Vec::new();
     for file in std::fs::read_dir(forged).unwrap() {
         let path = file.unwrap().path();
-        if path.extension().is_some_and(|it| it == "bin") {
+        if path.extension().is_some_and(|extension| extension == "bin") {
             files.push(path);
         }
     }
@@ -557,7 +557,7 @@ fn costs_little(file: &Path, line: &str) {
     }
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let [name, out] = [file, &out].map(|it| it.to_str().unwrap());
+    let [name, out] = [file, &out].map(|path| path.to_str().unwrap());
     let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.replace("OUT", out).replace("SAME", name);
     let mut limited = Command::new("prlimit");

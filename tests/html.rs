@@ -35,7 +35,7 @@ fn names() -> impl Iterator<Item = (&'static str, bool)> {
     let first = functions
         .clone()
         .next()
-        .and_then(|it| it.strip_prefix("  async "));
+        .and_then(|function| function.strip_prefix("  async "));
     let functions = first.into_iter().chain(functions.skip(1));
     functions.filter_map(|text| {
         let (name, body) = text.split_once("() {\n")?;
@@ -92,9 +92,10 @@ fn why_not() -> Option<String> {
 
 fn run(args: &[&str]) -> Result<Vec<u8>, Failed> {
     let out = Command::new(TR).args(args).output()?;
-    match out.status.success() {
-        true => Ok(out.stdout),
-        false => Err(format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr)).into()),
+    if out.status.success() {
+        Ok(out.stdout)
+    } else {
+        Err(format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr)).into())
     }
 }
 
@@ -134,10 +135,13 @@ fn hostile() -> Vec<Vec<u8>> {
 
 /// Adds a sample at each exec, with functions of these names.
 fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
-    let execs = recording.life.iter().filter_map(|it| match &it.event.kind {
-        LifeKind::Exec(exec) => Some((it.at, it.event.time, exec.tid, exec.tgid)),
-        _ => None,
-    });
+    let execs = recording
+        .life
+        .iter()
+        .filter_map(|life| match &life.event.kind {
+            LifeKind::Exec(exec) => Some((life.at, life.event.time, exec.tid, exec.tgid)),
+            _ => None,
+        });
     let execs: Vec<_> = execs.collect();
     let first = execs.first().map(|(at, time, ..)| (*at, *time));
     let (at, time) = first.expect("an exec");
@@ -154,7 +158,9 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
             0 => (0, 1, numbers.clone().collect()),
             _ => (names.len() as u32, 0, Box::default()),
         };
-        let places = numbers.clone().map(|it| Place::Module(1, it.into()));
+        let places = numbers
+            .clone()
+            .map(|number| Place::Module(1, number.into()));
         let sample = Sample {
             tid,
             tgid,
@@ -178,7 +184,10 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
             functions: [function].into(),
         })
     });
-    let end = events.last().map(|it| (it.0, it.1)).expect("a sample");
+    let end = events
+        .last()
+        .map(|event| (event.0, event.1))
+        .expect("a sample");
     events.extend(symbols.map(|kind| (end.0, end.1, kind)));
     // Behind the events of the same time.
     for (seq, (at, time, kind)) in (1 << 32..).zip(events) {
@@ -189,7 +198,7 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
         };
         recording.life.push(Written { at, seq, event });
     }
-    recording.life.sort_by_key(|it| (it.at, it.seq));
+    recording.life.sort_by_key(|life| (life.at, life.seq));
     recording.meta.extras = Some(vec![Extra::Stacks as u8]);
 }
 
@@ -334,7 +343,7 @@ type Outcome = Result<(), Failed>;
 /// `page.mjs` with its browser, which all tests share.
 struct Browser {
     node: Mutex<Child>,
-    /// Who waits for a test's end.
+    /// The receivers of the tests' outcomes, by name.
     waiting: Arc<Mutex<HashMap<String, Sender<Outcome>>>>,
 }
 
@@ -342,7 +351,8 @@ impl Browser {
     /// In the browser that the variable names.
     fn start(
         directory: &Path,
-        (variable, browser): (&str, Option<PathBuf>),
+        variable: &str,
+        browser: Option<PathBuf>,
     ) -> Result<Browser, Failed> {
         let mut node = Command::new("node")
             .arg("test/page.mjs")
@@ -394,7 +404,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same trace gives the same bytes, and nothing but the page is left.
+/// One trace always gives the same bytes, and nothing but the page is left.
 fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -474,17 +484,21 @@ fn main() {
     let reason = why_not();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let said = |failed: Failed| failed.message().unwrap_or("?").to_owned();
-    let prepared = match reason.is_some() || args.list {
-        true => Err(String::new()),
-        false => prepare(directory.path()).map_err(said),
+    let prepared = if reason.is_some() || args.list {
+        Err(String::new())
+    } else {
+        prepare(directory.path()).map_err(said)
     };
-    let start = |browser| {
+    let start = |variable, browser| {
         let started = prepared.clone();
-        Arc::new(started.and_then(|()| Browser::start(directory.path(), browser).map_err(said)))
+        Arc::new(
+            started
+                .and_then(|()| Browser::start(directory.path(), variable, browser).map_err(said)),
+        )
     };
-    let browser = start(("CHROMIUM", chromium()));
+    let browser = start("CHROMIUM", chromium());
     // CI has no time for a second browser.
-    let second = (common::long() && !args.list).then(|| start(("FIREFOX", firefox())));
+    let second = (common::long() && !args.list).then(|| start("FIREFOX", firefox()));
     let mut trials = vec![trial(
         "the_same_bytes_whole_or_not_at_all",
         None,

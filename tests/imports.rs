@@ -390,7 +390,7 @@ fn directories() -> Result<(), Failed> {
         || text.clone(),
     )?;
     ensure(
-        named.is_some_and(|it| it.contains("1 directories more than 16 deep")),
+        named.is_some_and(|line| line.contains("1 directories more than 16 deep")),
         || text.clone(),
     )?;
     ensure(

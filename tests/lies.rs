@@ -640,7 +640,7 @@ fn claimed_time_costs_nothing() {
             let out = shell.output().unwrap();
             let said = String::from_utf8_lossy(&out.stderr);
             assert!(!said.contains("--max-time"), "{line}: {said}");
-            let written = std::fs::metadata(dir.path().join("out")).map_or(0, |it| it.len());
+            let written = std::fs::metadata(dir.path().join("out")).map_or(0, |file| file.len());
             assert!(written + (out.stdout.len() as u64) < 4 << 20, "{line}");
         }
     }

@@ -85,7 +85,7 @@ fn record(directory: &Path, command: &[&str]) -> Result<Output, Failed> {
     let left: Vec<_> = std::fs::read_dir(&temporary)?.flatten().collect();
     let left = left
         .iter()
-        .filter(|it| it.file_name().to_string_lossy().starts_with("tr-"));
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("tr-"));
     let left: Vec<_> = left.collect();
     ensure(left.is_empty(), || format!("left: {left:?}"))?;
     Ok(out)
@@ -146,7 +146,7 @@ fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// Who owns TMPDIR exchanges the directory for a link to one with a file of the same name.
+/// The owner of TMPDIR exchanges the directory for a link to one with a file of the same name.
 fn exchanged() -> Result<(), Failed> {
     let directory = scratch("exchanged")?;
     let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
@@ -157,7 +157,7 @@ fn exchanged() -> Result<(), Failed> {
     let _ = record(&directory, &["sh", "-c", exchange]);
     let left = std::fs::read(victim.join("marks"));
     let _ = std::fs::remove_dir_all(&temporary);
-    ensure(left.is_ok_and(|it| it == b"precious"), || {
+    ensure(left.is_ok_and(|bytes| bytes == b"precious"), || {
         "it is gone".into()
     })?;
     Ok(())
@@ -257,7 +257,7 @@ fn odd_places() -> Result<(), Failed> {
     ];
     let other = &["unshare", "--user", "--map-root-user"][..];
     let namespaces = Command::new("unshare").args(["-Ur", "true"]).output();
-    if namespaces.is_ok_and(|it| it.status.success()) {
+    if namespaces.is_ok_and(|out| out.status.success()) {
         cases.push((other, &unmapped));
     }
     for (prefix, variables) in cases {
@@ -362,7 +362,7 @@ fn shell() -> Result<(), Failed> {
     ensure(said(&out) == "4\n", || said(&out))
 }
 
-/// Of moments those that tell a result have a row if they fail now.
+/// Moments that tell a result have a row if they fail now.
 fn moments() -> Result<(), Failed> {
     let directory = scratch("moments")?;
     let mut sides = Vec::new();
@@ -385,7 +385,7 @@ fn moments() -> Result<(), Failed> {
         .output()?;
     let document: Value = serde_json::from_slice(&out.stdout)?;
     let rows = list(&document, "steps").iter();
-    let rows: Vec<_> = rows.filter(|it| it["kind"] == "mark").collect();
+    let rows: Vec<_> = rows.filter(|row| row["kind"] == "mark").collect();
     let good = matches!(rows[..], [row] if row["name"] == "lint"
         && (int(row, "base_failed"), int(row, "new_failed")) == (0, 1));
     ensure(good, || said(&out))
@@ -403,7 +403,7 @@ fn kinds() -> Result<(), Failed> {
     let out = dump.arg(directory.join("trace.bin")).output()?;
     let lines = String::from_utf8_lossy(&out.stdout);
     let mut events = lines.lines().map(serde_json::from_str::<Value>);
-    let mark = events.find(|event| event.as_ref().is_ok_and(|it| it["name"] == "one"));
+    let mark = events.find(|event| event.as_ref().is_ok_and(|event| event["name"] == "one"));
     let mark = mark.ok_or("no mark")??;
     let good = (&mark["kind"], &mark["mark_kind"]) == (&"mark".into(), &"test".into());
     ensure(good, || mark.to_string())

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{json, Value};
 
-/// What 2,000 tokens are at least, in bytes of an answer.
+/// The least size of 2,000 tokens, in bytes of an answer.
 const LONGEST: usize = 8_000;
 
 fn fixtures(name: &str) -> PathBuf {
@@ -357,9 +357,10 @@ fn answers_name_the_planted_faults() {
         most = most.max(client.bytes - before);
         let lines = |name: &str| summary[name].as_array().unwrap().clone();
         let mut lines = lines("advice").into_iter().take(3).chain(lines("machine"));
-        match lines.any(|it| it["kind"] == planted) {
-            true => named += 1,
-            false => missed.push(build.to_owned()),
+        if lines.any(|value| value["kind"] == planted) {
+            named += 1;
+        } else {
+            missed.push(build.to_owned());
         }
     }
     println!("{named} of {builds} named, in at most {most} bytes each; missed: {missed:?}");

@@ -1,10 +1,10 @@
 """Reads exports of OTLP by OpenTelemetry's own classes.
 
-    otlp.py read FILE ENCODING      the spans of a file, a line of JSON each
-    otlp.py same PROTOBUF JSON      whether two files are the same request
-    otlp.py names FILE              names of attributes of a file that the conventions do not have
-    otlp.py receive STATUS...       a receiver on loopback: prints its port, answers the requests
-                                    with these statuses in turn, then prints their spans
+otlp.py read FILE ENCODING      the spans of a file, a line of JSON each
+otlp.py same PROTOBUF JSON      whether two files are the same request
+otlp.py names FILE              names of attributes of a file that the conventions do not have
+otlp.py receive STATUS...       a receiver on loopback: prints its port, answers the requests
+                                with these statuses in turn, then prints their spans
 """
 
 import http.server
@@ -122,7 +122,9 @@ elif sys.argv[1] == "names":
     from opentelemetry.semconv.schemas import Schemas
 
     loaded = load(sys.argv[2], "protobuf")
-    version = max((each.value for each in Schemas), key=lambda url: [int(part) for part in url.rsplit("/", 1)[1].split(".")])
+    version = max(
+        (each.value for each in Schemas), key=lambda url: [int(part) for part in url.rsplit("/", 1)[1].split(".")]
+    )
     schemas = {each.schema_url for each in loaded.resource_spans}
     print(json.dumps({"unknown": unknown(loaded), "schemas": sorted(schemas), "conventions": version}))
 elif sys.argv[1] == "read":

@@ -358,7 +358,7 @@ fn a_file_of_another_kind_is_not_replaced() {
     }
 }
 
-/// What no command writes.
+/// Files that no command writes.
 const FOREIGN: [(&str, &str); 3] = [
     ("package.json", "{\"name\": \"x\", \"scripts\": {}}\n"),
     ("blank.txt", "\nA text after a blank line 3\n"),

@@ -313,7 +313,7 @@ fn the_second_name_passes_nothing_on() {
     // No text that names the program names it otherwise; `[tr]` is the name of the system's.
     let names_tr = |text: &str| {
         let word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
-        text.split(|c| !word(c)).any(|it| it == "tr")
+        text.split(|c| !word(c)).any(|word| word == "tr")
     };
     let mut all = vec![
         said(&["--help"]),

@@ -218,7 +218,7 @@ fn foreign(text: &str) -> Vec<String> {
 fn values(value: &serde_json::Value, schema: bool, texts: &mut Vec<String>) {
     match value {
         serde_json::Value::String(text) if !schema => texts.push(text.clone()),
-        serde_json::Value::Array(all) => all.iter().for_each(|it| values(it, schema, texts)),
+        serde_json::Value::Array(all) => all.iter().for_each(|value| values(value, schema, texts)),
         serde_json::Value::Object(all) => {
             for (key, value) in all {
                 values(value, schema && key != "description", texts);
@@ -255,7 +255,7 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
     let commands = commands.skip(1).take_while(|line| !line.is_empty());
     let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let mut helped = 0;
-    for command in commands.filter(|it| !it.is_empty() && *it != "help") {
+    for command in commands.filter(|command| !command.is_empty() && *command != "help") {
         let said = output(&format!("tr {command} --help"))?;
         texts.push((format!("{command} --help"), said.join("\n")));
         helped += 1;
@@ -264,9 +264,10 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
     for page in pages()? {
         // Datasets of many runs have a sum of their own by this name.
         let text = std::fs::read_to_string(&page)?;
-        let text = match page.ends_with("docs/fleets.md") {
-            true => text.to_lowercase().replace("starved", ""),
-            false => text,
+        let text = if page.ends_with("docs/fleets.md") {
+            text.to_lowercase().replace("starved", "")
+        } else {
+            text
         };
         texts.push((page.display().to_string(), text));
     }

@@ -163,7 +163,11 @@ fn a_pattern_reaches_names_and_paths() {
         &["info", "--format", "json"],
     ] {
         let of = |file| stdout(&[&[args[0], text(file)], &args[1..]].concat());
-        let is_in = |text: &str| ["cc1", "/demo", "demo/"].iter().any(|it| text.contains(it));
+        let is_in = |text: &str| {
+            ["cc1", "/demo", "demo/"]
+                .iter()
+                .any(|word| text.contains(word))
+        };
         assert!(is_in(&of(&demo)), "{args:?}");
         assert!(!is_in(&of(&new)), "{args:?}");
     }

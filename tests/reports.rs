@@ -1,8 +1,4 @@
-//! The reports of recorded traces, compared with stored ones; help and errors of the command
-//! line.
-//!
-//! After an intended change, `TR_UPDATE=1 cargo test --test reports` rewrites the files of
-//! `fixtures/traces/reports`.
+//! Properties of the reports of recorded traces; help and errors of the command line. tests/snapshots.rs compares their texts.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -45,86 +41,6 @@ const TRACES: [&str; 7] = [
     "vfork_exec",
 ];
 const REPORTS: [&str; 4] = ["tree", "execs", "series", "cpus"];
-
-#[test]
-fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
-    let dir = traces().join("reports");
-    let mut differ = Vec::new();
-    let mut check = |name: String, args: &[&str]| -> Result<(), Failure> {
-        let file = dir.join(name);
-        let is = output(args)?;
-        if std::env::var_os("TR_UPDATE").is_some() {
-            std::fs::create_dir_all(&dir)?;
-            std::fs::write(&file, &is)?;
-        }
-        let was = std::fs::read_to_string(&file).unwrap_or_default();
-        if is != was {
-            let lines = is.lines().zip(was.lines());
-            let first = lines.into_iter().find(|(is, was)| is != was);
-            differ.push(format!("{}: {first:?}", file.display()));
-        }
-        Ok(())
-    };
-    for (version, report, name) in [
-        ("3.2", "network", "network"),
-        ("3.3", "machine", "machine"),
-        ("3.3", "syscalls", "syscalls"),
-        ("3.4", "network", "network-dns"),
-        ("3.4", "disk", "disk-loop"),
-        ("3.4", "memory", "memory-kill"),
-        ("3.6", "flame", "flame"),
-    ] {
-        for (suffix, format) in [("txt", "text"), ("csv", "csv")] {
-            let file = format!("../format/{version}.bin");
-            let args = ["analyze", &file, "--report", report, "--format", format];
-            let args = [&args[..], &["--width", "90"]].concat();
-            check(format!("{name}.{suffix}"), &args)?;
-        }
-    }
-    for (suffix, format) in [("txt", "text"), ("csv", "csv")] {
-        let path = ["--report", "critical-path", "--by", "function"];
-        let file = ["analyze", "../format/3.6.bin", "--format", format];
-        let args = [&file[..], &path, &["--width", "90"]].concat();
-        check(format!("path-functions.{suffix}"), &args)?;
-    }
-    for trace in TRACES {
-        let file = format!("{trace}.bin");
-        for report in REPORTS {
-            let top = if report == "execs" { "30" } else { "10" };
-            let top: &[&str] = if report == "tree" {
-                &[]
-            } else {
-                &["--top", top]
-            };
-            let mut args = vec!["analyze", &file, "--report", report, "--width", "80"];
-            args.extend_from_slice(top);
-            check(format!("{trace}-{report}.txt"), &args)?;
-        }
-    }
-    for report in REPORTS {
-        let wide = ["--report", report, "--width", "160", "--top", "12"];
-        let args = [&["analyze", "demo.bin"][..], &wide].concat();
-        check(format!("demo-{report}-160.txt"), &args)?;
-        for trace in ["thread_exec.bin", "signals.bin", "daemon.bin"] {
-            let args = ["analyze", trace, "--report", report, "--format", "csv"];
-            let name = trace.trim_end_matches(".bin");
-            check(format!("{name}-{report}.csv"), &args)?;
-        }
-    }
-    let groups = [
-        "analyze",
-        "demo.bin",
-        "--group",
-        "compile=argv:/(cc1|cc1plus|rustc) ",
-        "--group",
-        "link=program:^(ld|collect2|linkpass)$",
-    ];
-    check("demo-groups.txt".into(), &groups)?;
-    let stream = ["--format", "ci-tracer", "--interval", "50ms"];
-    let args = [&["analyze", "daemon.bin"][..], &stream].concat();
-    check("daemon-ci-tracer.json".into(), &args)?;
-    ensure(differ.is_empty(), || differ.join("\n"))
-}
 
 /// All recordings of the repository.
 fn recordings() -> Result<Vec<PathBuf>, Failure> {
@@ -457,7 +373,7 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     // Reasons of all waits add up to them.
     let sum = |of: &Value| -> u64 {
         let reasons = of["off_cpu_reasons"].as_array().expect("reasons").iter();
-        reasons.map(|it| number(&it["ns"])).sum()
+        reasons.map(|reason| number(&reason["ns"])).sum()
     };
     assert_eq!(sum(functions), number(&functions["off_cpu_ns"]));
     let flame = &document["flame"];
@@ -705,7 +621,7 @@ fn documents_keep_to_their_schemas() -> Result<(), Failure> {
     ] {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            if path.extension().is_none_or(|it| it != "bin") {
+            if path.extension().is_none_or(|extension| extension != "bin") {
                 continue;
             }
             let out = run(&["summary", &path.to_string_lossy(), "--format", "json"])?;

@@ -56,16 +56,20 @@ const STATIC: &str = "-- -C target-feature=+crt-static -C relocation-model=stati
 fn tr_is_static_where_the_libraries_are() {
     let (out, log) = build("*", "", &[]);
     assert!(out.status.success() && out.stdout.is_empty(), "{out:?}");
-    assert_eq!(log, format!("rustc --locked --release --bin tr {STATIC}"));
+    assert_eq!(
+        log,
+        format!("rustc --locked --profile release --bin tr {STATIC}")
+    );
     // Without tr record, of these only the C library is linked.
     let (_, log) = build("*libc.a", "", &["--without-record"]);
-    let features = "--locked --release --no-default-features --bin tr";
+    let features = "--locked --profile release --no-default-features --bin tr";
     assert_eq!(log, format!("rustc {features} {STATIC}"));
     // The recorder alone has another name.
     let made = "tr=$CARGO_TARGET_DIR/release/tr; mkdir -p ${tr%/tr}; touch $tr; chmod +x $tr";
     let (out, log) = build("*", made, &["--record-only"]);
     assert!(out.status.success(), "{out:?}");
-    let features = "--locked --release --no-default-features --features record-only --bin tr";
+    let features =
+        "--locked --profile release --no-default-features --features record-only --bin tr";
     assert_eq!(log, format!("rustc {features} {STATIC}"));
 }
 
@@ -77,14 +81,14 @@ fn tr_is_dynamic_where_they_are_not() {
         said,
         "build: tr is linked dynamically, as this machine lacks libelf.a\n"
     );
-    assert_eq!(log, "build --locked --release --bin tr\n");
+    assert_eq!(log, "build --locked --profile release --bin tr\n");
     // A library that cannot be linked.
     let (out, log) = build("*", "[ \"$1\" = build ]", &[]);
     assert!(out.status.success(), "{out:?}");
     let said = String::from_utf8(out.stdout).unwrap();
     assert!(said.contains("the static build failed"), "{said}");
     assert!(
-        log.ends_with("\nbuild --locked --release --bin tr\n"),
+        log.ends_with("\nbuild --locked --profile release --bin tr\n"),
         "{log}"
     );
     // An error in the source.
@@ -136,12 +140,12 @@ fn a_group_alone_gets_the_capabilities() {
 fn demo(method: &str, sudo: &str) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let release = dir.join("target/release");
-    fs::create_dir_all(&release).unwrap();
+    let built = dir.join("target/demo");
+    fs::create_dir_all(&built).unwrap();
     let doctor = format!("[ $1 != doctor ] || echo '{{ \"method\": \"{method}\" }}'");
     let refused = "case $* in *--sudo*refused*) exit 125 ;; esac";
     stub(
-        &release,
+        &built,
         "tr",
         &format!("echo \"$@\" >>\"$LOG\"; {doctor}; {refused}"),
     );
@@ -212,7 +216,7 @@ fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
         "tests/requirements.txt",
         "tests/requirements-long.txt",
     ];
-    let lists = lists.map(|it| fs::read_to_string(root.join(it)).unwrap());
+    let lists = lists.map(|list| fs::read_to_string(root.join(list)).unwrap());
     fs::create_dir_all(dir.join("target/python/bin")).unwrap();
     fs::write(dir.join("target/python/wanted"), lists.concat()).unwrap();
     let mut command = Command::new(dir.join("env"));
@@ -308,7 +312,7 @@ fn setup_installs_what_the_tests_need_and_says_how_much() {
         last.contains("strace") && last.contains("-o DPkg::Lock::Timeout=600"),
         "{calls}"
     );
-    let has = |what: &str| calls.split([' ', '\n']).any(|it| it == what);
+    let has = |what: &str| calls.split([' ', '\n']).any(|word| word == what);
     assert!(!has("npm") && !has("default-jre-headless"), "{calls}");
     let (_, calls) = setup(&MACHINE, "long", sizes);
     assert!(calls.contains(" default-jre-headless"), "{calls}");
@@ -339,7 +343,7 @@ fn readme_names_the_packages_of_setup() {
     let line = "    sudo apt-get install ";
     let mut named: Vec<&str> = readme
         .lines()
-        .find_map(|it| it.strip_prefix(line))
+        .find_map(|row| row.strip_prefix(line))
         .unwrap()
         .split(' ')
         .collect();
@@ -561,7 +565,10 @@ fn a_release_in_part_needs_leave() {
         status != Some(1) && said.starts_with("release: no "),
         "{status:?} {said}"
     );
-    assert!(calls.starts_with("rustc --locked --release"), "{calls}");
+    assert!(
+        calls.starts_with("rustc --locked --profile release"),
+        "{calls}"
+    );
 }
 
 /// Each package of the list has the checksum of the lock file, and a licence that is concluded.
@@ -572,7 +579,7 @@ fn the_list_of_parts_has_checksums_and_licences() {
     let lock = fs::read_to_string(root.join("Cargo.lock")).unwrap();
     let block = lock
         .split("[[package]]")
-        .find(|it| it.contains("name = \"memchr\""))
+        .find(|block| block.contains("name = \"memchr\""))
         .unwrap();
     let value = |key: &str| {
         let line = block
@@ -602,7 +609,7 @@ fn the_list_of_parts_has_checksums_and_licences() {
     let out = list.wait_with_output().unwrap();
     let list: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let parts = list["packages"].as_array().unwrap();
-    let part = |name: &str| parts.iter().find(|it| it["name"] == name).unwrap();
+    let part = |name: &str| parts.iter().find(|part| part["name"] == name).unwrap();
     assert_eq!(
         part("memchr")["checksums"][0]["checksumValue"],
         value("checksum"),

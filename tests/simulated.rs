@@ -227,7 +227,7 @@ fn two_of(name: &str, tests: &[&[&str]]) -> (u64, u64) {
     let mut world = build(0, None);
     let image = |words: &[&str]| Image {
         path: format!("/bin/{}", words[0]),
-        args: words.iter().map(|it| (*it).to_owned()).collect(),
+        args: words.iter().map(|word| (*word).to_owned()).collect(),
     };
     let fork = |at| Op::Fork(at, Arg::Same);
     let ctest = (0..)

@@ -44,9 +44,11 @@ fn function(name: &str) -> String {
 /// The answers of the search for each 64th byte of these files, which have the build id.
 fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
     let build_id: Vec<u8> = (1..=0x14).collect();
-    let frames: Vec<(u32, u64)> = (0..256).map(|it| (it, u64::from(it) * 64)).collect();
+    let frames: Vec<(u32, u64)> = (0..256)
+        .map(|number| (number, u64::from(number) * 64))
+        .collect();
     // serde writes the bytes of an OsStr.
-    let paths: Vec<_> = paths.iter().map(|it| it.as_os_str()).collect();
+    let paths: Vec<_> = paths.iter().map(|path| path.as_os_str()).collect();
     let request = json!({
         "paths": paths,
         "modules": [{ "number": 7, "build_id": build_id, "frames": frames }],
@@ -79,11 +81,11 @@ fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
 
 /// The names in the answers.
 fn names(answers: &[Value]) -> Vec<&str> {
-    let frames = answers.iter().filter_map(|it| it.get("Frame"));
-    let functions = frames.filter_map(|it| it.get(1)?.as_array());
+    let frames = answers.iter().filter_map(|answer| answer.get("Frame"));
+    let functions = frames.filter_map(|frame| frame.get(1)?.as_array());
     let names = functions
         .flatten()
-        .filter_map(|it| it.get("name")?.as_str());
+        .filter_map(|function| function.get("name")?.as_str());
     names.collect()
 }
 
@@ -101,7 +103,7 @@ fn names_of_functions_are_cut_and_otherwise_kept() {
         let (status, answers) = search(&[&scratch("named")]);
         let names = names(&answers);
         assert!(status.success() && !names.is_empty(), "{name}");
-        assert!(names.iter().all(|it| *it == kept), "{name}: {names:?}");
+        assert!(names.iter().all(|name| *name == kept), "{name}: {names:?}");
     }
 }
 

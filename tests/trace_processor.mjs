@@ -35,7 +35,8 @@ class Engine extends EngineBase {
 const engine = new Engine();
 port1.on("message", (data) => engine.onRpcResponseBytes(data));
 const bytes = readFileSync(trace);
-for (let at = 0; at < bytes.length; at += 1 << 20) await engine.parse(new Uint8Array(bytes.subarray(at, at + (1 << 20))));
+for (let at = 0; at < bytes.length; at += 1 << 20)
+  await engine.parse(new Uint8Array(bytes.subarray(at, at + (1 << 20))));
 await engine.notifyEof();
 const lines = [];
 for (const sql of queries) {

@@ -13,9 +13,9 @@ use tr_sim::scenario;
 
 /// Events of one frame.
 pub enum Block {
-    /// Of a CPU.
+    /// A frame of a CPU's stream.
     Sched(SchedBlock),
-    /// Of another stream.
+    /// A frame of another stream.
     Life(Stream, Vec<LifeEvent>),
 }
 
@@ -36,7 +36,7 @@ pub fn cpu_time() -> f64 {
     time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64
 }
 
-/// What [`cpu_time`] itself takes: a system call, as long as ten events of a
+/// The time in seconds that [`cpu_time`] itself takes: a system call, as long as ten events of a
 /// small frame.
 pub fn clock_time() -> f64 {
     (0..1000).fold(f64::MAX, |least, _| {

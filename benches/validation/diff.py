@@ -9,6 +9,7 @@ held to what was planted: right, silent (nothing is named), or wrong. `runner` p
 spin beside the new side alone, and `nothing` plants nothing at all. Needs root, cc and make. Recordings
 that are in DIR already are compared again.
 """
+
 import argparse
 import json
 import os
@@ -52,7 +53,7 @@ while True:
     c.sendall(b"done")
     c.close()
 """
-CLIENT = 'exec 3<>/dev/tcp/127.0.0.1/$$(cat %s/port); printf %d >&3; read -r x <&3; true'
+CLIENT = "exec 3<>/dev/tcp/127.0.0.1/$$(cat %s/port); printf %d >&3; read -r x <&3; true"
 
 MAKEFILE = """
 OBJECTS = u1.o u2.o u3.o u4.o u5.o u6.o
@@ -204,7 +205,10 @@ def main():
     args = parser.parse_args()
     args.tr = os.path.abspath(args.tr)
     rows = []
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as args.work, tempfile.TemporaryDirectory(dir="/var/tmp") as args.disk:
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as args.work,
+        tempfile.TemporaryDirectory(dir="/var/tmp") as args.disk,
+    ):
         for program, text in (("work", WORK), ("sync", SYNC)):
             compiler = ["cc", "-O1", "-x", "c", "-o", os.path.join(args.work, program), "-"]
             subprocess.run(compiler, input=text.encode(), check=True)

@@ -4,6 +4,7 @@ The sources come from the distribution (`apt-get source`, with lists of its own:
 the Python and the Rust package registries, and are kept in a cache. A build that cannot be prepared is named and left
 out. Needs: cmake ninja-build meson golang-go bats default-jdk nodejs npm cargo debhelper texinfo pytest pytest-xdist mold.
 """
+
 import glob
 import os
 import shlex
@@ -66,7 +67,19 @@ def pypi(package):
     if not os.path.exists(place):
         os.makedirs(CACHE, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as work:
-            pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", work, package]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--no-deps",
+                "--no-binary",
+                ":all:",
+                "-d",
+                work,
+                package,
+            ]
             subprocess.run(pip, check=True, **QUIET)
             subprocess.run("tar xzf *.tar.gz && rm *.tar.gz", shell=True, cwd=work, check=True)
             (found,) = glob.glob(work + "/*")
@@ -121,11 +134,18 @@ BUILDS = {
         "cargo check --offline -q -j1",
     ),
     "cargo-test": (
-        {"Cargo.toml": CARGO % 'semver = "1"', "src/lib.rs": "#[test]\nfn it() { std::thread::sleep(std::time::Duration::from_millis(700)); }"},
+        {
+            "Cargo.toml": CARGO % 'semver = "1"',
+            "src/lib.rs": "#[test]\nfn it() { std::thread::sleep(std::time::Duration::from_millis(700)); }",
+        },
         "cargo generate-lockfile && " + VENDOR + " && cargo build --offline -q",
         "cargo test --offline -q",
     ),
-    "go-build": ({"a.go": "package main\nimport (\n\"fmt\"\n\"net/http\"\n)\nfunc main() { fmt.Println(http.StatusText(1)) }\n"}, "", "go build -o a a.go"),
+    "go-build": (
+        {"a.go": 'package main\nimport (\n"fmt"\n"net/http"\n)\nfunc main() { fmt.Println(http.StatusText(1)) }\n'},
+        "",
+        "go build -o a a.go",
+    ),
     "go-test": ({"go.mod": "module a\n"}, "", "go test sort strings"),
     "javac": (
         "deb:libcommons-lang3-java",
@@ -145,7 +165,11 @@ BUILDS = {
         "npm install --no-audit --no-fund",
         "node node_modules/typescript/bin/tsc --noEmit --types node a.ts",
     ),
-    "pytest-packaging": ("pypi:packaging", "pip install -q pretend", "pytest -q -p no:cacheprovider tests/test_version.py"),
+    "pytest-packaging": (
+        "pypi:packaging",
+        "pip install -q pretend",
+        "pytest -q -p no:cacheprovider tests/test_version.py",
+    ),
     "pytest-click": ("pypi:click", "", "pytest -q -p no:cacheprovider tests"),
     "unittest-itertools": ("pypi:more-itertools", "", "python3 -m unittest -q tests.test_recipes"),
     "prove-mojo": ("deb:libmojolicious-perl", "", "prove -l t/mojo t/mojolicious"),

@@ -16,6 +16,7 @@ a page with their sums. Needs root; as root alone a cgroup has a quota. The wall
 verdict of the other surroundings tells for an idle machine is held against the build's on it. The machine's other load is told
 before the table: rows of a busy machine say little about gains, and enough about harm.
 """
+
 import argparse
 import contextlib
 import json
@@ -47,7 +48,10 @@ MORE = {
     "make-j8": ({}, "clean-make", ["make", "-s", "-j8"]),
     "make-j8-chain": ({}, "many-jobs", ["make", "-s", "-j8"]),
     "six-tests-j6": (
-        {"test.py": PYTHON_TESTS, "Makefile": "check: 1 2 3 4 5 6\n1 2 3 4 5 6:\n\tpython3 test.py $@\n.PHONY: check 1 2 3 4 5 6\n"},
+        {
+            "test.py": PYTHON_TESTS,
+            "Makefile": "check: 1 2 3 4 5 6\n1 2 3 4 5 6:\n\tpython3 test.py $@\n.PHONY: check 1 2 3 4 5 6\n",
+        },
         None,
         ["make", "-s", "-j6", "check"],
     ),
@@ -76,7 +80,11 @@ def with_jobs(command, jobs):
     tool = os.path.basename(command[0])
     if tool == "pytest":
         return command + ["-n", jobs]
-    if tool == "cmake" and "--build" not in command or tool not in ("make", "ninja", "ctest", "prove", "cargo", "cmake"):
+    if (
+        tool == "cmake"
+        and "--build" not in command
+        or tool not in ("make", "ninja", "ctest", "prove", "cargo", "cmake")
+    ):
         return None
     rest = [it for at, it in enumerate(command) if not re.match("-j[0-9]*$", it) and command[at - 1] != "-j"]
     at = 2 if tool == "cargo" else len(rest) if tool in ("ctest", "cmake") else 1
@@ -119,7 +127,7 @@ def once(place, program):
     with open(os.path.join(place, ".once", program), "w") as script:
         script.write(
             f"#!/bin/sh\nkept={there}/$(printf '%s ' \"$@\" | cksum | tr -d ' ')\n"
-            f"[ -e $kept ] || {{ {found} \"$@\" >$kept.$$ || exit; mv $kept.$$ $kept; }}\ncat $kept\n"
+            f'[ -e $kept ] || {{ {found} "$@" >$kept.$$ || exit; mv $kept.$$ $kept; }}\ncat $kept\n'
         )
     os.chmod(os.path.join(place, ".once", program), 0o755)
     return {"PATH": there + ":" + os.environ["PATH"]}
@@ -258,7 +266,9 @@ def advice(tr, source, command, work, enter):
     trace = os.path.join(work, "trace.bin")
     record = [tr, "record", "-q", "--force", "-o", trace, "--"] + command
     subprocess.run(record, cwd=place, check=False, preexec_fn=enter, env=real.environment(place), **QUIET)
-    out = subprocess.run([tr, "analyze", trace, "--report", "advice", "--format", "json"], capture_output=True, check=True)
+    out = subprocess.run(
+        [tr, "analyze", trace, "--report", "advice", "--format", "json"], capture_output=True, check=True
+    )
     found = json.loads(out.stdout)["advice"]
     return next(iter(found["advice"]), None), found["verdict"]
 
@@ -332,10 +342,7 @@ def recorded(args, name, around):
         row["result"] = "not applied"
         if changed is None:
             return row
-        pairs = [
-            (timed(before, command, {}, enter), timed(after, *changed, enter))
-            for _ in range(args.pairs)
-        ]
+        pairs = [(timed(before, command, {}, enter), timed(after, *changed, enter)) for _ in range(args.pairs)]
         times = list(zip(*pairs))
         row["gains"] = [one - other for one, other in pairs]
         row["times"] = [statistics.median(side) for side in times]
@@ -427,7 +434,11 @@ def main():
     args.tr = os.path.abspath(args.tr)
     names = subprocess.run([BUILDS, "names"], capture_output=True, text=True, check=True).stdout.split()
     # These need a network, a disk or packages that are not there everywhere.
-    names = [it for it in names if not re.match("network|install|cold|fsync|memory|tests-pytest|quota|others|.*(xdist|cargo|java)", it)]
+    names = [
+        it
+        for it in names
+        if not re.match("network|install|cold|fsync|memory|tests-pytest|quota|others|.*(xdist|cargo|java)", it)
+    ]
     rows = []
     if args.rows and os.path.exists(args.rows):
         with open(args.rows) as kept:

@@ -14,6 +14,7 @@ passed, the plant. Cells come in an order that is shuffled once, so that `--seco
 Needs root, cgroup v1, and the suites' tools (`--modules`: a node_modules with mocha, jest and vitest; Python needs
 pytest); what is missing is skipped and said.
 """
+
 import argparse
 import collections
 import contextlib
@@ -21,7 +22,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -60,48 +60,114 @@ DISK, LATE, LOCK = frozenset({"disk"}), frozenset({"server"}), frozenset({"lock"
 SPIN = f"{sys.executable} -c 'while 1: pass'"
 TASKS = 4 * os.cpu_count()
 SPINNERS = "\n".join([f'{SPIN} & p="$p $!"'] * TASKS) + "\nsleep 2.5; kill $p"
-FORKS = "\n".join(['{ i=0; while [ $i -lt 2000 ] && [ ! -e stop ]; do /bin/true; i=$((i+1)); done; } &'] * (2 * TASKS)) + "\nsleep 2.5; : >stop; wait"
+FORKS = (
+    "\n".join(["{ i=0; while [ $i -lt 2000 ] && [ ! -e stop ]; do /bin/true; i=$((i+1)); done; } &"] * (2 * TASKS))
+    + "\nsleep 2.5; : >stop; wait"
+)
 MAKE = f"make -s -j {TASKS} -f hogs.mk"
 HOLDER = "flock lock sh -c 'while [ ! -e flag ]; do sleep 0.01; done; sleep 1.3'"
 # What has to be told of each; of those with nothing, nothing.
 PLANTS = {
-    "hogs": Plant("work", OTHERS, "hogs"), "few-hogs": Plant("work", OTHERS, "hogs 2"), "always": Plant("work", OTHERS, "always"),
-    "nice": Plant("work", OTHERS, "nice"), "forks": Plant("work", OTHERS, "forks"), "stress": Plant("work", OTHERS, "stress"),
-    "openssl": Plant("work", OTHERS, "threads"), "weight": Plant("work", OTHERS, "hogs 1", (("beside", "cpu.shares", 8192),)),
+    "hogs": Plant("work", OTHERS, "hogs"),
+    "few-hogs": Plant("work", OTHERS, "hogs 2"),
+    "always": Plant("work", OTHERS, "always"),
+    "nice": Plant("work", OTHERS, "nice"),
+    "forks": Plant("work", OTHERS, "forks"),
+    "stress": Plant("work", OTHERS, "stress"),
+    "openssl": Plant("work", OTHERS, "threads"),
+    "weight": Plant("work", OTHERS, "hogs 1", (("beside", "cpu.shares", 8192),)),
     "timeout": Plant("timeout", OTHERS, "hogs"),
-    "own": Plant("work", OWN, inside=SPINNERS), "own-forks": Plant("work", OWN, inside=FORKS), "own-make": Plant("work", OWN, inside=MAKE),
+    "own": Plant("work", OWN, inside=SPINNERS),
+    "own-forks": Plant("work", OWN, inside=FORKS),
+    "own-make": Plant("work", OWN, inside=MAKE),
     "own-timeout": Plant("timeout", OWN, inside=SPINNERS),
-    "quota": Plant("work", {"quota"}, limits=QUOTA), "short-quota": Plant("work", {"quota"}, limits=SHORT),
+    "quota": Plant("work", {"quota"}, limits=QUOTA),
+    "short-quota": Plant("work", {"quota"}, limits=SHORT),
     "quota-above": Plant("work", {"quota"}, limits=(("above", "cpu.cfs_quota_us", 20000),)),
-    "quota-threads": Plant("threads", {"quota"}, limits=QUOTA), "quota-timeout": Plant("timeout", {"quota"}, limits=QUOTA),
-    "memory": Plant("squeezed", {"memory"}, limits=MEMORY, file=120), "memory-read": Plant("again", {"memory", "disk"}, limits=MEMORY, file=120),
+    "quota-threads": Plant("threads", {"quota"}, limits=QUOTA),
+    "quota-timeout": Plant("timeout", {"quota"}, limits=QUOTA),
+    "memory": Plant("squeezed", {"memory"}, limits=MEMORY, file=120),
+    "memory-read": Plant("again", {"memory", "disk"}, limits=MEMORY, file=120),
     "memory-stress": Plant("squeezed", {"memory"}, "stress-memory", SHARED, file=120),
-    "disk": Plant("direct", DISK, limits=SLOW, file=5), "disk-read": Plant("read", DISK, limits=SLOW, file=5),
-    "disk-mapped": Plant("mapped", DISK, limits=SLOW, file=5), "disk-write": Plant("write", DISK, limits=SLOW_WRITES),
-    "disk-iops": Plant("scattered", DISK, limits=FEW, file=5), "disk-commits": Plant("commits", DISK, limits=FEW_WRITES),
+    "disk": Plant("direct", DISK, limits=SLOW, file=5),
+    "disk-read": Plant("read", DISK, limits=SLOW, file=5),
+    "disk-mapped": Plant("mapped", DISK, limits=SLOW, file=5),
+    "disk-write": Plant("write", DISK, limits=SLOW_WRITES),
+    "disk-iops": Plant("scattered", DISK, limits=FEW, file=5),
+    "disk-commits": Plant("commits", DISK, limits=FEW_WRITES),
     "loop": Plant("direct", DISK, limits=SLOW, file=5, loop=True),
-    "server": Plant("ask", LATE, "server"), "unix": Plant("unix", LATE, "unix"), "datagram": Plant("datagram", LATE, "datagram"),
-    "trickle": Plant("trickle", LATE, "trickle"), "late-answer": Plant("late-answer", LATE, "server"), "client": Plant("client", LATE, "server"),
-    "lock": Plant("flock", LOCK, "lock"), "lockf": Plant("lockf", LOCK, "lockf"), "semaphore": Plant("semaphore", LOCK, "semaphore"),
-    "lock-child": Plant("locked-child", LOCK, "lock"), "lock-timeout": Plant("lock-in-time", LOCK, "lock"),
-    "lock-build": Plant("flock", LOCK, inside=HOLDER), "stopped": Plant("stopped", {"outside"}, "stopped"),
+    "server": Plant("ask", LATE, "server"),
+    "unix": Plant("unix", LATE, "unix"),
+    "datagram": Plant("datagram", LATE, "datagram"),
+    "trickle": Plant("trickle", LATE, "trickle"),
+    "late-answer": Plant("late-answer", LATE, "server"),
+    "client": Plant("client", LATE, "server"),
+    "lock": Plant("flock", LOCK, "lock"),
+    "lockf": Plant("lockf", LOCK, "lockf"),
+    "semaphore": Plant("semaphore", LOCK, "semaphore"),
+    "lock-child": Plant("locked-child", LOCK, "lock"),
+    "lock-timeout": Plant("lock-in-time", LOCK, "lock"),
+    "lock-build": Plant("flock", LOCK, inside=HOLDER),
+    "stopped": Plant("stopped", {"outside"}, "stopped"),
 }
 # Of their own, or what no event tells; `none` fails at once for no reason.
-SILENT = {it: Plant(it) for it in (
-    "assert", "slow-assert", "status", "busy", "squares", "sleep", "exec", "abort", "segv", "own-server", "own-lock", "hang", "deadlock", "large",
-    "pool", "silent-child", "retry", "pipe", "many", "full")}
+SILENT = {
+    it: Plant(it)
+    for it in (
+        "assert",
+        "slow-assert",
+        "status",
+        "busy",
+        "squares",
+        "sleep",
+        "exec",
+        "abort",
+        "segv",
+        "own-server",
+        "own-lock",
+        "hang",
+        "deadlock",
+        "large",
+        "pool",
+        "silent-child",
+        "retry",
+        "pipe",
+        "many",
+        "full",
+    )
+}
 SILENT |= {
     "polled": Plant("polled", beside="polled"),
     "wrong-answer": Plant("wrong-answer", beside="wrong-answer"),
-    "assert-beside": Plant("assert", beside="always"), "status-beside": Plant("status", beside="always"),
-    "sleep-beside": Plant("sleep", beside="always"), "hang-beside": Plant("hang", beside="always"),
+    "assert-beside": Plant("assert", beside="always"),
+    "status-beside": Plant("status", beside="always"),
+    "sleep-beside": Plant("sleep", beside="always"),
+    "hang-beside": Plant("hang", beside="always"),
     "own-lock-beside": Plant("own-lock", beside="always"),
     # It was starved, too: nobody can tell which of the two.
     "slow-beside": Plant("slow-assert", beside="always", decided=False),
 }
 ALL = {**PLANTS, **SILENT}
 # A process that a report's tests are placed by has another name.
-CLEAN = ["flag", "oracle", "port", "socket", "lock", "sem", "ready", "pid", "go", "held", "own-port", "own-lock", "held-by-others", "stop", "out", "file", "junit.xml"]
+CLEAN = [
+    "flag",
+    "oracle",
+    "port",
+    "socket",
+    "lock",
+    "sem",
+    "ready",
+    "pid",
+    "go",
+    "held",
+    "own-port",
+    "own-lock",
+    "held-by-others",
+    "stop",
+    "out",
+    "file",
+    "junit.xml",
+]
 
 
 def fill(path, size):
@@ -119,7 +185,10 @@ class Suite:
         self.name, self.place = name, os.path.join(args.work, name)
         os.makedirs(self.place)
         shutil.copy(os.path.join(HERE, "plants/op.py"), self.place)
-        suites.put(self.place, {"hogs.mk": "all: " + " ".join(f"h{n}" for n in range(TASKS)) + f"\nh%:\n\t@timeout 2.5 {SPIN} || :\n"})
+        suites.put(
+            self.place,
+            {"hogs.mk": "all: " + " ".join(f"h{n}" for n in range(TASKS)) + f"\nh%:\n\t@timeout 2.5 {SPIN} || :\n"},
+        )
         self.command, self.report = suites.SUITES[name](self.place, args.modules)
         if not shutil.which(self.command[0]) and not os.path.exists(os.path.join(self.place, self.command[0])):
             raise OSError(f"no {self.command[0]}")
@@ -145,7 +214,9 @@ class Suite:
                 # More than the memory that is left for its pages.
                 more = suites.MEMORY.get(self.name, 0) if any(it[0] == "memory" for it in plant.limits) else 0
                 fill(os.path.join(disk, "file"), plant.file + more)
-            limited = stack.enter_context(contextlib.closing(groups.Groups(plant.limits, suites.MEMORY.get(self.name, 0), disk)))
+            limited = stack.enter_context(
+                contextlib.closing(groups.Groups(plant.limits, suites.MEMORY.get(self.name, 0), disk))
+            )
             if plant.beside:
                 self.begin(plant, limited, stack)
             command = self.command
@@ -165,7 +236,11 @@ class Suite:
             for it in limited.entries if plant.beside == "stress-memory" else []:
                 groups.put_into(it)
 
-        daemon = subprocess.Popen([sys.executable, os.path.join(HERE, "plants/beside.py"), self.place, *plant.beside.split()], start_new_session=True, preexec_fn=into)
+        daemon = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "plants/beside.py"), self.place, *plant.beside.split()],
+            start_new_session=True,
+            preexec_fn=into,
+        )
         stack.callback(daemon.wait, 9)
         stack.callback(limited.kill)
         for _ in range(300):
@@ -176,7 +251,15 @@ class Suite:
 
 def record(args, suite, plant, trace):
     with suite.planted(plant) as (command, limited):
-        run = subprocess.run([args.tr, "record", "--force", "-o", trace, "--", *command], cwd=suite.place, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL, preexec_fn=limited.enter)
+        run = subprocess.run(
+            [args.tr, "record", "--force", "-o", trace, "--", *command],
+            cwd=suite.place,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=limited.enter,
+        )
     oracle = None
     with contextlib.suppress(OSError), open(suite.at("oracle")) as f:
         oracle = [round(float(it), 2) for it in f.read().split()]
@@ -186,7 +269,12 @@ def record(args, suite, plant, trace):
 def told(args, suite, trace):
     """Whether there are tests, and the verdict that is told of one: of the subject, if that is a step."""
     report = ["--with", suite.at(suite.report)] if suite.report and os.path.exists(suite.at(suite.report)) else []
-    out = subprocess.run([args.tr, "analyze", trace, *report, "--report", "steps", "--format", "json"], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [args.tr, "analyze", trace, *report, "--report", "steps", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     steps = [it for it in json.loads(out)["steps"]["steps"] if it["kind"] == "test"]
     named = [it for it in steps if "subject" in it["name"]]
     verdicts = [it["verdict"]["is"] for it in named or steps if it["verdict"] and it["verdict"]["held_back"]]
@@ -215,10 +303,16 @@ def rates(counts):
     """Of results by (is planted, result): a line."""
     right, silent, wrong = (counts[(True, it)] for it in ("right", "silent", "wrong"))
     told_of_own, silent_of_own = counts[(False, "wrong")], counts[(False, "right")]
-    out = {it: counts[(True, it)] + counts[(False, it)] for it in ("passed", "no step", "starved all the same", "undecided")}
-    return (f"planted {right + silent + wrong}: right {right}, silent {silent}, wrong {wrong}; of their own or not to be seen "
-            f"{told_of_own + silent_of_own}: told {told_of_own}; precision {right / max(right + wrong + told_of_own, 1):.3f}, "
-            f"recall {right / max(right + silent + wrong, 1):.3f}; left out: " + ", ".join(f"{k} {v}" for k, v in out.items() if v))
+    out = {
+        it: counts[(True, it)] + counts[(False, it)]
+        for it in ("passed", "no step", "starved all the same", "undecided")
+    }
+    return (
+        f"planted {right + silent + wrong}: right {right}, silent {silent}, wrong {wrong}; of their own or not to be seen "
+        f"{told_of_own + silent_of_own}: told {told_of_own}; precision {right / max(right + wrong + told_of_own, 1):.3f}, "
+        f"recall {right / max(right + silent + wrong, 1):.3f}; left out: "
+        + ", ".join(f"{k} {v}" for k, v in out.items() if v)
+    )
 
 
 def print_tables(results):
@@ -255,7 +349,9 @@ def main():
     args.modules = os.path.abspath(args.modules)
     if args.keep:
         os.makedirs(args.keep, exist_ok=True)
-    cells = [(suite, name, n) for n in range(args.runs) for suite in args.suites.split(",") for name in args.plants or ALL]
+    cells = [
+        (suite, name, n) for n in range(args.runs) for suite in args.suites.split(",") for name in args.plants or ALL
+    ]
     random.Random(args.seed).shuffle(cells)
     results, loads, made, start = [], [], {}, time.monotonic()
     # Not on a tmpfs: it has no disk.

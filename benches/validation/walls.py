@@ -7,6 +7,7 @@ the first line of advice; and two builds at a time by one daemon. As root, with 
 postgresql debootstrap linux-perf. BuildKit is Docker's own (DOCKER_BUILDKIT=1).
 Usage: walls.py TR [NAME...]
 """
+
 import collections
 import json
 import os
@@ -66,15 +67,17 @@ CONTAINERS = {
     "docker build": ("docker build --network none --no-cache -t walls -f Dockerfile.docker .", 3),
     "docker run": (f"{RUN} walls sh -c 'cd /src && make -s clean && sh ./configure && make -s -j2 test && {USED}'", 1),
     "podman build": ("podman build --network none --no-cache -t walls -f Dockerfile.podman .", 3),
-    "BuildKit, two stages": ("env DOCKER_BUILDKIT=1 docker build --network none --no-cache --progress plain -f Stages .", 3),
+    "BuildKit, two stages": (
+        "env DOCKER_BUILDKIT=1 docker build --network none --no-cache --progress plain -f Stages .",
+        3,
+    ),
 }
 SERVERS = {
     "sccache": ("make -s -j2 -C zlib CC='sccache gcc' libz.a", "sccache --start-server"),
     "Gradle": ("gradle --offline -q -p gradle clean build", "gradle --offline -q -p gradle help"),
     "PostgreSQL": (
         "sh suite.sh",
-        f"{POSTGRES} -s -w -D {PLACE}/pg "
-        f"-l {PLACE}/pg.log -o '-p 5477 -k /tmp -c listen_addresses=' start",
+        f"{POSTGRES} -s -w -D {PLACE}/pg -l {PLACE}/pg.log -o '-p 5477 -k /tmp -c listen_addresses=' start",
     ),
 }
 SERIAL = "gzip -9c $(find /usr/lib /usr/libexec -name cc1) >/dev/null"
@@ -86,7 +89,13 @@ PLANTS = {
 }
 
 
-TOLD = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 120}
+TOLD = {
+    "stdin": subprocess.DEVNULL,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.STDOUT,
+    "text": True,
+    "timeout": 120,
+}
 
 
 def run(command, **kind):
@@ -104,7 +113,10 @@ def prepare():
     for package in ("zlib", "cjson"):
         shutil.rmtree(f"{PLACE}/{package}", ignore_errors=True)
         shutil.copytree(real.deb(package), f"{PLACE}/{package}")
-    classes = {f"gradle/src/main/java/a/C{n}.java": f"package a; class C{n} {{ int f(int x) {{ return x * {n}; }} }}" for n in range(300)}
+    classes = {
+        f"gradle/src/main/java/a/C{n}.java": f"package a; class C{n} {{ int f(int x) {{ return x * {n}; }} }}"
+        for n in range(300)
+    }
     real.write(
         {
             **classes,
@@ -137,7 +149,9 @@ def newtasks(data):
     """The children of each process by perf's account, threads left out."""
     text = run(f"perf script -i {data} -F pid,tid,event,trace", capture_output=True, text=True).stdout
     children = collections.defaultdict(list)
-    for parent, child, flags in re.findall(r"^\s*(-?\d+)/\d+\s.*?pid=(\d+) comm=.*? clone_flags=(?:0x)?([0-9a-f]+)", text, re.M):
+    for parent, child, flags in re.findall(
+        r"^\s*(-?\d+)/\d+\s.*?pid=(\d+) comm=.*? clone_flags=(?:0x)?([0-9a-f]+)", text, re.M
+    ):
         if not int(flags, 16) & 0x10000:
             children[int(parent)].append(int(child))
     return children
@@ -153,21 +167,30 @@ def trace(name):
 
 def record(tr, name, command):
     """The analysis, the path's shares, what the command said, and perf's account."""
-    with subprocess.Popen(["perf", "record", "-q", "-a", "-e", "task:task_newtask", "-o", f"{PLACE}/perf.data"], **real.QUIET) as perf:
+    with subprocess.Popen(
+        ["perf", "record", "-q", "-a", "-e", "task:task_newtask", "-o", f"{PLACE}/perf.data"], **real.QUIET
+    ) as perf:
         try:
             time.sleep(1.5)
             said = run(f"{tr} record -q -o {trace(name)} -- {command}", **TOLD).stdout
             time.sleep(0.5)
         finally:
             perf.send_signal(signal.SIGINT)
-    document = lambda report: json.loads(run(f"{tr} analyze {trace(name)} {report} --format json", capture_output=True).stdout)
+
+    def document(report):
+        return json.loads(run(f"{tr} analyze {trace(name)} {report} --format json", capture_output=True).stdout)
+
     path = document("--report critical-path")["critical_path"]["path"]
     return document(""), path, said, newtasks(f"{PLACE}/perf.data")
 
 
 def shares(path):
     """The parts of the path that are recorded, and that are recorded or named."""
-    part = lambda chosen: sum(it["time_ns"] for it in path["shares"] if chosen(it)) / sum(it["time_ns"] for it in path["shares"])
+
+    def part(chosen):
+        everything = sum(share["time_ns"] for share in path["shares"])
+        return sum(share["time_ns"] for share in path["shares"] if chosen(share)) / everything
+
     recorded = part(lambda it: it["what"] not in ("outside", "unknown"))
     return f"{recorded:.1%} | {recorded + part(lambda it: it['what'] == 'outside' and (it['by'] or it['remote'])):.1%}"
 
@@ -203,7 +226,7 @@ def server(tr, name):
     v1 = os.path.exists(V1)
     cgroup = f"{V1 if v1 else '/sys/fs/cgroup'}/tr-walls"
     os.makedirs(cgroup, exist_ok=True)
-    run(f"sh -c 'echo $$ >{cgroup}/cgroup.procs && exec \"$0\" \"$@\"' {first}", **real.QUIET)
+    run(f'sh -c \'echo $$ >{cgroup}/cgroup.procs && exec "$0" "$@"\' {first}', **real.QUIET)
 
     def used():
         said = run(f"cat {cgroup}/{'cpuacct.usage' if v1 else 'cpu.stat'}", capture_output=True, text=True).stdout
@@ -228,7 +251,9 @@ def server(tr, name):
 def planted(tr, name):
     command, expected = PLANTS[name]
     run(f"{tr} record -q -o {trace(name)} -- {command}", **TOLD)
-    advice = json.loads(run(f"{tr} analyze {trace(name)} --report advice --format json", capture_output=True).stdout)["advice"]
+    advice = json.loads(run(f"{tr} analyze {trace(name)} --report advice --format json", capture_output=True).stdout)[
+        "advice"
+    ]
     first = advice["advice"][0] if advice["advice"] else {"kind": "none"}
     print(f"| {name} | {first['kind'] in expected} | {first.get('finding')} | {advice['verdict']}", flush=True)
 
@@ -245,7 +270,12 @@ def two(tr, _):
         build.wait(120)
         text = run(f"{tr} analyze {trace(name)} --report steps --width 200", capture_output=True, text=True).stdout
         print(f"build {name}: RUN lines of its own, of the other one:", end=" ")
-        print([len(re.findall(f"RUN echo {it}", text)) for it in (name, {"one": "two", "two": "one"}[name])], "of", [count, 0], flush=True)
+        print(
+            [len(re.findall(f"RUN echo {it}", text)) for it in (name, {"one": "two", "two": "one"}[name])],
+            "of",
+            [count, 0],
+            flush=True,
+        )
 
 
 def main():

@@ -1,16 +1,16 @@
 // The action's step: records the script of the input run, or starts the recording of the job.
-import path from 'node:path';
-import * as recorder from './recorder.mjs';
-import { problem, report, reportOfRun, strictly } from './report.mjs';
-import * as runner from './runner.mjs';
-import { find } from './tool.mjs';
+import path from "node:path";
+import * as recorder from "./recorder.mjs";
+import { problem, report, reportOfRun, strictly } from "./report.mjs";
+import * as runner from "./runner.mjs";
+import { find } from "./tool.mjs";
 
 const files = {};
 let tr;
 try {
   const directory = runner.scratch();
-  files.trace = path.join(directory, 'trace.bin');
-  files.page = path.join(directory, 'report.html');
+  files.trace = path.join(directory, "trace.bin");
+  files.page = path.join(directory, "report.html");
   for (const [name, file] of Object.entries(files)) runner.output(name, file);
   tr = await find();
 } catch (error) {
@@ -19,11 +19,11 @@ try {
 }
 let status = 0;
 let exceeded = false;
-if (runner.input('of-run')) {
+if (runner.input("of-run")) {
   if (tr) exceeded = await reportOfRun(tr).catch((error) => problem(error.message));
-} else if (runner.input('run')) {
+} else if (runner.input("run")) {
   status = await recorder.script(tr, files.trace);
-  runner.output('status', status);
+  runner.output("status", status);
   if (tr) exceeded = await report(tr, files).catch((error) => problem(error.message));
 } else if (tr) {
   try {

@@ -6,6 +6,8 @@
 # Needs bash, the right to use BPF (or TR_SUDO=true and a sudo that asks for no password), and tr-trace on PATH or its path
 # in TR_PROGRAM. Recordings go to TR_RECORDINGS (/var/tmp/tr-recordings-UID); the newest TR_KEEP (50) stay. A job does not
 # fail by it, and its log has no word of it: the reason why there is no recording is in the file .log beside.
+# shellcheck shell=bash
+#
 # bash -x traces this file, too, unless its errors go nowhere. [[ leaves $_ as it is.
 if [[ -z ${TR_JOB-} ]]; then
 	tr_job() {
@@ -36,8 +38,10 @@ if [[ -z ${TR_JOB-} ]]; then
 			}
 			tr=$(command -v "${TR_PROGRAM:-tr-trace}")
 			dir=${TR_RECORDINGS:-/var/tmp/tr-recordings-$UID}
+			# shellcheck disable=SC2174 # The parents are /var/tmp, or the administrator's.
 			[ -n "$tr" ] && mkdir -p -m 700 "$dir" && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 0
 			# The oldest ones, also those that have a log alone.
+			# shellcheck disable=SC2010 # By age, and their names are ours.
 			ls -1t "$dir" | grep '\.log$' | tail -n "+${TR_KEEP:-50}" | while read -r old; do
 				rm -f "$dir/$old" "$dir/${old%.log}.bin"
 			done

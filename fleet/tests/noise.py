@@ -153,11 +153,32 @@ def _filtered(rho, fresh):
 KINDS = {
     it.__name__: it
     for it in [
-        independent, autocorrelated, partly_autocorrelated, long_memory, heavy_tailed, outliers, skewed,
-        weekday, pools, hidden_pools, pools_by_day, growth,
-        arma, second_order, random_walk, drifting, day_and_night, heavy_autocorrelated, bursts,
-        three_hidden_pools, sticky_hidden_pools,
-        fractional, heavy_with_memory, hidden_pools_with_memory, sawtooth, weekday_with_memory,
+        independent,
+        autocorrelated,
+        partly_autocorrelated,
+        long_memory,
+        heavy_tailed,
+        outliers,
+        skewed,
+        weekday,
+        pools,
+        hidden_pools,
+        pools_by_day,
+        growth,
+        arma,
+        second_order,
+        random_walk,
+        drifting,
+        day_and_night,
+        heavy_autocorrelated,
+        bursts,
+        three_hidden_pools,
+        sticky_hidden_pools,
+        fractional,
+        heavy_with_memory,
+        hidden_pools_with_memory,
+        sawtooth,
+        weekday_with_memory,
     ]
 }
 

@@ -8,14 +8,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from tr_fleet import verdict  # noqa: E402
 
 NOT_KNOWN = dict.fromkeys(
-    f"{name}_{side}"
-    for name in ("khz", "shared_khz", "cpu", "label", "image")
-    for side in ("before", "after")
+    f"{name}_{side}" for name in ("khz", "shared_khz", "cpu", "label", "image") for side in ("before", "after")
 ) | {"shared_before_ns": None, "shared_after_ns": None, "cpu_before_least": None, "cpu_after_least": None}
 # A command that takes 30 % more CPU work.
 MORE = NOT_KNOWN | {
-    "kind": "command", "cause": "cpu", "repo": "a", "day_number": 5, "change_ns": 30, "before_ns": 100, "after_ns": 130,
-    "shared_before": 0, "shared_after": 0, "runs_before": 60, "runs_after": 60,
+    "kind": "command",
+    "cause": "cpu",
+    "repo": "a",
+    "day_number": 5,
+    "change_ns": 30,
+    "before_ns": 100,
+    "after_ns": 130,
+    "shared_before": 0,
+    "shared_after": 0,
+    "runs_before": 60,
+    "runs_after": 60,
 }
 SHARED = {"shared_before": 30, "shared_after": 30, "shared_before_ns": 100, "shared_after_ns": 130}
 

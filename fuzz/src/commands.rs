@@ -118,7 +118,7 @@ fn ask(input: &mut Input) -> Ask {
     }
 }
 
-/// What the command line of `tr predict` takes.
+/// The options of `tr predict`.
 fn wanted(input: &mut Input) -> Wanted {
     let (what, more) = (input.byte(), input.byte());
     let regex = || Regex::new("x").unwrap();

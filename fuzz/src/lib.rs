@@ -330,7 +330,7 @@ fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
 }
 
 /// Samples of stacks and what they refer to.
-fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
+fn stack(input: &mut Input, tid: Tid, tgid: Tgid) -> LifeKind {
     let count = input.byte() % 6;
     let place = |input: &mut Input| match input.byte() % 3 {
         0 => Place::Kernel(input.number()),
@@ -387,7 +387,7 @@ fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
     }
 }
 
-fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
+fn device_or_memory(input: &mut Input, set: bool, tid: Tid, tgid: Tgid) -> LifeKind {
     match input.byte() % 12 {
         11 => LifeKind::Pinned(Pinned {
             tid,
@@ -437,7 +437,7 @@ fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> L
                 .map(|_| Address::Masked(input.number()))
                 .collect(),
         })),
-        5..=8 => stack(input, (tid, tgid)),
+        5..=8 => stack(input, tid, tgid),
         _ => {
             let mut block = Block {
                 device: Device {
@@ -591,7 +591,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             what: input.bytes().into(),
         }),
         _ if what & 0x10 != 0 => connection(input, what, (tid, tgid)),
-        _ if what & 0xe0 == 0xe0 => device_or_memory(input, set, (tid, tgid)),
+        _ if what & 0xe0 == 0xe0 => device_or_memory(input, set, tid, tgid),
         _ => LifeKind::End(TaskEnd {
             tid,
             tgid,

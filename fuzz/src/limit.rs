@@ -39,6 +39,6 @@ fn cpu_time() -> u64 {
     let times = fields
         .skip(12)
         .take(2)
-        .filter_map(|it| it.parse::<u64>().ok());
+        .filter_map(|field| field.parse::<u64>().ok());
     times.sum()
 }

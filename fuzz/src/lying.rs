@@ -318,11 +318,15 @@ impl std::io::Write for Few {
 /// `tr export`, each format with each weight, and the other file that `tr analyze` writes.
 fn exports(view: &View<'_>, trace: &Trace) {
     for format in Format::ALL {
-        let weights = match format.has_weights() {
-            true => &Weight::ALL[..],
-            false => &Weight::ALL[..1],
+        let weights = if format.has_weights() {
+            &Weight::ALL[..]
+        } else {
+            &Weight::ALL[..1]
         };
-        for (weight, detail) in weights.iter().flat_map(|it| [(it, 0), (it, 1_000_000)]) {
+        for (weight, detail) in weights
+            .iter()
+            .flat_map(|weight| [(weight, 0), (weight, 1_000_000)])
+        {
             let settings = Settings {
                 format,
                 weight: *weight,

@@ -63,19 +63,19 @@ fn limits() -> Result<(), Failed> {
         (
             "ci/gitlab/tr.yml",
             "$tr_bounds",
-            reads.map(|it| format!("\"$TR\" {it} ")),
+            reads.map(|name| format!("\"$TR\" {name} ")),
         ),
         (
             "ci/github/report.mjs",
             "...BOUNDS",
-            reads.map(|it| format!("(tr, ['{it}',")),
+            reads.map(|name| format!("(tr, [\"{name}\",")),
         ),
     ] {
         let text = fs::read_to_string(root().join(file))?;
         assert!(text.contains("--max-memory=") && text.contains("--max-time="));
         let calls = text
             .lines()
-            .filter(|line| begins.iter().any(|it| line.contains(it)));
+            .filter(|line| begins.iter().any(|begin| line.contains(begin)));
         let calls: Vec<&str> = calls.collect();
         assert!(calls.len() > 3, "{file}: {calls:?}");
         for call in calls {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{json, Value};
 
-/// What the forge has, and what it was asked.
+/// The content of the forge, and the requests that it has got.
 #[derive(Default)]
 pub struct State {
     /// Method and target of each request.
@@ -144,14 +144,14 @@ fn answer(state: &mut State, own: &str, ask: (&str, &str), body: &[u8]) -> (u16,
         ("GET", ["actions", "runs"]) => {
             let all = state.artifacts.iter();
             let runs: Vec<Value> = all
-                .map(|it| json!({ "id": it["workflow_run"]["id"] }))
+                .map(|value| json!({ "id": value["workflow_run"]["id"] }))
                 .collect();
             found(json!({ "workflow_runs": runs }))
         }
         ("GET", ["actions", "artifacts"] | ["actions", "runs", _, "artifacts"]) => {
-            let wanted = |it: &&Value| {
-                let name = it["name"].as_str().unwrap();
-                let run = it["workflow_run"]["id"].to_string();
+            let wanted = |value: &&Value| {
+                let name = value["name"].as_str().unwrap();
+                let run = value["workflow_run"]["id"].to_string();
                 query.contains(&format!("name={name}"))
                     && parts.get(2).is_none_or(|of| *of == run || parts.len() < 4)
             };
@@ -170,7 +170,9 @@ fn answer(state: &mut State, own: &str, ask: (&str, &str), body: &[u8]) -> (u16,
         }
         ("PATCH", ["issues", "comments", id]) => {
             let mut all = state.comments.iter_mut();
-            let comment = all.find(|it| it["id"].as_u64() == id.parse().ok()).unwrap();
+            let comment = all
+                .find(|value| value["id"].as_u64() == id.parse().ok())
+                .unwrap();
             comment["body"] = sent["body"].clone();
             found(comment.clone())
         }
@@ -200,7 +202,9 @@ fn gitlab(state: &mut State, ask: (&str, &str), body: &[u8]) -> (u16, Vec<u8>) {
         ("PUT", place) => {
             let id = place.strip_prefix(NOTES).unwrap().trim_start_matches('/');
             let mut all = state.comments.iter_mut();
-            let note = all.find(|it| it["id"].as_u64() == id.parse().ok()).unwrap();
+            let note = all
+                .find(|value| value["id"].as_u64() == id.parse().ok())
+                .unwrap();
             note["body"] = text();
             found(note)
         }

@@ -129,7 +129,7 @@ fn failing_steps() -> Result<(), Failed> {
     Ok(())
 }
 
-/// It sees the variables of the shell, which no recorder could give to it.
+/// A function as COMMAND sees the variables of the shell, which no recorder could give to it.
 fn function() -> Result<(), Failed> {
     for shell in ["bash", "sh"] {
         let job = Job::new();

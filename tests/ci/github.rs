@@ -110,7 +110,7 @@ fn whole_job() -> Result<(), Failed> {
     recorded_by_steps(&job, &mut job.command(&worker.to_string_lossy()), "bpf")
 }
 
-/// The same on a hosted machine: the runner is an ordinary user, whom sudo asks for no password.
+/// The whole job on a hosted machine: the runner is an ordinary user, whom sudo asks for no password.
 fn whole_job_by_sudo() -> Result<(), Failed> {
     let job = Job::new();
     let tr = job.place("tr");
@@ -233,7 +233,10 @@ fn options() -> Result<(), Failed> {
     let analysis = analyze(&trace)?;
     let argv = json!(["/bin/true", "a foo***", "two ***"]);
     let processes = list(&analysis, "processes");
-    let found = processes.iter().filter(|it| it["argv"] == argv).count();
+    let found = processes
+        .iter()
+        .filter(|process| process["argv"] == argv)
+        .count();
     assert_eq!(found, 1, "{processes:#?}");
     Ok(())
 }

@@ -100,12 +100,13 @@ fn recordings(dir: &Path, many: usize) -> Vec<String> {
             .into_iter()
             .flatten()
             .flatten()
-            .map(|it| it.path());
-        let traces = files.filter(|it| it.extension().is_some_and(|it| it == "bin"));
-        let intact = |it: &std::path::PathBuf| {
+            .map(|entry| entry.path());
+        let traces =
+            files.filter(|file| file.extension().is_some_and(|extension| extension == "bin"));
+        let intact = |path: &std::path::PathBuf| {
             Command::new(TR)
                 .arg("verify")
-                .arg(it)
+                .arg(path)
                 .output()
                 .unwrap()
                 .status
@@ -113,7 +114,7 @@ fn recordings(dir: &Path, many: usize) -> Vec<String> {
         };
         let traces: Vec<String> = traces
             .filter(intact)
-            .map(|it| it.display().to_string())
+            .map(|trace| trace.display().to_string())
             .collect();
         if traces.len() >= many {
             return traces;

@@ -201,7 +201,7 @@ pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
     ensure(verified.status.success(), || said(&verified))?;
     let analysis = analyze(trace)?;
     let slept = list(&analysis, "processes").iter();
-    let slept = slept.filter(|it| it["argv"] == serde_json::json!(["sleep", seconds]));
+    let slept = slept.filter(|process| process["argv"] == serde_json::json!(["sleep", seconds]));
     let count = slept.count();
     ensure(count == 1, || format!("{count} times sleep {seconds}"))
 }

@@ -6,6 +6,7 @@ pub mod bound;
 pub mod schema;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -33,6 +34,22 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> 
     } else {
         Err(what().into())
     }
+}
+
+/// The lines in which two texts differ, as `diff -u` prints them.
+pub fn unified_diff(stored: &str, now: &str) -> Result<String, Failure> {
+    let (mut old, mut new) = (
+        tempfile::NamedTempFile::new()?,
+        tempfile::NamedTempFile::new()?,
+    );
+    old.write_all(stored.as_bytes())?;
+    new.write_all(now.as_bytes())?;
+    let labels = ["-u", "--label", "stored", "--label", "now"];
+    let out = Command::new("diff")
+        .args(labels)
+        .args([old.path(), new.path()])
+        .output()?;
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
 /// The reason why tracing is impossible here. A refusal by the kernel's verifier is a failure,
@@ -80,7 +97,7 @@ fn no_namespace(option: &str) -> Option<String> {
     (!out.status.success()).then(|| format!("unshare {option}: {why}"))
 }
 
-/// What a program has printed.
+/// The output of a program on both streams.
 pub fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
@@ -237,7 +254,7 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
 pub struct Life {
     /// The argv of each successful exec.
     pub execs: Vec<Vec<String>>,
-    /// Its exit code, or minus the signal that killed it.
+    /// The exit code, or minus the signal that killed the process.
     pub end: Option<i64>,
 }
 

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     pub pid: u32,
-    /// Its raw `wait` status.
+    /// The raw `wait` status.
     pub status: u32,
     pub voluntary: u64,
     pub involuntary: u64,

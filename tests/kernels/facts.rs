@@ -63,11 +63,13 @@ pub fn check(path: &Path) -> String {
     let meta = trace.meta();
     let name = path.display();
     for (extra, tracepoints, words) in FACTS {
-        let known = tracepoints.iter().all(|it| events.contains(it));
+        let known = tracepoints
+            .iter()
+            .all(|tracepoint| events.contains(tracepoint));
         let named = meta
             .missing
             .iter()
-            .any(|it| it.to_string().starts_with(words));
+            .any(|reason| reason.to_string().starts_with(words));
         assert_eq!(known, !named, "{name}: {words}{:?}", meta.missing);
         if let Some(extra) = extra {
             assert_eq!(meta.has(extra), known, "{name}: {extra:?}");
@@ -94,16 +96,16 @@ pub fn check(path: &Path) -> String {
     )
 }
 
-/// What `dns.c` does.
+/// Checks the lookups and connections that `dns.c` makes.
 fn network(analysis: &Analysis) -> String {
     let lookups = &analysis.lookups;
-    let codes: Vec<Option<u8>> = lookups.iter().map(|it| it.code).collect();
+    let codes: Vec<Option<u8>> = lookups.iter().map(|lookup| lookup.code).collect();
     assert_eq!(codes, [Some(0), Some(3), None], "{lookups:?}");
-    for it in lookups.iter().filter(|it| it.answered.is_some()) {
+    for it in lookups.iter().filter(|lookup| lookup.answered.is_some()) {
         let length = it.length(analysis.end);
         assert!((50_000_000..5_000_000_000).contains(&length), "{it:?}");
     }
-    let name = lookups.first().map(|it| it.query.name.to_vec());
+    let name = lookups.first().map(|lookup| lookup.query.name.to_vec());
     assert_eq!(name.as_deref(), Some(&b"registry.example"[..]));
     let connections = &analysis.connections;
     let [one, other] = connections.as_slice() else {

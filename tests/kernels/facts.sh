@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # Uses the network, a disk, and more memory than a cgroup has; prints the kernel's own counts.
+# shellcheck shell=dash
 set -e
 dns >&2
 # A disk in memory, read in 64 requests.

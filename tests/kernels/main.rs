@@ -256,7 +256,7 @@ impl Recording {
         );
         let off = events.saturating_sub(kernel) + kernel.saturating_sub(events + unknown);
         // A task's run time is without what the hypervisor took meanwhile (`update_rq_clock_task`).
-        let stolen = |at: Option<&(Ktime, Counters)>| at.and_then(|it| it.1.get(Counter::Stolen));
+        let stolen = |at: Option<&(Ktime, Counters)>| at.and_then(|at| at.1.get(Counter::Stolen));
         let samples = &self.analysis.counters;
         let stolen = stolen(samples.last()).unwrap_or(0) - stolen(samples.first()).unwrap_or(0);
         let longer = (kernel / differences.len() as u64 / bound.usual).max(1);
@@ -286,7 +286,11 @@ fn check_light(path: &Path) -> String {
         (own.forks, own.execs + 1, own.exits),
         "light: forks, execs, exits"
     );
-    let threads: HashMap<u32, &Thread> = analysis.threads.iter().map(|it| (it.tid.0, it)).collect();
+    let threads: HashMap<u32, &Thread> = analysis
+        .threads
+        .iter()
+        .map(|thread| (thread.tid.0, thread))
+        .collect();
     let (mut ours, mut kernel, mut equal) = (0, 0, 0);
     for task in &own.tasks {
         let thread = threads.get(&task.pid).expect("the task");

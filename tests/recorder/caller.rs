@@ -102,7 +102,9 @@ fn fact(fd: &OwnedFd, name: &str) -> Option<String> {
 }
 
 fn number(fd: &OwnedFd, name: &str) -> u64 {
-    fact(fd, name).and_then(|it| it.parse().ok()).unwrap_or(0)
+    fact(fd, name)
+        .and_then(|fact| fact.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Memory of a map; it stays until the process ends.
@@ -136,7 +138,7 @@ fn is_kernel_address(word: u64) -> bool {
     high && !FORGED.contains(&word)
 }
 
-/// What the user has of one map.
+/// A map as the user has it.
 struct Map {
     name: String,
     words: *const u64,
@@ -286,7 +288,7 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
             "a program is passed".to_owned()
         })?;
     }
-    let link = |it: &&OwnedFd| fact(it, "link_type").as_deref() == Some("iter");
+    let link = |fd: &&OwnedFd| fact(fd, "link_type").as_deref() == Some("iter");
     let tasks = descriptors.iter().find(link).ok_or("no iterator")?;
     iterate(tasks)?;
     let fds = descriptors
@@ -414,6 +416,6 @@ pub fn one_at_a_time() -> Result<(), Failed> {
     })?;
     drop(socket);
     eventually("the loader ends", || {
-        child.try_wait().is_ok_and(|it| it.is_some())
+        child.try_wait().is_ok_and(|status| status.is_some())
     })
 }

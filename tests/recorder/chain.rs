@@ -9,7 +9,7 @@ use libtest_mimic::Failed;
 use crate::rights::{elsewhere, refuse};
 use crate::support::{analyze, ensure, eventually, info, list, recording, scratch, text, Test};
 
-/// These tests need root.
+/// Tests that need root.
 pub const TESTS: &[Test] = &[
     ("after_each_refusal_the_command_runs", refusals),
     ("a_refused_ptrace_is_explained", no_ptrace),
@@ -170,7 +170,7 @@ fn killed() -> Result<(), Failed> {
         ensure(info(&trace)?["truncated"] == true, || method.into())?;
         let sleeps = list(&analysis, "processes")
             .iter()
-            .filter(|it| it["comm"] == "sleep");
+            .filter(|process| process["comm"] == "sleep");
         ensure(sleeps.count() > 0, || format!("{method}: {analysis}"))?;
     }
     Ok(())

@@ -53,7 +53,7 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
     times
 }
 
-/// What the recorder and its programs have used so far, in ns, and the times around the reading.
+/// The CPU time in nanoseconds that the recorder and its programs have used so far, and the times around the reading.
 struct Reading {
     before: SystemTime,
     recorder: u64,
@@ -120,7 +120,7 @@ fn cost() -> Result<(), Failed> {
     // The recorder's own figure begins some time behind the start.
     let mut within = readings
         .iter()
-        .filter(|it| it.before >= start + Duration::from_secs(1) && it.after <= end);
+        .filter(|reading| reading.before >= start + Duration::from_secs(1) && reading.after <= end);
     let (first, last) = (within.next(), within.next_back());
     let (first, last) = (first.ok_or("no reading")?, last.ok_or("no second reading")?);
     let inner = last.recorder - first.recorder;

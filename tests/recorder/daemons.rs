@@ -50,7 +50,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What the runtime says of its container: the pid of its first process, CPU time and wall time in ns.
+/// The runtime's account of its container: the pid of its first process, CPU time and wall time in nanoseconds.
 struct Told {
     pid: u64,
     cpu: u64,
@@ -134,10 +134,10 @@ fn told(client: Child) -> Result<Told, Failed> {
 /// The events of containers: name and evidence.
 fn events(trace: &Path) -> Result<Vec<(String, String)>, Failed> {
     let events = dump(trace)?;
-    let containers = events.iter().filter(|it| it["kind"] == "container");
+    let containers = events.iter().filter(|event| event["kind"] == "container");
     let field = |event: &Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
     Ok(containers
-        .map(|it| (field(it, "name"), field(it, "evidence")))
+        .map(|container| (field(container, "name"), field(container, "evidence")))
         .collect())
 }
 
@@ -167,13 +167,13 @@ fn one() -> Result<(), Failed> {
     })?;
     let analysis = analyze(&trace)?;
     let processes = list(&analysis, "processes");
-    let of = |pid: u64| processes.iter().find(|it| int(it, "pid") == pid);
+    let of = |pid: u64| processes.iter().find(|process| int(process, "pid") == pid);
     let shell = of(told.pid).ok_or_else(|| format!("{analysis}"))?;
     // Its CPU time, and its sleep's.
     let below: u64 = processes
         .iter()
-        .filter(|it| int(it, "pid") == told.pid || int(it, "ppid") == told.pid)
-        .map(|it| int(it, "on_cpu_ns"))
+        .filter(|process| int(process, "pid") == told.pid || int(process, "ppid") == told.pid)
+        .map(|process| int(process, "on_cpu_ns"))
         .sum();
     ensure(
         below.abs_diff(told.cpu) <= told.cpu / 100 + 5_000_000,
@@ -183,7 +183,7 @@ fn one() -> Result<(), Failed> {
     ensure(found == ["container web"], || format!("{found:?}"))?;
     let groups = document(&trace, &["--by", "container"])?;
     let rows = list(&groups, "rows").iter();
-    let mut names: Vec<&str> = rows.filter_map(|it| it["name"].as_str()).collect();
+    let mut names: Vec<&str> = rows.filter_map(|row| row["name"].as_str()).collect();
     names.sort_unstable();
     ensure(names == ["container web", "no container"], || {
         format!("{groups}")
@@ -191,7 +191,7 @@ fn one() -> Result<(), Failed> {
     for (pattern, there) in [("^web$", true), ("alpine", false)] {
         let chosen = document(&trace, &["--container", pattern])?;
         let rows = list(&chosen, "processes");
-        let has = rows.iter().any(|it| int(it, "pid") == told.pid);
+        let has = rows.iter().any(|row| int(row, "pid") == told.pid);
         ensure(has == there, || format!("{chosen}"))?;
     }
     let spans = text(&tr(
@@ -208,11 +208,11 @@ fn one() -> Result<(), Failed> {
     })?;
     // The path goes through its first process, for which the daemon waited.
     let path = document(&trace, &["--report", "critical-path"])?;
-    let inside = |it: &&Value| int(it, "pid") == told.pid || int(it, "ppid") == told.pid;
+    let inside = |value: &&Value| int(value, "pid") == told.pid || int(value, "ppid") == told.pid;
     let pids: Vec<u64> = processes
         .iter()
         .filter(inside)
-        .map(|it| int(it, "pid"))
+        .map(|process| int(process, "pid"))
         .collect();
     let legs = list(&path["critical_path"]["path"], "steps").iter();
     let legs = legs.filter(|leg| pids.contains(&int(leg, "pid")));
@@ -220,7 +220,7 @@ fn one() -> Result<(), Failed> {
         .map(|leg| int(leg, "to_ns") - int(leg, "from_ns"))
         .sum();
     // Beside it are the runtime's own waits for a CPU.
-    let queued = of(int(shell, "ppid")).map_or(0, |it| int(it, "run_queue_ns"));
+    let queued = of(int(shell, "ppid")).map_or(0, |value| int(value, "run_queue_ns"));
     ensure(
         on_path + queued >= told.wall / 100 * 95 && on_path <= told.wall,
         || format!("{on_path} {queued} {} {path}", told.wall),
@@ -292,9 +292,11 @@ time.sleep(0.5)";
         ensure(out.status.success(), || format!("{out:?}"))?;
         let report = document(&trace, &["--report", "advice"])?;
         let lines = list(&report["advice"], "advice").iter();
-        let kinds: Vec<&str> = lines.filter_map(|it| it["kind"].as_str()).collect();
+        let kinds: Vec<&str> = lines.filter_map(|value| value["kind"].as_str()).collect();
         // Beside other load the control has no idle CPU for more jobs.
-        let own = kinds.iter().any(|it| ["sleep", "few-jobs"].contains(it));
+        let own = kinds
+            .iter()
+            .any(|kind| ["sleep", "few-jobs"].contains(kind));
         ensure(own == expected, || format!("{program}: {report}"))?;
     }
     Ok(())
@@ -336,7 +338,7 @@ fn brief() -> Result<(), Failed> {
     let out = recording(&trace, &[], &["sh", "-c", &commands.join(" && ")]).output()?;
     ensure(out.status.success(), || format!("{out:?}"))?;
     let events = events(&trace)?;
-    let told = events.iter().filter(|it| it.1 == "told").count();
+    let told = events.iter().filter(|event| event.1 == "told").count();
     ensure(told == names.len(), || format!("{events:?}"))
 }
 
@@ -348,7 +350,7 @@ fn stranger() -> Result<(), Failed> {
         told(daemon.record("mine", &[])?)?;
         let trace = daemon.trace("mine");
         let events = events(&trace)?;
-        let found = events.iter().map(|it| it.1.as_str());
+        let found = events.iter().map(|event| event.1.as_str());
         ensure(found.eq(["not-recorded"]), || {
             format!("{how:?}: {events:?}")
         })?;
@@ -376,7 +378,7 @@ fn inferred() -> Result<(), Failed> {
             told(daemon.record("mine", &["--force"])?)?;
             let trace = daemon.trace("mine");
             let events = events(&trace)?;
-            let first = events.first().map(|it| it.1.as_str());
+            let first = events.first().map(|event| event.1.as_str());
             ensure(first == Some("inferred"), || format!("{how:?}: {events:?}"))?;
             let found = containers(&trace)?;
             ensure(found == [name], || format!("{how:?}: {found:?}"))?;
@@ -404,7 +406,7 @@ fn chosen() -> Result<(), Failed> {
         let found = containers(&daemon.trace(which))?;
         // Others may start containers here, too.
         let name = format!("container {which}");
-        let own = found.iter().filter(|it| **it == name).count();
+        let own = found.iter().filter(|evidence| **evidence == name).count();
         ensure(own == count, || format!("{which}: {found:?}"))?;
     }
     told(daemon.record("none", &["--containers=none"])?)?;
@@ -590,7 +592,7 @@ fn docker() -> Result<(), Failed> {
         format!("{found:?}")
     })?;
     let analysis = analyze(&trace)?;
-    let ran = |it: &&Value| it["argv"] == serde_json::json!(["/bin/true"]);
+    let ran = |value: &&Value| value["argv"] == serde_json::json!(["/bin/true"]);
     let count = list(&analysis, "processes").iter().filter(ran).count();
     ensure(count == 20, || format!("{count}"))?;
     // The quota is the container's, and not that of COMMAND's cgroup.

@@ -46,7 +46,11 @@ fn moved() -> Result<(), Failed> {
     let rows = list(disk, "rows");
     let dds: Vec<&Value> = rows
         .iter()
-        .filter(|row| row["name"].as_str().is_some_and(|it| it.starts_with("dd ")))
+        .filter(|row| {
+            row["name"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("dd "))
+        })
         .collect();
     ensure(dds.len() == 2, what)?;
     // The programs themselves may come from the disk, too.
@@ -100,11 +104,11 @@ impl Loop {
         Ok(fields.collect::<Result<_, _>>()?)
     }
 
-    /// Its part of the report on the trace.
+    /// The device's part of the report on the trace.
     fn of(&self, trace: &Path) -> Result<Value, Failed> {
         let disk = report(trace, "disk", &[])?;
         let devices = list(&disk, "devices");
-        let mine = devices.iter().find(|it| it["name"] == self.name());
+        let mine = devices.iter().find(|device| device["name"] == self.name());
         Ok(mine.ok_or_else(|| disk.to_string())?.clone())
     }
 }
@@ -155,7 +159,7 @@ fn counted() -> Result<(), Failed> {
     ensure(ours * 2 + 20_000_000 > theirs, what)?;
     let samples = list(&found, "samples");
     ensure(samples.len() >= 2, what)?;
-    let sum: u64 = samples.iter().map(|it| int(it, "requests")).sum();
+    let sum: u64 = samples.iter().map(|sample| int(sample, "requests")).sum();
     ensure(sum == 1500, what)
 }
 
@@ -226,8 +230,10 @@ fn delayed() -> Result<(), Failed> {
 /// The waits of a report's row for a disk: their number and their time.
 fn waits(of: &Value, disk: Option<&str>) -> (u64, u64) {
     let all = list(of, "disks");
-    let mine = all.iter().find(|it| it["name"].as_str() == disk);
-    mine.map_or((0, 0), |it| (int(it, "waits"), int(it, "waited_ns")))
+    let mine = all.iter().find(|value| value["name"].as_str() == disk);
+    mine.map_or((0, 0), |value| {
+        (int(value, "waits"), int(value, "waited_ns"))
+    })
 }
 
 /// One program reads from a fast disk and writes to a slow one; another reads from the fast one
@@ -240,7 +246,9 @@ fn waited() -> Result<(), Failed> {
         return Ok(());
     };
     let throttle = Throttle::new(&slow.file)?;
-    let procs = throttle.as_ref().map(|it| it.0.join("cgroup.procs"));
+    let procs = throttle
+        .as_ref()
+        .map(|throttle| throttle.0.join("cgroup.procs"));
     let procs = procs.unwrap_or_else(|| "/dev/null".into());
     let size = format!("bs=4k count={REQUESTS} status=none");
     let script = format!(
@@ -263,7 +271,10 @@ fn waited() -> Result<(), Failed> {
     let dd = |writes: bool| {
         let is = |row: &&Value| {
             let writer = int(row, "written_bytes") >= REQUESTS * 4096;
-            row["name"].as_str().is_some_and(|it| it.starts_with("dd ")) && writer == writes
+            row["name"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("dd "))
+                && writer == writes
         };
         rows.iter().find(is).ok_or_else(what)
     };
@@ -286,7 +297,7 @@ fn waited() -> Result<(), Failed> {
         ensure(waits(row, None).1 * 4 < wall, what)?;
     }
     let parts = list(&found, "disks").iter();
-    let sum: u64 = parts.map(|it| int(it, "waited_ns")).sum();
+    let sum: u64 = parts.map(|part| int(part, "waited_ns")).sum();
     ensure(sum <= int(&found, "waited_ns"), what)
 }
 
@@ -310,18 +321,21 @@ fn synced() -> Result<(), Failed> {
         let mine = rows.iter().filter(|row| {
             row["name"]
                 .as_str()
-                .is_some_and(|it| it.starts_with(program))
+                .is_some_and(|row| row.starts_with(program))
         });
         let files = mine.flat_map(|row| list(row, "synced"));
-        files.filter_map(|it| it["file"].as_str()).collect()
+        files.filter_map(|file| file["file"].as_str()).collect()
     };
-    let name = |file: &Path| file.file_name().map(|it| it.to_string_lossy().into_owned());
+    let name = |file: &Path| {
+        file.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
     let wanted: Vec<String> = files.iter().filter_map(|file| name(file)).collect();
     let mut dds = names("dd ");
     dds.sort_unstable();
     ensure(dds == wanted, what)?;
     ensure(names("sync").is_empty(), what)?;
     let parts = rows.iter().flat_map(|row| list(row, "synced"));
-    let all: u64 = parts.map(|it| int(it, "waited_ns")).sum();
+    let all: u64 = parts.map(|part| int(part, "waited_ns")).sum();
     ensure(all == int(&found, "sync_ns"), what)
 }

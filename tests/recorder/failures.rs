@@ -33,7 +33,7 @@ fn chain() -> Result<(), Failed> {
     // The shell went on after exit 9 and the tests that are false; of those below what passed this is known.
     let rest: Vec<&str> = lines[2..]
         .iter()
-        .flat_map(|it| it.split_whitespace())
+        .flat_map(|words| words.split_whitespace())
         .collect();
     let known = "2 more failed, 3 failed without consequence";
     ensure(rest.join(" ").contains(known), all)

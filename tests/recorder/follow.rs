@@ -95,7 +95,7 @@ pub fn no_v1() -> Option<String> {
 
 fn process(analysis: &Value, pid: u64) -> Result<&Value, Failed> {
     let mut all = list(analysis, "processes").iter();
-    let found = all.rfind(|it| int(it, "pid") == pid);
+    let found = all.rfind(|value| int(value, "pid") == pid);
     found.ok_or_else(|| Failed::from(format!("no process {pid}: {:#}", analysis["processes"])))
 }
 
@@ -105,7 +105,7 @@ fn number(out: &Output) -> Result<u64, Failed> {
     Ok(text(&out.stdout).trim().parse().map_err(|_| said)?)
 }
 
-/// Its parent is not recorded.
+/// A process whose parent is not recorded is followed from its start.
 fn born() -> Result<(), Failed> {
     let trace = scratch("born.bin");
     let _ = std::fs::remove_file(&trace);
@@ -209,7 +209,7 @@ fn v1() -> Result<(), Failed> {
     )
 }
 
-/// Their CPU time is in the process's `getrusage`.
+/// The CPU time of io_uring's workers is in the process's `getrusage`.
 fn workers() -> Result<(), Failed> {
     let program = program()?;
     for options in [&[][..], &["-a"]] {
@@ -218,7 +218,7 @@ fn workers() -> Result<(), Failed> {
         let used = number(&out)?;
         let analysis = analyze(&trace)?;
         let mut processes = list(&analysis, "processes").iter();
-        let process = processes.rfind(|it| it["argv"][1] == "workers");
+        let process = processes.rfind(|process| process["argv"][1] == "workers");
         let process = process.ok_or("the process is missing")?;
         let cpu = int(process, "on_cpu_ns");
         let all = || format!("{used} ns used, {cpu} recorded: {process:#}");
@@ -226,9 +226,9 @@ fn workers() -> Result<(), Failed> {
         ensure(cpu < used + used / 10 + 20_000_000, all)?;
         ensure(int(process, "threads") > 1, all)?;
         let forks = dump(&trace)?;
-        let forks = forks.iter().filter(|it| it["kind"] == "fork");
-        let forks = forks.filter(|it| it["tgid"] == process["pid"]);
-        let tids: Vec<u64> = forks.map(|it| int(it, "tid")).collect();
+        let forks = forks.iter().filter(|fork| fork["kind"] == "fork");
+        let forks = forks.filter(|fork| fork["tgid"] == process["pid"]);
+        let tids: Vec<u64> = forks.map(|fork| int(fork, "tid")).collect();
         let once: std::collections::BTreeSet<&u64> = tids.iter().collect();
         ensure(
             once.len() == tids.len() && tids.len() as u64 + 1 == int(process, "threads"),
@@ -247,8 +247,8 @@ fn reused() -> Result<(), Failed> {
     for line in text(&out.stdout).lines() {
         let pid: u64 = line.parse().map_err(|_| line.to_owned())?;
         let last = process(&analysis, pid)?;
-        let children = processes.iter().filter(|it| it["ppid"] == pid);
-        let trues = children.filter(|it| it["comm"] == "true").count();
+        let children = processes.iter().filter(|process| process["ppid"] == pid);
+        let trues = children.filter(|child| child["comm"] == "true").count();
         ensure(
             trues == 1 && last["exit"]["code"] == 0 && int(last, "on_cpu_ns") > 19_000_000,
             || format!("{trues}: {last:#}"),

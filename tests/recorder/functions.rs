@@ -18,7 +18,7 @@ pub const REASONS: &str = "sampled_waits_have_their_reasons";
 pub const DIFF: &str = "diff_names_the_function_that_grew";
 
 const MS: u64 = 1_000_000;
-/// Of the kernel: its name does not depend on libc.
+/// The kernel's function for a sleep: its name does not depend on libc.
 const SLEEP: &str = "hrtimer_nanosleep";
 
 fn pair() -> Result<String, Failed> {
@@ -64,7 +64,7 @@ fn path() -> Result<(), Failed> {
     let start = dump(&trace)?;
     let sampled = start
         .iter()
-        .filter(|it| it["kind"] == "sample" && it["off_cpu"] == false);
+        .filter(|start| start["kind"] == "sample" && start["off_cpu"] == false);
     let inside = sampled.filter(|sample| {
         let (tid, time) = (int(sample, "tid"), int(sample, "t"));
         steps.iter().any(|step| {
@@ -105,8 +105,8 @@ fn reasons() -> Result<(), Failed> {
     let flame = report(&trace, "flame", &["--by", "program"])?;
     let sums = list(&flame, "off_cpu_reasons");
     let sum = |reason: &str| {
-        let mine = sums.iter().find(|it| it["reason"] == reason);
-        mine.map_or(0, |it| int(it, "ns"))
+        let mine = sums.iter().find(|sum| sum["reason"] == reason);
+        mine.map_or(0, |value| int(value, "ns"))
     };
     // Each waits for these 300 ms but when it runs, waits for a CPU or is blocked: the shell may come to its wait
     // late. A wait of less than 50 ms has no sample.
@@ -120,12 +120,12 @@ fn reasons() -> Result<(), Failed> {
         })?;
     }
     // On a loaded machine a start takes longer than the threshold, too.
-    let other = |it: &&Value| {
+    let other = |value: &&Value| {
         !["timer", "child", "vfork"]
             .iter()
-            .any(|known| it["reason"] == *known)
+            .any(|known| value["reason"] == *known)
     };
-    ensure(!sums.iter().any(|it| other(&it)), || flame.to_string())?;
+    ensure(!sums.iter().any(|sum| other(&sum)), || flame.to_string())?;
     let known = list(&flame, "rows").iter();
     let known = known.filter(|row| row["function"] == SLEEP);
     let known = known.filter(|row| row["reason"] == "timer" && row["name"] == "pair");
@@ -163,8 +163,10 @@ fn diff() -> Result<(), Failed> {
     )?;
     // What took as long before is no difference; `main` takes longer through `left`.
     let own = |name: &str| {
-        let mine = functions.iter().filter(|it| it["function"] == name);
-        mine.map(|it| it["self_time"]["difference"].as_i64().unwrap_or(0))
+        let mine = functions
+            .iter()
+            .filter(|function| function["function"] == name);
+        mine.map(|mine| mine["self_time"]["difference"].as_i64().unwrap_or(0))
             .sum::<i64>()
     };
     ensure(

@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
     ("recordings_nest_and_run_side_by_side", nested),
 ];
 
-/// Those that count the kernel's objects.
+/// Tests that count the kernel's objects.
 pub const COUNTED: &[Test] = &[
     ("many_recordings_leave_nothing_behind", leaks),
     ("kill_9_leaves_nothing_in_the_kernel", kill_9),

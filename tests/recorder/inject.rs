@@ -27,12 +27,12 @@ pub enum Which {
     AfterShort(usize),
 }
 
-/// What happens to the call.
+/// The fault of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// It fails with this errno.
+    /// The call fails with this errno.
     Error(i32),
-    /// It writes half of the bytes.
+    /// The call writes half of the bytes.
     Short,
 }
 
@@ -50,7 +50,7 @@ const SPARED: [libc::c_long; 4] = [
 pub struct Calls {
     /// Rust's runtime gives the main thread its signal stack last.
     signal_stacks: u32,
-    /// Of the main thread.
+    /// The number of the main thread's calls.
     pub count: usize,
     /// Numbers of the main thread's calls.
     pub seen: BTreeSet<u64>,
@@ -131,7 +131,7 @@ fn without_vdso(pid: i32) -> std::io::Result<()> {
     }
 }
 
-/// What tells calls apart: the number, the first two arguments, a path.
+/// The identity of a call: the number, the first two arguments, a path.
 type Kind = (u64, [u64; 2], String);
 
 /// Calls whose first argument is a descriptor: it counts what that is, not its number.
@@ -161,10 +161,10 @@ fn kind(pid: i32, now: &libc::user_regs_struct) -> Kind {
         // Without the number of a process, and the name of memory or a socket.
         let file = file.to_string_lossy();
         let words = file.split(':').take(1).flat_map(str::chars);
-        path.extend(words.filter(|it| !it.is_ascii_digit()));
+        path.extend(words.filter(|word| !word.is_ascii_digit()));
         arguments[0] = 0;
     }
-    for argument in arguments.iter_mut().filter(|it| **it >= 4096) {
+    for argument in arguments.iter_mut().filter(|argument| **argument >= 4096) {
         let mut bytes = [0; 256];
         let memory = File::open(format!("/proc/{pid}/mem"));
         let length = memory.and_then(|memory| memory.read_at(&mut bytes, *argument));

@@ -26,7 +26,7 @@ pub fn lacking(name: &str) -> Option<String> {
         }
         _ => &["setpriv"],
     };
-    let missing = programs.iter().find_map(|it| lacks(it));
+    let missing = programs.iter().find_map(|program| lacks(program));
     not_root().or(missing).or_else(no_capabilities)
 }
 
@@ -63,9 +63,10 @@ fn files(at: &Path) -> Result<Vec<PathBuf>, Failed> {
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => directories.push(entry.path()),
-                false => found.push(entry.path()),
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            } else {
+                found.push(entry.path());
             }
         }
     }
@@ -82,7 +83,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The same for perl.
+/// A word quoted for perl.
 fn perl_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\\', r"\\").replace('\'', r"\'"))
 }
@@ -126,9 +127,12 @@ fn bounded() -> Result<(), Failed> {
     })?;
     let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line";
     std::fs::write(dir.path().join("in"), input)?;
-    let path = |ours: bool| match ours {
-        true => format!("{}:/usr/bin:/bin", to.join("bin").display()),
-        false => "/usr/bin:/bin".to_owned(),
+    let path = |ours: bool| {
+        if ours {
+            format!("{}:/usr/bin:/bin", to.join("bin").display())
+        } else {
+            "/usr/bin:/bin".to_owned()
+        }
     };
     let run = |ours: bool, user: &[&str], words: &[&str]| {
         let mut command = Command::new("setpriv");
@@ -146,7 +150,7 @@ fn bounded() -> Result<(), Failed> {
     for (caller, option, script) in callers() {
         std::fs::write(dir.path().join("script"), &script)?;
         let words = [caller, option, "script"];
-        let words: Vec<&str> = words.into_iter().filter(|it| !it.is_empty()).collect();
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         // Root, to whom other rules apply, calls it in one way; nobody in all.
         let (users, system) = match expected.take() {
             Some(system) => (&[nobody][..], system),
@@ -275,7 +279,8 @@ fn release(dir: &Path) -> Result<PathBuf, Failed> {
     command.env("PATH", format!("{}:{path}", dir.join("bin").display()));
     successful(command.output()?)?;
     let packages = files(&dist)?.into_iter();
-    let mut packages = packages.filter(|file| file.extension().is_some_and(|it| it == "deb"));
+    let mut packages =
+        packages.filter(|file| file.extension().is_some_and(|extension| extension == "deb"));
     Ok(packages.next().ok_or("no package")?)
 }
 

@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 
 use crate::support::{analyze, compiled, ensure, recording, scratch, text, Test};
 
-/// These tests need no right to trace.
+/// Tests that need no right to trace.
 pub const TESTS: &[Test] = &[
     ("programs_see_what_they_see_without_tr", modes),
     ("languages_and_tools_run_as_without_tr", tools),
@@ -63,7 +63,7 @@ fn modes() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Those that are installed.
+/// The languages and tools that are installed run as without `tr`.
 fn tools() -> Result<(), Failed> {
     let dir = scratch("kinds-sources");
     std::fs::create_dir_all(&dir)?;
@@ -121,7 +121,7 @@ if __name__ == '__main__':
     for command in all {
         let there = command
             .first()
-            .is_some_and(|it| crate::common::lacks(it).is_none());
+            .is_some_and(|command| crate::common::lacks(command).is_none());
         if there {
             same(command)?;
         }

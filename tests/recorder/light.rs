@@ -28,7 +28,7 @@ fn burner(rounds: u32, name: &str) -> String {
     )
 }
 
-/// What a burner has said.
+/// The figure of this name in a burner's output.
 fn said(out: &[u8], name: &str) -> Result<u64, Failed> {
     let out = text(out);
     let mut lines = out.lines();
@@ -40,7 +40,7 @@ fn said(out: &[u8], name: &str) -> Result<u64, Failed> {
 fn called<'a>(analysis: &'a Value, name: &str) -> Result<&'a Value, Failed> {
     let named = |process: &&Value| {
         let last = list(process, "argv").last();
-        last.is_some_and(|it| it == name)
+        last.is_some_and(|last| last == name)
     };
     let found = list(analysis, "processes").iter().find(named);
     Ok(found.ok_or_else(|| format!("no process {name}"))?)
@@ -88,7 +88,7 @@ fn totals() -> Result<(), Failed> {
 
 /// The parts' files, in their order.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, Failed> {
-    let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|it| it.path()));
+    let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files: Vec<_> = entries.collect::<Result<_, _>>()?;
     files.sort();
     Ok(files)

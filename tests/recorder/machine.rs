@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[
     ("a_hog_outside_of_the_recording_has_a_name", named),
 ];
 
-/// Those that no other load disturbs.
+/// Tests that no other load disturbs.
 pub const BESIDE: &[Test] = &[
     ("counters_are_between_two_readings_of_proc", between),
     (THROTTLED, throttled),
@@ -58,7 +58,7 @@ fn counters(all: &str) -> BTreeMap<&'static str, u64> {
         .expect("all CPUs")
         .split_whitespace()
         .skip(1)
-        .map(|it| it.parse::<u64>().expect("ticks") * 10_000_000)
+        .map(|word| word.parse::<u64>().expect("ticks") * 10_000_000)
         .collect();
     values.insert("busy", ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]);
     values.insert("iowait", ticks[4]);
@@ -92,14 +92,14 @@ fn between() -> Result<(), Failed> {
         let events = dump(&trace)?;
         let samples: Vec<&Value> = events
             .iter()
-            .filter(|it| it["kind"] == "counters")
+            .filter(|event| event["kind"] == "counters")
             .collect();
         let what = || format!("{method}: {samples:#?}");
         // At the start and at the end, and some between.
         ensure(samples.len() >= 3, what)?;
         let all_known = ["available_memory", "recorder"].into_iter();
         for name in all_known.chain(before.keys().copied()) {
-            ensure(samples.iter().all(|it| it[name].is_u64()), what)?;
+            ensure(samples.iter().all(|sample| sample[name].is_u64()), what)?;
         }
         for (name, before) in &before {
             let value = |at: usize| samples[at][name].as_u64().unwrap_or(u64::MAX);
@@ -153,8 +153,10 @@ fn named() -> Result<(), Failed> {
     ensure(out?.status.success(), || "recording".into())?;
     let report = report(&trace, "cpus", &[])?;
     let wait = &report["run_queue_wait"];
-    let named = list(wait, "others").iter().find(|it| it["comm"] == "bash");
-    let hogs = named.map_or(0, |it| int(it, "ns"));
+    let named = list(wait, "others")
+        .iter()
+        .find(|other| other["comm"] == "bash");
+    let hogs = named.map_or(0, |value| int(value, "ns"));
     let what = || format!("{report}");
     // Two hogs and the loop share the CPU, whoever else has it: each of the hogs has as much of it
     // as the loop.
@@ -200,7 +202,7 @@ fn others() -> Result<(), Failed> {
     ensure(int(&whole, "build_ns").abs_diff(on_cpu) < 20_000_000, what)?;
     // The intervals add up.
     for name in ["build_ns", "busy_ns", "cpu_some_ns", "length_ns"] {
-        let parts = list(&whole, "samples").iter().map(|it| int(it, name));
+        let parts = list(&whole, "samples").iter().map(|value| int(value, name));
         ensure(parts.sum::<u64>().abs_diff(int(&whole, name)) < 1000, what)?;
     }
     // In the last second the build sleeps, and the hog does not. These are times on CPUs, which a
@@ -225,7 +227,7 @@ fn quota(percent: u32) -> Option<(PathBuf, &'static str, String)> {
     }
     let v2 = PathBuf::from("/sys/fs/cgroup");
     let controllers = fs::read_to_string(v2.join("cgroup.subtree_control")).ok()?;
-    let has = controllers.split_whitespace().any(|it| it == "cpu");
+    let has = controllers.split_whitespace().any(|word| word == "cpu");
     has.then(|| (v2, "cpu.max", format!("{quota} 100000")))
 }
 

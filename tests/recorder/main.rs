@@ -219,7 +219,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         | symbolize::RELATIVE
         | symbolize::BYTES => common::lacks("gcc"),
         symbolize::STALE => common::lacks("python3"),
-        name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
+        name if stacks_beside_perf::TESTS.iter().any(|test| test.0 == name) => {
             stacks_beside_perf::lacks(name)
         }
         name if install::TESTS.iter().any(|(other, _)| *other == name) => install::lacking(name),

@@ -54,8 +54,8 @@ fn held() -> Result<(), Failed> {
     ensure(bounds.contains(&int(&found, "peak_bytes")), what)?;
     ensure(bounds.contains(&int(&found, "resident_bytes")), what)?;
     let samples = list(&found, "samples").iter();
-    let full = samples.filter(|it| {
-        let resident = it["resident_bytes"].as_u64();
+    let full = samples.filter(|sample| {
+        let resident = sample["resident_bytes"].as_u64();
         resident.is_some_and(|bytes| bounds.contains(&bytes))
     });
     ensure(full.count() >= 2, what)?;
@@ -127,7 +127,7 @@ fn limited() -> Result<(), Failed> {
     ensure(
         kills[0]["process"]
             .as_str()
-            .is_some_and(|it| it.contains("recorder")),
+            .is_some_and(|kill| kill.contains("recorder")),
         what,
     )?;
     // Before 6.9 the kernel does not tell the program's memory.
@@ -139,9 +139,11 @@ fn limited() -> Result<(), Failed> {
     )?;
     // The pages of dd's file had to go, page by page.
     let rows = list(&found, "rows");
-    let dd = rows
-        .iter()
-        .find(|row| row["name"].as_str().is_some_and(|it| it.starts_with("dd ")));
+    let dd = rows.iter().find(|row| {
+        row["name"]
+            .as_str()
+            .is_some_and(|row| row.starts_with("dd "))
+    });
     let dd = dd.ok_or_else(what)?;
     ensure(int(dd, "reclaims") > 0, what)?;
     ensure((1..wall).contains(&int(dd, "reclaim_ns")), what)?;

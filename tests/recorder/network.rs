@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
 /// The variable that makes this program one of the recorded ones.
 pub const ROLE: &str = "TR_TEST_ROLE";
 
-/// It needs root: its server has the port of DNS.
+/// This test needs root: its server has the port of DNS.
 pub const LOOKUPS: &str = "queries_have_the_names_and_times_that_the_server_saw";
 
 /// The delay of a server's answer.
@@ -37,7 +37,7 @@ const ANSWER: usize = 300_000;
 pub fn play(role: &str) {
     let mut words = role.split_whitespace();
     let word = words.next();
-    let addresses = words.map(|it| it.parse().expect("an address"));
+    let addresses = words.map(|word| word.parse().expect("an address"));
     let addresses: Vec<SocketAddr> = addresses.collect();
     match word {
         Some("client") => addresses.iter().for_each(|to| {
@@ -176,9 +176,9 @@ fn peers() -> Result<(), Failed> {
     let path = &path["critical_path"]["path"];
     for (address, word) in addresses.iter().zip(&words) {
         let mut shares = list(path, "shares").iter();
-        let share = shares.find(|it| it["remote"] == word.as_str());
+        let share = shares.find(|share| share["remote"] == word.as_str());
         let mut of_host = hosts.iter();
-        let host = of_host.find(|it| it["port"] == address.port());
+        let host = of_host.find(|connection| connection["port"] == address.port());
         let same = share.zip(host).is_some_and(|(share, host)| {
             share["what"] == "network"
                 && share["by"] == host["server"]
@@ -236,7 +236,7 @@ fn failures() -> Result<(), Failed> {
     server.join().map_err(|_| "the server has failed")?;
     let network = report(&trace, "network", &[])?;
     let found = list(&network, "connections");
-    let endings: Vec<_> = found.iter().map(|it| &it["ending"]).collect();
+    let endings: Vec<_> = found.iter().map(|value| &value["ending"]).collect();
     ensure(endings == ["refused", "reset"], || network.to_string())?;
     ensure(found[0]["established_ns"].is_null(), || network.to_string())?;
     ensure(int(&found[1], "sent_bytes") == 6, || network.to_string())?;
@@ -260,7 +260,7 @@ fn others() -> Result<(), Failed> {
         std::thread::sleep(Duration::from_millis(5));
     }
     let events = dump(&trace)?;
-    let any = events.iter().find(|it| !it["connection"].is_null());
+    let any = events.iter().find(|event| !event["connection"].is_null());
     ensure(any.is_none(), || format!("{any:?}"))
 }
 
@@ -339,7 +339,7 @@ fn lookups() -> Result<(), Failed> {
         let mut last = 0;
         for (label, time) in &seen {
             let name = format!("{label}.example");
-            let it = found.iter().find(|it| it["name"] == name.as_str());
+            let it = found.iter().find(|value| value["name"] == name.as_str());
             let it = it.ok_or_else(what)?;
             let answered = int(it, "answered_ns");
             let took = answered.saturating_sub(int(it, "asked_ns"));
@@ -355,14 +355,14 @@ fn lookups() -> Result<(), Failed> {
             ensure(it["answer"] == code && it["type"] == "A", what)?;
             ensure(!it["pid"].is_null(), what)?;
         }
-        let silent = found.iter().find(|it| it["name"] == "silent.example");
+        let silent = found.iter().find(|value| value["name"] == "silent.example");
         let silent = silent.ok_or_else(what)?;
         ensure(silent["answered_ns"].is_null(), what)?;
         // The host that was connected to has the name that was asked for first.
         let hosts = list(&network, "hosts");
-        let host = hosts.iter().find(|it| it["address"] == "127.9.8.7");
+        let host = hosts.iter().find(|host| host["address"] == "127.9.8.7");
         let names = ["slow.example", "fast.example"];
-        let named = host.and_then(|it| it["name"].as_str());
+        let named = host.and_then(|host| host["name"].as_str());
         ensure(named.is_some_and(|name| names.contains(&name)), what)?;
         // No name and no address with the option.
         let socket = UdpSocket::bind(server)?;

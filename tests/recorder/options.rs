@@ -598,9 +598,12 @@ fn argv() -> Result<(), Failed> {
         ensure(exec["argv_truncated"] == !whole, || {
             exec["argv_truncated"].to_string()
         })?;
-        let equal = |(kept, given): (&serde_json::Value, &&str)| match whole {
-            true => kept == given,
-            false => given.starts_with(kept.as_str().unwrap_or("?")),
+        let equal = |(kept, given): (&serde_json::Value, &&str)| {
+            if whole {
+                kept == given
+            } else {
+                given.starts_with(kept.as_str().unwrap_or("?"))
+            }
         };
         let len: usize = args
             .iter()

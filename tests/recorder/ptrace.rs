@@ -14,7 +14,7 @@ use crate::support::{
     scratch, text, tr, Test, TR,
 };
 
-/// These tests need no right to trace.
+/// Tests that need no right to trace.
 pub const TESTS: &[Test] = &[
     ("ptrace_records_every_status_and_signal", statuses),
     ("ptrace_follows_an_exec_from_a_thread", exec_from_a_thread),
@@ -45,7 +45,7 @@ pub const KILLED_FORKS: &str = "a_process_killed_while_it_forks_leaves_no_child_
 
 /// This test needs unshare.
 pub const FALLBACK: &str = "without_bpf_auto_takes_ptrace_on_a_terminal_alone";
-/// These tests need gcc.
+/// Tests that need gcc.
 pub const TRACES_TR: &str = "a_command_that_traces_the_recorder_ends";
 pub const UNTRACED: &str = "children_that_nobody_can_trace_are_reported";
 pub const MANY: &str = "many_threads_do_not_look_at_each_other";
@@ -380,8 +380,8 @@ while time.process_time() < end: pass";
     let series: Value = serde_json::from_slice(&series)?;
     let process = &series["series"]["processes"][0];
     // The first 400 ms: the start of Python, and sleep.
-    let first = list(process, "values").iter().filter(|it| it[0] == 0);
-    let first: u64 = first.filter_map(|it| it[1].as_u64()).sum();
+    let first = list(process, "values").iter().filter(|value| value[0] == 0);
+    let first: u64 = first.filter_map(|value| value[1].as_u64()).sum();
     let sum = int(process, "on_cpu_ns");
     ensure(first < sum / 3, || process.to_string())?;
     ensure(sum > 450_000_000, || process.to_string())?;
@@ -520,7 +520,7 @@ int main(int count, char **args) {
 }
 ";
 
-/// Such a process reports no fork of the child that it has just made. A child that stays
+/// A process that is killed in a fork reports no child. A child that stays
 /// stopped holds the pipe open, and `cat` waits for ever.
 fn killed_forks() -> Result<(), Failed> {
     let rounds = if crate::common::long() { 5_000 } else { 150 };
@@ -550,7 +550,7 @@ fn killed_forks() -> Result<(), Failed> {
     ensure(status.code() == Some(4), || format!("{status:?}"))?;
     let analysis = analyze(&trace)?;
     let killed = list(&analysis, "processes").iter();
-    let killed = killed.filter(|it| it["exit"]["signal"] == libc::SIGKILL);
+    let killed = killed.filter(|killed| killed["exit"]["signal"] == libc::SIGKILL);
     let killed = killed.count();
     ensure(killed >= rounds, || format!("{killed} of {rounds}"))?;
     let endless = |process: &&Value| process["end_ns"].is_null() || process["exit"].is_null();

@@ -34,7 +34,7 @@ pub const GETENT: &str = "a_getent_without_options_knows_the_user";
 /// This test needs root, which makes the programs.
 pub const JOBS: &str = "a_job_with_programs_that_gain_rights_runs_as_without_tr";
 
-/// These tests need root, not the right to trace.
+/// This test needs root, not the right to trace.
 pub const REFUSALS: &str = "every_refusal_names_its_reason_and_a_remedy";
 
 /// A fresh directory.
@@ -273,7 +273,7 @@ int main(void) {
 }
 ";
 
-/// What jobs do with rights, if the machine has the programs: each prints something or fails, and does so
+/// Commands that use rights, if the machine has the programs: each prints something or fails, and does so
 /// without `tr` as well.
 const TOOLS: &[&str] = &[
     "sudo -n id -un",

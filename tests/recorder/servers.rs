@@ -72,7 +72,7 @@ fn interpreter() -> Result<String, Failed> {
     Ok(text(&asked.stdout).trim().to_owned())
 }
 
-/// What a server says when it listens: its pid and its address.
+/// The pid and the address that a server prints when it listens.
 fn listens(process: &mut Child) -> Result<(u64, String), Failed> {
     let out = process.stdout.as_mut().ok_or("no output")?;
     let mut line = String::new();
@@ -125,7 +125,7 @@ fn ask(address: &str, requests: &[&str]) -> Result<Vec<String>, Failed> {
     let mut command = [&interpreter()?, SCRIPT, "ask", address]
         .map(str::to_owned)
         .to_vec();
-    command.extend(requests.iter().map(|it| (*it).to_owned()));
+    command.extend(requests.iter().map(|request| (*request).to_owned()));
     Ok(command)
 }
 
@@ -146,13 +146,13 @@ fn compilers(said: &str) -> Result<Vec<Compiler>, Failed> {
 
 fn process(analysis: &Value, pid: u64) -> Result<&Value, Failed> {
     let mut all = list(analysis, "processes").iter();
-    let found = all.find(|it| int(it, "pid") == pid);
+    let found = all.find(|value| int(value, "pid") == pid);
     found.ok_or_else(|| format!("{pid} is not in {analysis}").into())
 }
 
 fn servers(trace: &Path) -> Result<Vec<Value>, Failed> {
     let events = dump(trace)?.into_iter();
-    Ok(events.filter(|it| it["kind"] == "server").collect())
+    Ok(events.filter(|event| event["kind"] == "server").collect())
 }
 
 /// On both kinds of sockets: the server, its compilers and their CPU times; the path goes through them.
@@ -195,12 +195,14 @@ fn followed() -> Result<(), Failed> {
         let path = document(&trace, &["--report", "critical-path"])?;
         let steps = list(&path["critical_path"]["path"], "steps");
         // Nobody saw what the server did before its first answer.
-        let answers = steps.iter().skip_while(|it| int(it, "pid") != server.pid);
-        let sum = |key: &str| answers.clone().map(|it| int(it, key)).sum::<u64>();
+        let answers = steps
+            .iter()
+            .skip_while(|step| int(step, "pid") != server.pid);
+        let sum = |key: &str| answers.clone().map(|answer| int(answer, key)).sum::<u64>();
         let length = sum("to_ns") - sum("from_ns");
         ensure(sum("unknown_ns") <= length / 20, || path.to_string())?;
         for compiler in &compilers {
-            let on_path = steps.iter().any(|it| int(it, "pid") == compiler.pid);
+            let on_path = steps.iter().any(|step| int(step, "pid") == compiler.pid);
             ensure(on_path, || path.to_string())?;
         }
         let screen = text(&tr(&["analyze"], &trace)?);
@@ -314,15 +316,16 @@ fn resting() -> Result<(), Failed> {
     }
     let events = dump(&trace)?;
     for (n, thread) in threads.into_iter().enumerate() {
-        let found = |it: &&Value| int(it, "tid") == thread && it["followed"] == true;
-        let mut after = events.iter().skip_while(|it| !found(it));
+        let found = |value: &&Value| int(value, "tid") == thread && value["followed"] == true;
+        let mut after = events.iter().skip_while(|event| !found(event));
         let snapshot = after.next().ok_or("not followed")?;
-        let next = after.find(|it| [&it["wakee"], &it["next"]].contains(&&thread.into()));
-        let kind = next.map(|it| it["kind"].as_str().unwrap_or_default());
+        let next = after.find(|event| [&event["wakee"], &event["next"]].contains(&&thread.into()));
+        let kind = next.map(|value| value["kind"].as_str().unwrap_or_default());
         let queued = snapshot["state"] == 0 && snapshot["on_cpu"] == false;
-        let right = match queued {
-            true => kind == Some("switch") || kind.is_none() && n < RESTING,
-            false => n < RESTING && kind != Some("switch"),
+        let right = if queued {
+            kind == Some("switch") || kind.is_none() && n < RESTING
+        } else {
+            n < RESTING && kind != Some("switch")
         };
         ensure(right, || format!("{n}: {snapshot} {next:?}"))?;
     }
@@ -347,12 +350,12 @@ fn advised() -> Result<(), Failed> {
     let advice = document(&server.trace(), &["--report", "advice"])?;
     // Before it may be what others on the CPUs cost.
     let mut advices = list(&advice["advice"], "advice").iter();
-    let first = advices.find(|it| it["kind"] != "others");
-    let good = first.is_some_and(|it| {
-        let finding = it["finding"].as_str().unwrap_or_default();
-        it["kind"] == "sleep"
+    let first = advices.find(|advice| advice["kind"] != "others");
+    let good = first.is_some_and(|value| {
+        let finding = value["finding"].as_str().unwrap_or_default();
+        value["kind"] == "sleep"
             && finding.contains("server.py")
-            && int(it, "gain_at_most_ns") >= 390_000_000
+            && int(value, "gain_at_most_ns") >= 390_000_000
     });
     ensure(good, || advice.to_string())
 }
@@ -419,7 +422,7 @@ fn postgres() -> Result<(), Failed> {
     ensure(tree.contains("server postgres"), || tree.clone())?;
     let path = document(&trace, &["--report", "critical-path"])?;
     let steps = list(&path["critical_path"]["path"], "steps");
-    let sum = |key: &str| steps.iter().map(|it| int(it, key)).sum::<u64>();
+    let sum = |key: &str| steps.iter().map(|step| int(step, key)).sum::<u64>();
     let length = sum("to_ns") - sum("from_ns");
     ensure(sum("unknown_ns") <= length / 20, || path.to_string())
 }

@@ -132,7 +132,9 @@ fn fork() -> Result<(), Failed> {
     let analysis = analyze(&trace)?;
     for (pid, ns) in [three, one] {
         let mut all = list(&analysis, "processes").iter();
-        let process = all.find(|it| int(it, "pid") == pid).ok_or("no process")?;
+        let process = all
+            .find(|value| int(value, "pid") == pid)
+            .ok_or("no process")?;
         let on_cpu = int(process, "on_cpu_ns");
         // Where the kernel skipped a program, part of it is unknown.
         let known_or_not = on_cpu + int(process, "unknown_ns");
@@ -170,7 +172,7 @@ fn waits() -> Result<(), Failed> {
     // They end when the process runs again: its only thread was on no CPU meanwhile. They begin
     // when it leaves its CPU; it may have waited for one while the time already ran.
     let [on_cpu, run_queue, unknown, lifetime] =
-        ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|it| int(&process, it));
+        ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|key| int(&process, key));
     let least = 700_000_000u64.saturating_sub(on_cpu + run_queue + unknown);
     let all = || format!("{process}: {flame}");
     ensure((least..=lifetime - on_cpu).contains(&(slept + read)), all)?;
@@ -230,8 +232,8 @@ fn deep() -> Result<(), Failed> {
         &flame,
     )?;
     let programs = list(&flame, "programs");
-    let samples: u64 = programs.iter().map(|it| int(it, "samples")).sum();
-    let cut: u64 = programs.iter().map(|it| int(it, "cut")).sum();
+    let samples: u64 = programs.iter().map(|program| int(program, "samples")).sum();
+    let cut: u64 = programs.iter().map(|program| int(program, "cut")).sum();
     near(cut as f64 / samples as f64, 0.5, "cut", &flame)?;
     let said = text(&tr(&["analyze", "--report", "flame"], &trace)?);
     let line = " of deep's samples are cut: deeper than 127 frames";
@@ -281,8 +283,8 @@ fn others() -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))?;
     let info = info(&trace)?;
     let missing = list(&info, "missing");
-    let named = missing.iter().any(|it| {
-        let words = it.as_str().unwrap_or_default();
+    let named = missing.iter().any(|reason| {
+        let words = reason.as_str().unwrap_or_default();
         words.starts_with("stacks: ")
     });
     ensure(named, || info.to_string())

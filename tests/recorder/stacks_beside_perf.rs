@@ -37,7 +37,7 @@ const WAITS: &str = "waits_have_the_times_that_the_program_measured";
 const NO_BUILD_ID: &str = "functions_of_a_file_without_a_build_id_have_names";
 const REPLACED: &str = "a_file_without_a_build_id_that_was_replaced_has_no_names";
 
-/// What a test needs and this machine lacks.
+/// The program that a test needs and this machine lacks.
 pub fn lacks(test: &str) -> Option<String> {
     let needs: &[&str] = match test {
         USER | KERNEL | EXEC | SHORT => &["gcc", "perf"],
@@ -84,9 +84,9 @@ fn perf_record(file: &Path) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Shares {
     samples: f64,
-    /// Those in the kernel.
+    /// The samples in the kernel.
     kernel: f64,
-    /// Those with the function as the innermost one, and those with it in the stack.
+    /// The samples with the function as the innermost one; `total` has those with it anywhere in the stack.
     own: BTreeMap<&'static str, f64>,
     total: BTreeMap<&'static str, f64>,
 }
@@ -94,7 +94,12 @@ struct Shares {
 /// The function in question that a symbol means: `three`, `hot::three`, `JS:*three hot.js:3`.
 fn asked(symbol: &str, functions: &[&'static str]) -> Option<&'static str> {
     let mut words = symbol.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.find_map(|word| functions.iter().find(|it| **it == word).copied())
+    words.find_map(|word| {
+        functions
+            .iter()
+            .find(|function| **function == word)
+            .copied()
+    })
 }
 
 /// A sample of perf's: its process's name and id, its frames' addresses and symbols, innermost first.
@@ -133,12 +138,16 @@ fn of_perf(samples: &[Sampled], functions: &[&'static str]) -> Shares {
     for sample in samples {
         shares.samples += 1.0;
         let innermost = sample.frames.first();
-        shares.kernel += f64::from(u8::from(innermost.is_some_and(|it| it.0 >> 63 == 1)));
-        if let Some(function) = innermost.and_then(|it| asked(&it.1, functions)) {
+        shares.kernel += f64::from(u8::from(
+            innermost.is_some_and(|innermost| innermost.0 >> 63 == 1),
+        ));
+        if let Some(function) = innermost.and_then(|innermost| asked(&innermost.1, functions)) {
             *shares.own.entry(function).or_default() += 1.0;
         }
         let frames = sample.frames.iter();
-        let all: BTreeSet<_> = frames.filter_map(|it| asked(&it.1, functions)).collect();
+        let all: BTreeSet<_> = frames
+            .filter_map(|frame| asked(&frame.1, functions))
+            .collect();
         for function in all {
             *shares.total.entry(function).or_default() += 1.0;
         }
@@ -167,7 +176,7 @@ fn of_tr(flame: &Value, pids: &BTreeSet<u64>, functions: &[&'static str]) -> Sha
     shares
 }
 
-/// What is compared of a function.
+/// The figure of a function that is compared.
 #[derive(Clone, Copy)]
 enum Part {
     Own(&'static str),
@@ -206,12 +215,14 @@ fn beside(
     // Others on this machine may have such processes, too.
     let recorded = analyze(&trace)?;
     let recorded = list(&recorded, "processes").iter();
-    let recorded: BTreeSet<u64> = recorded.map(|it| int(it, "pid")).collect();
-    let named = samples.iter().filter(|it| it.comm == comm);
-    let pids = named.map(|it| it.pid).filter(|it| recorded.contains(it));
+    let recorded: BTreeSet<u64> = recorded.map(|recorded| int(recorded, "pid")).collect();
+    let named = samples.iter().filter(|sample| sample.comm == comm);
+    let pids = named
+        .map(|sample| sample.pid)
+        .filter(|pid| recorded.contains(pid));
     let pids: BTreeSet<u64> = pids.collect();
     // Before an exec a process has another name.
-    samples.retain(|it| pids.contains(&it.pid));
+    samples.retain(|sample| pids.contains(&sample.pid));
     for pid in &pids {
         // That of a JIT compiler.
         let _ = std::fs::remove_file(format!("/tmp/perf-{pid}.map"));
@@ -342,9 +353,9 @@ print(sys.executable)
 print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
     let names = ["python3", "python3.12", "python3.13", "python3.14"];
     let versions = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv/versions"));
-    let others = versions.and_then(|it| std::fs::read_dir(it).ok());
+    let others = versions.and_then(|version| std::fs::read_dir(version).ok());
     let others = others.into_iter().flatten().flatten();
-    let others = others.map(|it| it.path().join("bin/python3"));
+    let others = others.map(|path| path.path().join("bin/python3"));
     let all = names.map(PathBuf::from).into_iter().chain(others);
     let mut found: Vec<(PathBuf, bool)> = all
         .filter_map(|python| {
@@ -354,7 +365,7 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
             out.status.success().then(|| (path.into(), keeps == "True"))
         })
         .collect();
-    found.sort_by_key(|it| !it.1);
+    found.sort_by_key(|program| !program.1);
     found.into_iter().next()
 }
 
@@ -411,7 +422,7 @@ fn waits() -> Result<(), Failed> {
     // Between its readings of the clock the program also runs, or waits for a CPU; and the shortest
     // waits are not recorded.
     let process = analyze(&trace)?["processes"][0].take();
-    let rest = ["on_cpu_ns", "run_queue_ns", "unknown_ns"].map(|it| int(&process, it));
+    let rest = ["on_cpu_ns", "run_queue_ns", "unknown_ns"].map(|key| int(&process, key));
     let mut slack = rest.iter().sum::<u64>() as f64 + 30.0 * 1e6;
     for (name, ns) in &known {
         let rows = list(&flame, "rows").iter();

@@ -103,7 +103,7 @@ fn most_urgent() -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))?;
     let info = info(&trace)?;
     let lost = info["lost_events"].as_object();
-    let lost = lost.iter().flat_map(|it| it.values());
+    let lost = lost.iter().flat_map(|losses| losses.values());
     let lost: u64 = lost.filter_map(Value::as_u64).sum();
     // Two tasks wake each other so often, and each waking has a switch.
     let all = int(&info, "events") + lost;

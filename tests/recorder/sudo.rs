@@ -16,7 +16,7 @@ use crate::caller;
 use crate::rights::elsewhere;
 use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test};
 
-/// These tests need root, sudo and the right to trace.
+/// Tests that need root, sudo and the right to trace.
 pub const TESTS: &[Test] = &[
     ("sudo_records_as_root_does", as_root),
     ("sudo_leaves_the_command_alone", surroundings),
@@ -190,8 +190,8 @@ fn as_root() -> Result<(), Failed> {
         let mut one = by_sudo.1[key].clone();
         if let ("missing", Some(missing)) = (key, one.as_array_mut()) {
             // The programs' descriptors have the kernel's count.
-            let last = missing.pop().map(|it| it.to_string());
-            let told = last.is_some_and(|it| it.contains("that the kernel left out"));
+            let last = missing.pop().map(|reason| reason.to_string());
+            let told = last.is_some_and(|last| last.contains("that the kernel left out"));
             ensure(told, || by_sudo.1[key].to_string())?;
         }
         let (one, other) = (&one, &by_root.1[key]);
@@ -218,8 +218,8 @@ fn as_root() -> Result<(), Failed> {
     }
     let asleep = list(&by_sudo.0, "processes")
         .iter()
-        .find(|it| it["comm"] == "sleep");
-    let asleep = asleep.map_or(0, |it| int(it, "sleep_ns"));
+        .find(|process| process["comm"] == "sleep");
+    let asleep = asleep.map_or(0, |value| int(value, "sleep_ns"));
     ensure((80_000_000..1_000_000_000).contains(&asleep), || {
         asleep.to_string()
     })?;
@@ -249,7 +249,7 @@ fn as_root() -> Result<(), Failed> {
     })
 }
 
-/// What COMMAND finds is what it finds without `tr`; it can use sudo, and no loader is left.
+/// COMMAND finds the same surroundings as without `tr`; it can use sudo, and no loader is left.
 fn surroundings() -> Result<(), Failed> {
     let place = Place::new("sudo-surroundings", ALLOWED)?;
     let script =
@@ -402,8 +402,8 @@ fn hosted() -> Result<(), Failed> {
         ensure(text(&out.stdout) == "it runs\n", || format!("{out:?}"))?;
         Ok(text(&out.stderr))
     };
-    let method = || info(&place.at("x.bin")).map(|it| it["method"].as_str().map(str::to_owned));
-    let untraced = || info(&place.at("x.bin")).map(|it| it["not_traced"].is_string());
+    let method = || info(&place.at("x.bin")).map(|info| info["method"].as_str().map(str::to_owned));
+    let untraced = || info(&place.at("x.bin")).map(|info| info["not_traced"].is_string());
     for runner in [None, Some("self-hosted")] {
         let said = auto(&place, runner, &[])?;
         ensure(!calls.exists() && untraced()?, || said.clone())?;

@@ -49,7 +49,7 @@ fn recorded(program: &Path, what: &str, options: &[&str]) -> Result<PathBuf, Fai
     Ok(trace)
 }
 
-/// Its messages.
+/// Runs `tr symbolize`; returns its messages.
 fn symbolize(trace: &Path, options: &[&str]) -> Result<String, Failed> {
     let mut tr = Command::new(TR);
     let out = tr.arg("symbolize").arg(trace).args(options).output()?;
@@ -100,7 +100,7 @@ fn later() -> Result<(), Failed> {
     let lines = |dump: &[u8]| {
         text(dump)
             .lines()
-            .filter(|it| !it.contains("\"symbol\""))
+            .filter(|line| !line.contains("\"symbol\""))
             .count()
     };
     let (old, new) = (lines(&before), lines(&events));
@@ -112,7 +112,7 @@ fn later() -> Result<(), Failed> {
     tr(&["verify"], &trace).map(|_| ())
 }
 
-/// Their processes end before their mappings are read: only the execs tell the file.
+/// Processes end before their mappings are read: only the execs name the file.
 fn relative() -> Result<(), Failed> {
     let program = hot("symbolize-relative")?;
     let directory = program.with_file_name("");
@@ -140,7 +140,7 @@ fn finds_three(
     Ok(())
 }
 
-/// Such a path takes neither its own functions nor those of others.
+/// A path that is no UTF-8 gets neither its own functions nor those of others.
 fn bytes() -> Result<(), Failed> {
     let program = hot("symbolize-bytes")?;
     let directory = program.with_file_name(OsStr::from_bytes(b"\xff\xfe"));

@@ -35,7 +35,7 @@ pub const TESTS: &[Test] = &[
     (TIOCSTI, other_user),
 ];
 
-/// The same by ptrace, which needs no right to trace.
+/// The test of a terminal with the method ptrace, which needs no right to trace.
 pub const OTHER_METHODS: &[Test] = &[("a_terminal_under_ptrace_is_as_without", || {
     terminal("ptrace")
 })];
@@ -302,7 +302,7 @@ impl Terminal {
 /// The end of the line, and of its region: the terminal is as before.
 const GONE: &str = "\x1b7\x1b[r\x1b[24;1H\x1b[2K\x1b8";
 
-/// What a terminal is told between a saved cursor and the restored one, taken away.
+/// The output to a terminal without what stands between a saved cursor and the restored one.
 fn without_status(shown: &str) -> String {
     let mut left = String::new();
     let mut rest = shown;
@@ -339,7 +339,7 @@ fn status_line() -> Result<(), Failed> {
         )?;
     }
     let last = shown.rfind("\x1b7").and_then(|at| shown.get(at..));
-    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+    ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
     // Ctrl-C: the line is gone as well.
@@ -349,7 +349,7 @@ fn status_line() -> Result<(), Failed> {
     terminal.status(130)?;
     let shown = terminal.shown();
     let last = shown.rfind("\x1b7").and_then(|at| shown.get(at..));
-    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+    ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
     terminal.complete()
@@ -366,7 +366,7 @@ fn status_stopped() -> Result<(), Failed> {
     let shown = terminal.shown();
     let (before, _) = shown.rsplit_once("Stopped").unwrap_or_default();
     let last = before.rfind("\x1b7").and_then(|at| before.get(at..));
-    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+    ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
     terminal.types("fg\r")?;

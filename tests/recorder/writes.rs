@@ -139,9 +139,10 @@ fn full() -> Result<(), Failed> {
     const WHY: &str = "the disk was full, or the recorder was killed";
     // The page has the warnings of JSON.
     let first = &analyze(&trace)?["trace"]["warnings"][0];
-    ensure(first.as_str().is_some_and(|it| it.contains(WHY)), || {
-        first.to_string()
-    })?;
+    ensure(
+        first.as_str().is_some_and(|warning| warning.contains(WHY)),
+        || first.to_string(),
+    )?;
     for report in ["analyze", "summary", "info"] {
         let mut tr = Command::new(TR);
         tr.arg(report).arg(&trace).env("COLUMNS", "200");

@@ -3,6 +3,7 @@
 `cause` is what failed first of its own account, as a pattern of its name; `itself`: COMMAND failed for a reason of its own, and
 nothing that it ran. `also`: what may be named beside it, because it failed as well, or led from the cause to COMMAND.
 """
+
 import typing
 
 
@@ -25,172 +26,479 @@ SERVER = "import http.server, sys\nhttp.server.HTTPServer(('127.0.0.1', 0), http
 
 # The rules were made with the first part in view. Nobody looked at the second one before they were done.
 FIRST = {
-    "make-k": Plant("make", "make -k", {
-        "Makefile": "all: slow.o bad.o good.o\n%.o: %.c\n\tgcc -c -o $@ $<\nslow.o: slow.c\n\tgcc -O1 -c -o $@ $<\n",
-        "bad.c": BAD_C, "good.c": GOOD_C.format(n=1), "slow.c": SLOW_C + BAD_C,
-    }, r"cc1 slow.c", r"gcc|make|cc1 bad.c"),
-    "make-link": Plant("make", "make -j2", {
-        "Makefile": "HAVE := $(shell pkg-config --exists no-such-library && echo yes)\nall: x\nx: a.o b.o\n\tgcc -o $@ $^\n%.o: %.c\n\tgcc -c -o $@ $<\n",
-        "a.c": "int g(void); int main(void) { return g(); }\n", "b.c": GOOD_C.format(n=1),
-    }, r"^ld", r"collect2|gcc|make"),
-    "cmake-directory": Plant("cmake", "cmake -S . -B b", {
-        "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\ninclude(CheckIncludeFile)\ncheck_include_file(no-such.h A)\n"
-                          "check_include_file(stdio.h B)\nadd_subdirectory(no-such)\n",
-    }, "itself"),
-    "cmake-compiler": Plant("cmake", "env LDFLAGS=-lno-such-library cmake -S . -B b", {
-        "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\n",
-    }, r"^ld|collect2", r"collect2|gcc|cc|sh|make|cmake"),
-    "cmake-git": Plant("cmake", "cmake -S . -B b", {
-        "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p NONE)\nexecute_process(COMMAND git describe --tags OUTPUT_VARIABLE v ERROR_QUIET)\n"
-                          "execute_process(COMMAND uname -r OUTPUT_VARIABLE k)\nif(NOT v)\n  message(FATAL_ERROR \"no version\")\nendif()\n",
-    }, "itself"),
-    "meson-test": Plant("meson", "meson test -C b", {
-        "meson.build": "project('p', 'c')\ntest('good', executable('good', 'good.c'))\ntest('bad', executable('bad', 'bad.c'))\n",
-        "good.c": "int main(void) { return 0; }\n", "bad.c": "int main(void) { return 3; }\n",
-    }, r"\bbad\b", r"meson|ninja", "meson setup b"),
-    "ninja-k": Plant("ninja", "ninja -k 0 -j1", {
-        "build.ninja": "rule r\n command = sh $in $out\nbuild a: r a.sh\nbuild b: r b.sh\nbuild c: r c.sh\n",
-        "a.sh": "sleep 0.2\nexit 4\n", "b.sh": "touch $1\n", "c.sh": "sleep 0.6\nexit 5\n",
-    }, r"a\.sh|^sh -c 'sh a|c\.sh", r"c\.sh|a\.sh|ninja"),
-    "cargo-test": Plant("cargo", "cargo test --offline -q", {
-        "Cargo.toml": CARGO, "src/lib.rs": "#[test] fn good() {}\n#[test] fn bad() { assert_eq!(1 + 1, 3); }\n",
-    }, r"^p\b|deps/p-|\bbad\b|^test p", r"cargo"),
-    "go-build": Plant("go", "go build ./...", {
-        "go.mod": "module p\n\ngo 1.19\n", "main.go": "package main\n\nfunc main() { undefined() }\n",
-    }, r"compile", r"go build", needs="go"),
-    "npm-test": Plant("npm", "npm test", {
-        "package.json": '{ "name": "p", "version": "1.0.0", "scripts": { "test": "node test.js" } }\n',
-        "test.js": "const cp = require('child_process');\nif (cp.spawnSync('grep', ['-q', 'no', 'package.json']).status !== 0) console.log('none');\nsetTimeout(() => { throw new Error('bad') }, 700);\n",
-    }, r"test\.js|npm test \(node|node", r"npm|sh"),
-    "pytest-helper": Plant("pytest", "python3 -m pytest -q test_a.py", {
-        "test_a.py": "import subprocess\ndef test_refuses():\n    assert subprocess.call(['sh', 'helper.sh']) == 3\ndef test_bad():\n    assert [1, 2] == [1, 3]\n",
-        "helper.sh": "exit 3\n",
-    }, "itself"),
-    "ansible-ignored": Plant("ansible", "ansible-playbook -i hosts site.yml", {
-        "hosts": INVENTORY, "old.sh": "exit 7\n", "new.sh": "sleep 0.1\nexit 9\n",
-        "site.yml": "- hosts: all\n  gather_facts: false\n  tasks:\n    - command: sh {{ playbook_dir }}/old.sh\n      ignore_errors: true\n"
-                    "    - command: sh {{ playbook_dir }}/new.sh\n",
-    }, r"new\.sh", r"ansible|python|sh -c|AnsiballZ|command"),
-    "sh-builtin": Plant("sh", "sh -e check.sh", {
-        "check.sh": "grep -n no-such check.txt | cat\nn=3\n[ \"$n\" -gt 5 ]\n", "check.txt": "a\n",
-    }, "itself"),
-    "bash-pipefail": Plant("bash", "bash -euo pipefail report.sh", {
-        "report.sh": "sh gen.sh | sort | tail -n 1\necho done\n", "gen.sh": "echo b\nsleep 0.2\nexit 5\n",
-    }, r"gen\.sh", ""),
-    "xargs-pool": Plant("pool", "sh all.sh", {
-        "all.sh": "printf '%s\\n' 1 2 3 4 5 | xargs -n1 -P2 sh job.sh\n", "job.sh": "sleep 0.1\n[ $1 != 3 ] || exit 6\n",
-    }, r"job\.sh 3", r"xargs"),
-    "python-timeout": Plant("time-out", "python3 ci.py", {
-        "ci.py": "import subprocess\nsubprocess.run(['sh', 'quick.sh'])\nsubprocess.run(['sh', 'slow.sh'], timeout=1)\n",
-        "quick.sh": "exit 1\n", "slow.sh": "exec sleep 30\n",
-    }, r"sleep 30|slow\.sh", ""),
-    "server-crash": Plant("server", "bash e2e.sh", {
-        "e2e.sh": "set -e\npython3 server.py &\nsleep 1.5\ncurl -sf http://127.0.0.1:9/health\n",
-        "server.py": "import os, signal, time\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGSEGV)\n",
-    }, r"server\.py", r"curl"),
-    "node-timeout": Plant("time-out", "node ci.js", {
-        "ci.js": "const cp = require('child_process');\ncp.execFile('sleep', ['30'], { timeout: 1200 }, (e) => { if (e) process.exit(1); });\n",
-    }, r"sleep 30", ""),
+    "make-k": Plant(
+        "make",
+        "make -k",
+        {
+            "Makefile": "all: slow.o bad.o good.o\n%.o: %.c\n\tgcc -c -o $@ $<\nslow.o: slow.c\n\tgcc -O1 -c -o $@ $<\n",
+            "bad.c": BAD_C,
+            "good.c": GOOD_C.format(n=1),
+            "slow.c": SLOW_C + BAD_C,
+        },
+        r"cc1 slow.c",
+        r"gcc|make|cc1 bad.c",
+    ),
+    "make-link": Plant(
+        "make",
+        "make -j2",
+        {
+            "Makefile": "HAVE := $(shell pkg-config --exists no-such-library && echo yes)\nall: x\nx: a.o b.o\n\tgcc -o $@ $^\n%.o: %.c\n\tgcc -c -o $@ $<\n",
+            "a.c": "int g(void); int main(void) { return g(); }\n",
+            "b.c": GOOD_C.format(n=1),
+        },
+        r"^ld",
+        r"collect2|gcc|make",
+    ),
+    "cmake-directory": Plant(
+        "cmake",
+        "cmake -S . -B b",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\ninclude(CheckIncludeFile)\ncheck_include_file(no-such.h A)\n"
+            "check_include_file(stdio.h B)\nadd_subdirectory(no-such)\n",
+        },
+        "itself",
+    ),
+    "cmake-compiler": Plant(
+        "cmake",
+        "env LDFLAGS=-lno-such-library cmake -S . -B b",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\n",
+        },
+        r"^ld|collect2",
+        r"collect2|gcc|cc|sh|make|cmake",
+    ),
+    "cmake-git": Plant(
+        "cmake",
+        "cmake -S . -B b",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p NONE)\nexecute_process(COMMAND git describe --tags OUTPUT_VARIABLE v ERROR_QUIET)\n"
+            'execute_process(COMMAND uname -r OUTPUT_VARIABLE k)\nif(NOT v)\n  message(FATAL_ERROR "no version")\nendif()\n',
+        },
+        "itself",
+    ),
+    "meson-test": Plant(
+        "meson",
+        "meson test -C b",
+        {
+            "meson.build": "project('p', 'c')\ntest('good', executable('good', 'good.c'))\ntest('bad', executable('bad', 'bad.c'))\n",
+            "good.c": "int main(void) { return 0; }\n",
+            "bad.c": "int main(void) { return 3; }\n",
+        },
+        r"\bbad\b",
+        r"meson|ninja",
+        "meson setup b",
+    ),
+    "ninja-k": Plant(
+        "ninja",
+        "ninja -k 0 -j1",
+        {
+            "build.ninja": "rule r\n command = sh $in $out\nbuild a: r a.sh\nbuild b: r b.sh\nbuild c: r c.sh\n",
+            "a.sh": "sleep 0.2\nexit 4\n",
+            "b.sh": "touch $1\n",
+            "c.sh": "sleep 0.6\nexit 5\n",
+        },
+        r"a\.sh|^sh -c 'sh a|c\.sh",
+        r"c\.sh|a\.sh|ninja",
+    ),
+    "cargo-test": Plant(
+        "cargo",
+        "cargo test --offline -q",
+        {
+            "Cargo.toml": CARGO,
+            "src/lib.rs": "#[test] fn good() {}\n#[test] fn bad() { assert_eq!(1 + 1, 3); }\n",
+        },
+        r"^p\b|deps/p-|\bbad\b|^test p",
+        r"cargo",
+    ),
+    "go-build": Plant(
+        "go",
+        "go build ./...",
+        {
+            "go.mod": "module p\n\ngo 1.19\n",
+            "main.go": "package main\n\nfunc main() { undefined() }\n",
+        },
+        r"compile",
+        r"go build",
+        needs="go",
+    ),
+    "npm-test": Plant(
+        "npm",
+        "npm test",
+        {
+            "package.json": '{ "name": "p", "version": "1.0.0", "scripts": { "test": "node test.js" } }\n',
+            "test.js": "const cp = require('child_process');\nif (cp.spawnSync('grep', ['-q', 'no', 'package.json']).status !== 0) console.log('none');\nsetTimeout(() => { throw new Error('bad') }, 700);\n",
+        },
+        r"test\.js|npm test \(node|node",
+        r"npm|sh",
+    ),
+    "pytest-helper": Plant(
+        "pytest",
+        "python3 -m pytest -q test_a.py",
+        {
+            "test_a.py": "import subprocess\ndef test_refuses():\n    assert subprocess.call(['sh', 'helper.sh']) == 3\ndef test_bad():\n    assert [1, 2] == [1, 3]\n",
+            "helper.sh": "exit 3\n",
+        },
+        "itself",
+    ),
+    "ansible-ignored": Plant(
+        "ansible",
+        "ansible-playbook -i hosts site.yml",
+        {
+            "hosts": INVENTORY,
+            "old.sh": "exit 7\n",
+            "new.sh": "sleep 0.1\nexit 9\n",
+            "site.yml": "- hosts: all\n  gather_facts: false\n  tasks:\n    - command: sh {{ playbook_dir }}/old.sh\n      ignore_errors: true\n"
+            "    - command: sh {{ playbook_dir }}/new.sh\n",
+        },
+        r"new\.sh",
+        r"ansible|python|sh -c|AnsiballZ|command",
+    ),
+    "sh-builtin": Plant(
+        "sh",
+        "sh -e check.sh",
+        {
+            "check.sh": 'grep -n no-such check.txt | cat\nn=3\n[ "$n" -gt 5 ]\n',
+            "check.txt": "a\n",
+        },
+        "itself",
+    ),
+    "bash-pipefail": Plant(
+        "bash",
+        "bash -euo pipefail report.sh",
+        {
+            "report.sh": "sh gen.sh | sort | tail -n 1\necho done\n",
+            "gen.sh": "echo b\nsleep 0.2\nexit 5\n",
+        },
+        r"gen\.sh",
+        "",
+    ),
+    "xargs-pool": Plant(
+        "pool",
+        "sh all.sh",
+        {
+            "all.sh": "printf '%s\\n' 1 2 3 4 5 | xargs -n1 -P2 sh job.sh\n",
+            "job.sh": "sleep 0.1\n[ $1 != 3 ] || exit 6\n",
+        },
+        r"job\.sh 3",
+        r"xargs",
+    ),
+    "python-timeout": Plant(
+        "time-out",
+        "python3 ci.py",
+        {
+            "ci.py": "import subprocess\nsubprocess.run(['sh', 'quick.sh'])\nsubprocess.run(['sh', 'slow.sh'], timeout=1)\n",
+            "quick.sh": "exit 1\n",
+            "slow.sh": "exec sleep 30\n",
+        },
+        r"sleep 30|slow\.sh",
+        "",
+    ),
+    "server-crash": Plant(
+        "server",
+        "bash e2e.sh",
+        {
+            "e2e.sh": "set -e\npython3 server.py &\nsleep 1.5\ncurl -sf http://127.0.0.1:9/health\n",
+            "server.py": "import os, signal, time\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGSEGV)\n",
+        },
+        r"server\.py",
+        r"curl",
+    ),
+    "node-timeout": Plant(
+        "time-out",
+        "node ci.js",
+        {
+            "ci.js": "const cp = require('child_process');\ncp.execFile('sleep', ['30'], { timeout: 1200 }, (e) => { if (e) process.exit(1); });\n",
+        },
+        r"sleep 30",
+        "",
+    ),
 }
 SECOND = {
-    "make-ignored": Plant("make", "make", {
-        "Makefile": "all: one two\none:\n\t-sh tools.sh\n\tsleep 0.1\ntwo: one\n\tsh gen.sh > two.txt\n", "tools.sh": "exit 3\n", "gen.sh": "echo x\nexit 4\n",
-    }, r"gen\.sh", r"make|sh"),
-    "make-missing": Plant("make", "make -s", {
-        "Makefile": "all:\n\tgrep -q x Makefile\n\tno-such-program --all\n",
-    }, "itself"),
-    "cmake-required": Plant("cmake", "cmake -S . -B b", {
-        "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfind_package(PkgConfig REQUIRED)\npkg_check_modules(X REQUIRED no-such-library)\n",
-    }, r"pkg-config", r"cmake"),
-    "cmake-build": Plant("cmake", "cmake --build b -j2", {
-        "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_library(p good.c bad.c)\n", "good.c": GOOD_C.format(n=1), "bad.c": BAD_C,
-    }, r"cc1 .*bad\.c", r"cc|gcc|make|gmake|sh|cmake|ninja", "cmake -S . -B b"),
-    "meson-dependency": Plant("meson", "meson setup b", {
-        "meson.build": "project('p', 'c')\ncc = meson.get_compiler('c')\ncc.has_header('no-such.h')\ndependency('no-such-library')\n",
-    }, r"pkg-config|cmake|itself", r"meson|pkg-config|cmake"),
-    "ninja-generator": Plant("ninja", "ninja", {
-        "build.ninja": "rule gen\n command = python3 gen.py $out\nrule cc\n command = gcc -c -o $out $in\nbuild g.c: gen\nbuild x.o: cc x.c\nbuild g.o: cc g.c\n",
-        "gen.py": "import sys\nsys.exit('no input')\n", "x.c": GOOD_C.format(n=1),
-    }, r"gen\.py", r"ninja|sh"),
-    "cargo-build": Plant("cargo", "cargo build --offline", {
-        "Cargo.toml": CARGO, "src/main.rs": "fn main() { let x: u8 = \"a\"; }\n",
-    }, r"rustc", r"cargo"),
-    "cargo-script": Plant("cargo", "cargo build --offline", {
-        "Cargo.toml": CARGO, "src/main.rs": "fn main() {}\n",
-        "build.rs": "use std::process::Command;\nfn main() {\n    let _ = Command::new(\"pkg-config\").args([\"--exists\", \"no-such-library\"]).status();\n"
-                    "    let _ = Command::new(\"uname\").status();\n    panic!(\"no library\");\n}\n",
-    }, r"build-script|build script|build\.rs", r"cargo"),
-    "go-test": Plant("go", "go test ./...", {
-        "go.mod": "module p\n\ngo 1.19\n", "p.go": "package p\n", "p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Fatal(\"bad\") }\n",
-    }, r"p\.test|TestBad|^test p|^p$", r"go test|go", needs="go"),
-    "npm-chain": Plant("npm", "npm run build", {
-        "package.json": '{ "name": "p", "version": "1.0.0", "scripts": { "build": "node gen.js && node pack.js" } }\n', "gen.js": "", "pack.js": "process.exit(4)\n",
-    }, r"pack\.js", r"npm|sh"),
-    "pytest-server": Plant("pytest", "python3 -m pytest -q test_a.py", {
-        "server.py": SERVER,
-        "test_a.py": "import subprocess, sys, time, pytest\n@pytest.fixture(scope='module')\ndef server():\n    p = subprocess.Popen([sys.executable, 'server.py'])\n"
-                     "    time.sleep(0.5)\n    yield p\n    p.terminate(); p.wait()\ndef test_bad(server):\n    assert server.pid == 0\n",
-    }, "itself"),
-    "ansible-block": Plant("ansible", "ansible-playbook -i hosts site.yml", {
-        "hosts": INVENTORY, "migrate.sh": "sleep 0.2\nexit 3\n",
-        "site.yml": "- hosts: all\n  gather_facts: false\n  tasks:\n    - command: 'false'\n      failed_when: false\n    - command: 'true'\n"
-                    "    - shell: sh {{ playbook_dir }}/migrate.sh 2>&1\n    - command: 'true'\n",
-    }, r"migrate\.sh", r"ansible|python|sh -c|AnsiballZ|command"),
-    "wget-unzip": Plant("sh", "sh fetch.sh", {
-        "fetch.sh": "mkdir -p dist\nfor i in 1 2; do wget -q -O dist/pkg.tar.gz http://127.0.0.1:9/pkg.tar.gz && break; rm -f dist/pkg.tar.gz; sleep 0.2; done\n"
-                    "tar xf dist/pkg.tar.gz -C dist\n",
-    }, r"wget", r"tar"),
-    "python-pool": Plant("pool", "python3 pool.py", {
-        "pool.py": "import concurrent.futures as f, os, time\ndef work(i):\n    time.sleep(0.2)\n    if i == 2: os.abort()\n    return i\n"
-                   "if __name__ == '__main__':\n    with f.ProcessPoolExecutor(3) as pool: print(list(pool.map(work, range(9))))\n",
-    }, r"pool\.py", r"", ),
-    "node-server": Plant("server", "node e2e.js", {
-        "e2e.js": "const cp = require('child_process');\nconst server = cp.spawn('python3', ['server.py'], { stdio: 'ignore' });\n"
-                  "setTimeout(() => { server.once('exit', () => setTimeout(() => process.exit(1), 100)); server.kill(); }, 800);\n", "server.py": SERVER,
-    }, "itself"),
-    "make-timeout": Plant("time-out", "make check", {
-        "Makefile": "check:\n\tsh quick.sh\n\ttimeout 1 sh hang.sh\n", "quick.sh": "exit 0\n", "hang.sh": "cat fifo\n",
-    }, r"hang\.sh|timeout|cat fifo", r"make", "mkfifo fifo"),
-    "watchdog": Plant("time-out", "bash guard.sh", {
-        "guard.sh": "sh job.sh &\njob=$!\n( sleep 1; kill $job ) &\nwait $job || exit 1\n", "job.sh": "exec sleep 30\n",
-    }, r"sleep 30|job\.sh", ""),
-    "git-clone": Plant("sh", "bash get.sh", {
-        "get.sh": "git clone -q http://127.0.0.1:9/tool.git || true\nuname -r\nmake -C tool\n",
-    }, r"git", r"make|git"),
+    "make-ignored": Plant(
+        "make",
+        "make",
+        {
+            "Makefile": "all: one two\none:\n\t-sh tools.sh\n\tsleep 0.1\ntwo: one\n\tsh gen.sh > two.txt\n",
+            "tools.sh": "exit 3\n",
+            "gen.sh": "echo x\nexit 4\n",
+        },
+        r"gen\.sh",
+        r"make|sh",
+    ),
+    "make-missing": Plant(
+        "make",
+        "make -s",
+        {
+            "Makefile": "all:\n\tgrep -q x Makefile\n\tno-such-program --all\n",
+        },
+        "itself",
+    ),
+    "cmake-required": Plant(
+        "cmake",
+        "cmake -S . -B b",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfind_package(PkgConfig REQUIRED)\npkg_check_modules(X REQUIRED no-such-library)\n",
+        },
+        r"pkg-config",
+        r"cmake",
+    ),
+    "cmake-build": Plant(
+        "cmake",
+        "cmake --build b -j2",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_library(p good.c bad.c)\n",
+            "good.c": GOOD_C.format(n=1),
+            "bad.c": BAD_C,
+        },
+        r"cc1 .*bad\.c",
+        r"cc|gcc|make|gmake|sh|cmake|ninja",
+        "cmake -S . -B b",
+    ),
+    "meson-dependency": Plant(
+        "meson",
+        "meson setup b",
+        {
+            "meson.build": "project('p', 'c')\ncc = meson.get_compiler('c')\ncc.has_header('no-such.h')\ndependency('no-such-library')\n",
+        },
+        r"pkg-config|cmake|itself",
+        r"meson|pkg-config|cmake",
+    ),
+    "ninja-generator": Plant(
+        "ninja",
+        "ninja",
+        {
+            "build.ninja": "rule gen\n command = python3 gen.py $out\nrule cc\n command = gcc -c -o $out $in\nbuild g.c: gen\nbuild x.o: cc x.c\nbuild g.o: cc g.c\n",
+            "gen.py": "import sys\nsys.exit('no input')\n",
+            "x.c": GOOD_C.format(n=1),
+        },
+        r"gen\.py",
+        r"ninja|sh",
+    ),
+    "cargo-build": Plant(
+        "cargo",
+        "cargo build --offline",
+        {
+            "Cargo.toml": CARGO,
+            "src/main.rs": 'fn main() { let x: u8 = "a"; }\n',
+        },
+        r"rustc",
+        r"cargo",
+    ),
+    "cargo-script": Plant(
+        "cargo",
+        "cargo build --offline",
+        {
+            "Cargo.toml": CARGO,
+            "src/main.rs": "fn main() {}\n",
+            "build.rs": 'use std::process::Command;\nfn main() {\n    let _ = Command::new("pkg-config").args(["--exists", "no-such-library"]).status();\n'
+            '    let _ = Command::new("uname").status();\n    panic!("no library");\n}\n',
+        },
+        r"build-script|build script|build\.rs",
+        r"cargo",
+    ),
+    "go-test": Plant(
+        "go",
+        "go test ./...",
+        {
+            "go.mod": "module p\n\ngo 1.19\n",
+            "p.go": "package p\n",
+            "p_test.go": 'package p\n\nimport "testing"\n\nfunc TestBad(t *testing.T) { t.Fatal("bad") }\n',
+        },
+        r"p\.test|TestBad|^test p|^p$",
+        r"go test|go",
+        needs="go",
+    ),
+    "npm-chain": Plant(
+        "npm",
+        "npm run build",
+        {
+            "package.json": '{ "name": "p", "version": "1.0.0", "scripts": { "build": "node gen.js && node pack.js" } }\n',
+            "gen.js": "",
+            "pack.js": "process.exit(4)\n",
+        },
+        r"pack\.js",
+        r"npm|sh",
+    ),
+    "pytest-server": Plant(
+        "pytest",
+        "python3 -m pytest -q test_a.py",
+        {
+            "server.py": SERVER,
+            "test_a.py": "import subprocess, sys, time, pytest\n@pytest.fixture(scope='module')\ndef server():\n    p = subprocess.Popen([sys.executable, 'server.py'])\n"
+            "    time.sleep(0.5)\n    yield p\n    p.terminate(); p.wait()\ndef test_bad(server):\n    assert server.pid == 0\n",
+        },
+        "itself",
+    ),
+    "ansible-block": Plant(
+        "ansible",
+        "ansible-playbook -i hosts site.yml",
+        {
+            "hosts": INVENTORY,
+            "migrate.sh": "sleep 0.2\nexit 3\n",
+            "site.yml": "- hosts: all\n  gather_facts: false\n  tasks:\n    - command: 'false'\n      failed_when: false\n    - command: 'true'\n"
+            "    - shell: sh {{ playbook_dir }}/migrate.sh 2>&1\n    - command: 'true'\n",
+        },
+        r"migrate\.sh",
+        r"ansible|python|sh -c|AnsiballZ|command",
+    ),
+    "wget-unzip": Plant(
+        "sh",
+        "sh fetch.sh",
+        {
+            "fetch.sh": "mkdir -p dist\nfor i in 1 2; do wget -q -O dist/pkg.tar.gz http://127.0.0.1:9/pkg.tar.gz && break; rm -f dist/pkg.tar.gz; sleep 0.2; done\n"
+            "tar xf dist/pkg.tar.gz -C dist\n",
+        },
+        r"wget",
+        r"tar",
+    ),
+    "python-pool": Plant(
+        "pool",
+        "python3 pool.py",
+        {
+            "pool.py": "import concurrent.futures as f, os, time\ndef work(i):\n    time.sleep(0.2)\n    if i == 2: os.abort()\n    return i\n"
+            "if __name__ == '__main__':\n    with f.ProcessPoolExecutor(3) as pool: print(list(pool.map(work, range(9))))\n",
+        },
+        r"pool\.py",
+        r"",
+    ),
+    "node-server": Plant(
+        "server",
+        "node e2e.js",
+        {
+            "e2e.js": "const cp = require('child_process');\nconst server = cp.spawn('python3', ['server.py'], { stdio: 'ignore' });\n"
+            "setTimeout(() => { server.once('exit', () => setTimeout(() => process.exit(1), 100)); server.kill(); }, 800);\n",
+            "server.py": SERVER,
+        },
+        "itself",
+    ),
+    "make-timeout": Plant(
+        "time-out",
+        "make check",
+        {
+            "Makefile": "check:\n\tsh quick.sh\n\ttimeout 1 sh hang.sh\n",
+            "quick.sh": "exit 0\n",
+            "hang.sh": "cat fifo\n",
+        },
+        r"hang\.sh|timeout|cat fifo",
+        r"make",
+        "mkfifo fifo",
+    ),
+    "watchdog": Plant(
+        "time-out",
+        "bash guard.sh",
+        {
+            "guard.sh": "sh job.sh &\njob=$!\n( sleep 1; kill $job ) &\nwait $job || exit 1\n",
+            "job.sh": "exec sleep 30\n",
+        },
+        r"sleep 30|job\.sh",
+        "",
+    ),
+    "git-clone": Plant(
+        "sh",
+        "bash get.sh",
+        {
+            "get.sh": "git clone -q http://127.0.0.1:9/tool.git || true\nuname -r\nmake -C tool\n",
+        },
+        r"git",
+        r"make|git",
+    ),
 }
 # Made after the second half was looked at, for what the rules changed since then.
 THIRD = {
-    "ctest": Plant("ctest", "ctest", {
-        "CTestTestfile.cmake": "add_test(good sh good.sh)\nadd_test(bad sh bad.sh)\nadd_test(last sh good.sh)\n", "good.sh": "sleep 0.1\n", "bad.sh": "sleep 0.2\nexit 3\n",
-    }, r"\bbad\b", r"ctest"),
-    "make-check": Plant("make", "make -j3 check", {
-        "Makefile": "check: t1 t2 t3\nt%:\n\tsh tests/$@.sh\n", "tests/t1.sh": "sleep 0.6\n", "tests/t2.sh": "sleep 0.2\ntest -e no-such-file\n", "tests/t3.sh": "sleep 0.4\n",
-    }, r"t2\.sh", r"make"),
-    "curl-load": Plant("sh", "bash load.sh", {
-        "load.sh": "set -e\ncurl -sfo data.json http://127.0.0.1:9/data.json || echo none\nuname -r\npython3 load.py data.json\n", "load.py": "import sys\nopen(sys.argv[1])\n",
-    }, r"curl", r"load\.py"),
-    "unittest": Plant("unittest", "python3 -m unittest -q t", {
-        "t.py": "import subprocess, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        subprocess.run(['sh', '-c', 'exit 4'])\n        subprocess.run(['uname'])\n"
-                "    def test_b(self):\n        self.assertEqual(1, 2)\n",
-    }, "itself"),
-    "configure": Plant("configure", "sh ./configure", {
-        "configure": "#!/bin/sh\nfor h in stdio.h no-such.h; do\n  echo \"#include <$h>\" >conftest.c\n  gcc -c conftest.c 2>conftest.err || bad=$h\n  sed 's/^/| /' conftest.err >>config.log\n"
-                     "  rm -f conftest.*\ndone\n[ -z \"$bad\" ] || { cat config.log; rm -f config.log; exit 1; }\n",
-    }, r"cc1 conftest\.c", r"gcc"),
-    "python-e2e": Plant("server", "python3 e2e.py", {
-        "server.py": "import http.server\nhttp.server.HTTPServer(('127.0.0.1', 18397), http.server.SimpleHTTPRequestHandler).serve_forever()\n",
-        "e2e.py": "import subprocess, sys, time, urllib.request\np = subprocess.Popen([sys.executable, 'server.py'], stderr=subprocess.DEVNULL)\nfor i in range(200):\n    time.sleep(0.05)\n"
-                  "    try:\n        body = urllib.request.urlopen('http://127.0.0.1:18397/').read()\n        break\n    except OSError: pass\np.terminate(); p.wait()\nsys.exit(body != b'ok')\n",
-    }, "itself"),
-    "go-vet": Plant("go", "go vet ./...", {
-        "go.mod": "module p\n\ngo 1.19\n", "p.go": "package p\n\nimport \"fmt\"\n\nfunc F() { fmt.Printf(\"%d\", \"a\") }\n",
-    }, r"vet", r"go", needs="go"),
-    "cargo-abort": Plant("cargo", "cargo test --offline -q", {
-        "Cargo.toml": CARGO, "src/lib.rs": "#[test] fn good() {}\n#[test] fn bad() { std::process::abort() }\n",
-    }, r"^p\b|deps/p-|^test p", r"cargo"),
-    "make-tee": Plant("sh", "sh ci.sh", {
-        "ci.sh": "make 2>&1 | tee log\nif grep -q rror log; then exit 1; fi\n", "Makefile": "x.o: x.c\n\tgcc -c -o $@ $<\n", "x.c": BAD_C,
-    }, r"cc1 x\.c", r"gcc|make"),
+    "ctest": Plant(
+        "ctest",
+        "ctest",
+        {
+            "CTestTestfile.cmake": "add_test(good sh good.sh)\nadd_test(bad sh bad.sh)\nadd_test(last sh good.sh)\n",
+            "good.sh": "sleep 0.1\n",
+            "bad.sh": "sleep 0.2\nexit 3\n",
+        },
+        r"\bbad\b",
+        r"ctest",
+    ),
+    "make-check": Plant(
+        "make",
+        "make -j3 check",
+        {
+            "Makefile": "check: t1 t2 t3\nt%:\n\tsh tests/$@.sh\n",
+            "tests/t1.sh": "sleep 0.6\n",
+            "tests/t2.sh": "sleep 0.2\ntest -e no-such-file\n",
+            "tests/t3.sh": "sleep 0.4\n",
+        },
+        r"t2\.sh",
+        r"make",
+    ),
+    "curl-load": Plant(
+        "sh",
+        "bash load.sh",
+        {
+            "load.sh": "set -e\ncurl -sfo data.json http://127.0.0.1:9/data.json || echo none\nuname -r\npython3 load.py data.json\n",
+            "load.py": "import sys\nopen(sys.argv[1])\n",
+        },
+        r"curl",
+        r"load\.py",
+    ),
+    "unittest": Plant(
+        "unittest",
+        "python3 -m unittest -q t",
+        {
+            "t.py": "import subprocess, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        subprocess.run(['sh', '-c', 'exit 4'])\n        subprocess.run(['uname'])\n"
+            "    def test_b(self):\n        self.assertEqual(1, 2)\n",
+        },
+        "itself",
+    ),
+    "configure": Plant(
+        "configure",
+        "sh ./configure",
+        {
+            "configure": "#!/bin/sh\nfor h in stdio.h no-such.h; do\n  echo \"#include <$h>\" >conftest.c\n  gcc -c conftest.c 2>conftest.err || bad=$h\n  sed 's/^/| /' conftest.err >>config.log\n"
+            '  rm -f conftest.*\ndone\n[ -z "$bad" ] || { cat config.log; rm -f config.log; exit 1; }\n',
+        },
+        r"cc1 conftest\.c",
+        r"gcc",
+    ),
+    "python-e2e": Plant(
+        "server",
+        "python3 e2e.py",
+        {
+            "server.py": "import http.server\nhttp.server.HTTPServer(('127.0.0.1', 18397), http.server.SimpleHTTPRequestHandler).serve_forever()\n",
+            "e2e.py": "import subprocess, sys, time, urllib.request\np = subprocess.Popen([sys.executable, 'server.py'], stderr=subprocess.DEVNULL)\nfor i in range(200):\n    time.sleep(0.05)\n"
+            "    try:\n        body = urllib.request.urlopen('http://127.0.0.1:18397/').read()\n        break\n    except OSError: pass\np.terminate(); p.wait()\nsys.exit(body != b'ok')\n",
+        },
+        "itself",
+    ),
+    "go-vet": Plant(
+        "go",
+        "go vet ./...",
+        {
+            "go.mod": "module p\n\ngo 1.19\n",
+            "p.go": 'package p\n\nimport "fmt"\n\nfunc F() { fmt.Printf("%d", "a") }\n',
+        },
+        r"vet",
+        r"go",
+        needs="go",
+    ),
+    "cargo-abort": Plant(
+        "cargo",
+        "cargo test --offline -q",
+        {
+            "Cargo.toml": CARGO,
+            "src/lib.rs": "#[test] fn good() {}\n#[test] fn bad() { std::process::abort() }\n",
+        },
+        r"^p\b|deps/p-|^test p",
+        r"cargo",
+    ),
+    "make-tee": Plant(
+        "sh",
+        "sh ci.sh",
+        {
+            "ci.sh": "make 2>&1 | tee log\nif grep -q rror log; then exit 1; fi\n",
+            "Makefile": "x.o: x.c\n\tgcc -c -o $@ $<\n",
+            "x.c": BAD_C,
+        },
+        r"cc1 x\.c",
+        r"gcc|make",
+    ),
 }
 # Made before anybody looked at what the rules say of them, of kinds that are in no other part.
 FOURTH = {

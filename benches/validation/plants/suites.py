@@ -2,7 +2,7 @@
 
 A suite is made once in its directory; each function returns the command, and the report that `tr` gets by `--with`, if any.
 """
-import json
+
 import os
 import subprocess
 import sys
@@ -37,12 +37,29 @@ def build(place, *command):
 
 def pytest(place, _):
     put(place, {"test_x.py": "from op import run\n" + each('def test_NAME(): assert run(["WORD"]) == 0\n')})
-    return ["env", f"PYTHONPATH={HERE}/integrations", PYTHON, "-m", "pytest", "-q", "-p", "pytest_tr_marks", "-p", "no:cacheprovider", "test_x.py"], None
+    return [
+        "env",
+        f"PYTHONPATH={HERE}/integrations",
+        PYTHON,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "pytest_tr_marks",
+        "-p",
+        "no:cacheprovider",
+        "test_x.py",
+    ], None
 
 
 def prove(place, _):
     for name in TESTS:
-        put(place, {f"t/{name}.t": f"#!/bin/sh\necho 1..1\n{PYTHON} op.py {words(name)} && echo ok 1 || {{ echo not ok 1; exit 1; }}\n"})
+        put(
+            place,
+            {
+                f"t/{name}.t": f"#!/bin/sh\necho 1..1\n{PYTHON} op.py {words(name)} && echo ok 1 || {{ echo not ok 1; exit 1; }}\n"
+            },
+        )
     return ["prove", "-e", "sh", "t"], None
 
 
@@ -58,21 +75,37 @@ def ctest(place, _):
 
 def node(place, _):
     one = "test('NAME', () => { const r = spawnSync('PYTHON', ['op.py', 'WORD'], { stdio: 'inherit' }); if (r.status !== 0) throw new Error('failed'); });\n"
-    put(place, {"x.test.mjs": "import test from 'node:test';\nimport { spawnSync } from 'node:child_process';\n" + each(one)})
+    put(
+        place,
+        {"x.test.mjs": "import test from 'node:test';\nimport { spawnSync } from 'node:child_process';\n" + each(one)},
+    )
     return ["node", "--import", f"{HERE}/integrations/node-marks.mjs", "--test", "x.test.mjs"], None
 
 
 def cargo(place, _):
     one = '#[test]\nfn NAME() { assert!(std::process::Command::new("PYTHON").args(["op.py", "WORD"]).status().unwrap().success()); }\n'
-    put(place, {"Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n', "src/lib.rs": each(one)})
+    put(
+        place,
+        {
+            "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n',
+            "src/lib.rs": each(one),
+        },
+    )
     build(place, "cargo", "test", "--offline", "--no-run", "-q")
     return ["cargo", "test", "--offline", "-q", "--", "--test-threads=1"], None
 
 
 # The rules were not made with these. None has marks: some write a report, of the others the suite is the step.
 
+
 def unittest(place, _):
-    put(place, {"test_x.py": "import unittest\nfrom op import run\nclass X(unittest.TestCase):\n" + each(' def test_NAME(self): self.assertEqual(run(["WORD"]), 0)\n')})
+    put(
+        place,
+        {
+            "test_x.py": "import unittest\nfrom op import run\nclass X(unittest.TestCase):\n"
+            + each(' def test_NAME(self): self.assertEqual(run(["WORD"]), 0)\n')
+        },
+    )
     return [PYTHON, "-m", "unittest", "-q", "test_x"], None
 
 
@@ -92,8 +125,19 @@ def gtest(place, _):
 
 def mocha(place, modules):
     one = "it('NAME', function () { this.timeout(30000); assert.equal(spawnSync('PYTHON', ['op.py', 'WORD']).status, 0); });\n"
-    put(place, {"test.js": "const assert = require('assert'); const { spawnSync } = require('child_process');\n" + each(one)})
-    return ["node", f"{modules}/mocha/bin/mocha.js", "--reporter", "xunit", "--reporter-option", "output=junit.xml", "test.js"], "junit.xml"
+    put(
+        place,
+        {"test.js": "const assert = require('assert'); const { spawnSync } = require('child_process');\n" + each(one)},
+    )
+    return [
+        "node",
+        f"{modules}/mocha/bin/mocha.js",
+        "--reporter",
+        "xunit",
+        "--reporter-option",
+        "output=junit.xml",
+        "test.js",
+    ], "junit.xml"
 
 
 def jest(place, modules):
@@ -104,25 +148,53 @@ def jest(place, modules):
 
 def vitest(place, modules):
     one = "test('NAME', () => expect(spawnSync('PYTHON', ['op.py', 'WORD']).status).toBe(0), 30000);\n"
-    put(place, {"package.json": "{}", "x.test.js": "import { spawnSync } from 'child_process';\nimport { test, expect } from 'vitest';\n" + each(one)})
+    put(
+        place,
+        {
+            "package.json": "{}",
+            "x.test.js": "import { spawnSync } from 'child_process';\nimport { test, expect } from 'vitest';\n"
+            + each(one),
+        },
+    )
     if not os.path.exists(f"{place}/node_modules"):
         os.symlink(modules, f"{place}/node_modules")
     return ["node", f"{modules}/vitest/vitest.mjs", "run"], None
 
 
 def rspec(place, _):
-    put(place, {"x_spec.rb": "RSpec.describe 'X' do\n" + each(' it("NAME") { expect(system("PYTHON", "op.py", "WORD")).to be(true) }\n') + "end\n"})
+    put(
+        place,
+        {
+            "x_spec.rb": "RSpec.describe 'X' do\n"
+            + each(' it("NAME") { expect(system("PYTHON", "op.py", "WORD")).to be(true) }\n')
+            + "end\n"
+        },
+    )
     return ["rspec", "--order", "defined", "x_spec.rb"], None
 
 
 def minitest(place, _):
-    put(place, {"test_x.rb": "require 'minitest/autorun'\nclass X < Minitest::Test\n" + each(' def test_NAME; assert system("PYTHON", "op.py", "WORD"); end\n') + "end\n"})
+    put(
+        place,
+        {
+            "test_x.rb": "require 'minitest/autorun'\nclass X < Minitest::Test\n"
+            + each(' def test_NAME; assert system("PYTHON", "op.py", "WORD"); end\n')
+            + "end\n"
+        },
+    )
     return ["ruby", "test_x.rb"], None
 
 
 def phpunit(place, _):
     one = ' public function testNAME(): void { exec("PYTHON op.py WORD", $out, $status); $this->assertSame(0, $status); }\n'
-    put(place, {"XTest.php": "<?php\nuse PHPUnit\\Framework\\TestCase;\nfinal class XTest extends TestCase {\n" + each(one) + "}\n"})
+    put(
+        place,
+        {
+            "XTest.php": "<?php\nuse PHPUnit\\Framework\\TestCase;\nfinal class XTest extends TestCase {\n"
+            + each(one)
+            + "}\n"
+        },
+    )
     return ["phpunit", "--log-junit", "junit.xml", "XTest.php"], "junit.xml"
 
 
@@ -136,9 +208,27 @@ def junit(place, _):
 
 MADE_WITH = {"pytest": pytest, "prove": prove, "bats": bats, "ctest": ctest, "node": node, "cargo": cargo}
 HELD = {
-    "unittest": unittest, "go": go, "gtest": gtest, "mocha": mocha, "jest": jest, "vitest": vitest, "rspec": rspec,
-    "minitest": minitest, "phpunit": phpunit, "junit": junit,
+    "unittest": unittest,
+    "go": go,
+    "gtest": gtest,
+    "mocha": mocha,
+    "jest": jest,
+    "vitest": vitest,
+    "rspec": rspec,
+    "minitest": minitest,
+    "phpunit": phpunit,
+    "junit": junit,
 }
 SUITES = {**MADE_WITH, **HELD}
 # What the runner itself takes of memory, in MiB.
-MEMORY = {"node": 60, "mocha": 80, "jest": 260, "vitest": 300, "junit": 160, "phpunit": 30, "rspec": 30, "cargo": 40, "go": 120}
+MEMORY = {
+    "node": 60,
+    "mocha": 80,
+    "jest": 260,
+    "vitest": 300,
+    "junit": 160,
+    "phpunit": 30,
+    "rspec": 30,
+    "cargo": 40,
+    "go": 120,
+}

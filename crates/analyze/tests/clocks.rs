@@ -29,7 +29,7 @@ fn run(case: &Case) -> Analysis {
 }
 
 /// The largest difference of two CPUs' clocks during the run.
-fn difference(skew: &Skew, (one, other): (CpuId, CpuId), duration: u64) -> u64 {
+fn difference(skew: &Skew, one: CpuId, other: CpuId, duration: u64) -> u64 {
     const START: u64 = 1 << 40;
     let error = |cpu: CpuId, time: u64| {
         let clock = skew.clocks.iter().find(|(of, _)| *of == cpu);
@@ -57,7 +57,7 @@ fn a_disagreement_is_reported_and_true() {
             };
             reported.set(reported.get() + u64::from(impossible > 20));
             let skew = case.plan.skew.clone().unwrap_or_default();
-            let truth = difference(&skew, found.cpus, case.config.duration);
+            let truth = difference(&skew, found.cpus.0, found.cpus.1, case.config.duration);
             prop_assert!(
                 found.by <= truth + 2,
                 "{found:?}, but the clocks differ by {truth}: {skew:?}"

@@ -60,8 +60,8 @@ fn world(number: u64) -> World {
     }
 }
 
-/// Of so many recordings, with 1 to 10 of 1000 switches hidden, the share of each program
-/// differs by at most 5 % of the path, in 99 % of them. The path's unknown time never
+/// In 99 % of the recordings, with 1 to 10 of 1000 switches hidden, the share of each program
+/// differs by at most 5 % of the path. The path's unknown time never
 /// exceeds that of all threads together, and no time asleep is work.
 #[test]
 fn hidden_switches_leave_the_path() {
@@ -87,11 +87,11 @@ fn hidden_switches_leave_the_path() {
         let (is, unknown) = shares(&analysis, &path);
         let sum: u64 = path.segments.iter().map(Segment::length).sum();
         assert_eq!(sum, path.length(), "case {number}");
-        let hole = |it: &Thread| it.times_by_events().unknown;
+        let hole = |thread: &Thread| thread.times_by_events().unknown;
         let holes: u64 = analysis.threads.iter().map(hole).sum();
         assert!(unknown <= holes, "case {number}: {unknown} of {holes} ns");
         // What the kernel counted of a thread is the most that it can have run, or waited for a CPU, unseen.
-        for it in path.segments.iter().filter(|it| it.inferred) {
+        for it in path.segments.iter().filter(|segment| segment.inferred) {
             let of = analysis.thread(it.thread);
             let most = (of.by_kernel.on_cpu + of.by_kernel.run_queue) * 2 + 1;
             assert!(

@@ -69,7 +69,7 @@ fn a_vfork_childs_exit_comes_after_the_wait_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).causes, vfork);
 }
 
-/// The same for a child that was forked before the recording and woken during it.
+/// A vfork child that was forked before the recording is woken during it: its first waker waits for it.
 #[test]
 fn the_first_waker_of_a_vfork_child_waits_for_it() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -403,7 +403,7 @@ fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// The same, but the new task's fork is in the trace.
+/// A tid is used again, and the new task's fork is in the trace.
 #[test]
 fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -422,7 +422,7 @@ fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// The same, but 11 is new, too, and its fork is lost: it is not known to be a thread.
+/// Task 11 is new, and its fork is lost: it is not known to be a thread, and its tid may be used again.
 #[test]
 fn a_task_that_may_be_a_thread_may_leave_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -767,7 +767,7 @@ fn waits_are_divided_by_who_had_the_cpu() {
     assert_eq!(names, [(rustc, 100)]);
     assert_eq!(analysis.outside.at(Tid(91), at(189)), None);
     assert_eq!(
-        analysis.outside.only(Tid(91)).map(|it| it.comm),
+        analysis.outside.only(Tid(91)).map(|outsider| outsider.comm),
         Some(python)
     );
 }
@@ -804,7 +804,7 @@ fn reclaim_is_no_wait_for_a_disk() {
         };
         hand.lives(0, 420, LifeKind::Reclaim(reclaim))
             .exit(0, 500, 10, 10, true);
-        if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+        if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|life| &mut life.kind) {
             (exit.read_bytes, exit.write_bytes) = (read, read);
         }
         hand.switch(0, 510, 10, DEAD, 0);

@@ -4,6 +4,7 @@
 
 mod hand;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hand::{at, Hand, RUNNING, SLEEPS};
@@ -48,14 +49,14 @@ fn late_writes_change_no_connection() {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::connect(&mut recording, 200, seed);
         let analysis = analyzed(&case, &mut recording, &late);
-        let found = analysis.connections.iter().map(|it| Truth {
-            tgid: process(&analysis, it.thread),
-            accepted: it.accepted,
-            begun: it.begun,
-            established: it.established,
-            closed: it.closed,
-            bytes: it.bytes,
-            remote: it.remote,
+        let found = analysis.connections.iter().map(|connection| Truth {
+            tgid: process(&analysis, connection.thread),
+            accepted: connection.accepted,
+            begun: connection.begun,
+            established: connection.established,
+            closed: connection.closed,
+            bytes: connection.bytes,
+            remote: connection.remote,
         });
         let mut found: Vec<Truth> = found.collect();
         for it in &found {
@@ -63,13 +64,13 @@ fn late_writes_change_no_connection() {
             prop_assert!(after.iter().flatten().all(|at| *at >= it.begun), "{:?}", it);
         }
         // Those that began after the span's end are no part of it.
-        truth.retain(|it| it.begun < analysis.end);
+        truth.retain(|known| known.begun < analysis.end);
         for it in &mut truth {
             it.established = it.established.filter(|at| *at <= analysis.end);
             let closed = it.closed.is_some_and(|at| at <= analysis.end);
             (it.closed, it.bytes) = (it.closed.filter(|_| closed), it.bytes.filter(|_| closed));
         }
-        let key = |it: &Truth| (it.begun, it.tgid, it.bytes, it.closed);
+        let key = |known: &Truth| (known.begun, known.tgid, known.bytes, known.closed);
         truth.sort_by_key(key);
         found.sort_by_key(key);
         prop_assert_eq!(found, truth);
@@ -88,23 +89,30 @@ fn late_writes_change_no_query() {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::ask(&mut recording, 200, seed);
         let analysis = analyzed(&case, &mut recording, &late);
-        let found = analysis.lookups.iter().map(|it| Question {
-            tgid: process(&analysis, it.thread),
-            asked: it.asked,
-            answered: it.answered,
-            name: it.query.name.to_vec(),
-            code: it.code,
+        let found = analysis.lookups.iter().map(|lookup| Question {
+            tgid: process(&analysis, lookup.thread),
+            asked: lookup.asked,
+            answered: lookup.answered,
+            name: lookup.query.name.to_vec(),
+            code: lookup.code,
         });
         let mut found: Vec<Question> = found.collect();
         for it in &found {
             prop_assert!(it.answered.is_none_or(|at| at >= it.asked), "{:?}", it);
         }
-        truth.retain(|it| it.asked < analysis.end);
+        truth.retain(|known| known.asked < analysis.end);
         for it in &mut truth {
             let inside = it.answered.is_some_and(|at| at <= analysis.end);
             (it.answered, it.code) = (it.answered.filter(|_| inside), it.code.filter(|_| inside));
         }
-        let key = |it: &Question| (it.asked, it.tgid, it.name.clone(), it.answered);
+        let key = |question: &Question| {
+            (
+                question.asked,
+                question.tgid,
+                question.name.clone(),
+                question.answered,
+            )
+        };
         truth.sort_by_key(key);
         found.sort_by_key(key);
         prop_assert_eq!(found, truth);
@@ -116,8 +124,8 @@ fn late_writes_change_no_query() {
 
 const MS: i64 = 1_000_000;
 
-/// Task 10 polls from `from` to `to`, in ms. 0: its timeout ends that, else a task.
-fn poll(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
+/// Task 10 polls for this span, in milliseconds. The task `waker` ends that; if it is 0, the timeout does.
+fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let sleep = SchedKind::Switch {
         prev: Tid(10),
         next: Tid(0),
@@ -126,9 +134,9 @@ fn poll(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
         iowait: false,
         reason: Reason::Poll,
     };
-    hand.sched(0, from * MS, sleep)
-        .waking(0, to * MS, waker, 10)
-        .switch(0, to * MS + 1, 0, RUNNING, 10);
+    hand.sched(0, span.start * MS, sleep)
+        .waking(0, span.end * MS, waker, 10)
+        .switch(0, span.end * MS + 1, 0, RUNNING, 10);
 }
 
 /// ```text
@@ -167,21 +175,24 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     let mut hand = Hand::new(Scope::Command, 20_000 * MS);
     hand.meta.root = Some(tgid);
     hand.snapshot(-10, 10, 10, 1, None);
-    poll(&mut hand, (10, 40), 0);
+    poll(&mut hand, 10..40, 0);
     hand.lives(0, 50 * MS, LifeKind::Connect(connect));
-    poll(&mut hand, (60, 160), 0);
-    poll(&mut hand, (200, 400), 99);
+    poll(&mut hand, 60..160, 0);
+    poll(&mut hand, 200..400, 99);
     hand.lives(0, 450 * MS, LifeKind::Closed(closed));
-    poll(&mut hand, (500, 900), 0);
+    poll(&mut hand, 500..900, 0);
     hand.lives(0, 950 * MS, LifeKind::DnsQuery(Box::new(query)));
-    poll(&mut hand, (1_000, 6_000), 0);
+    poll(&mut hand, 1_000..6_000, 0);
     // A resolver has given up by then.
-    poll(&mut hand, (7_000, 7_001), 0);
+    poll(&mut hand, 7_000..7_001, 0);
     let (analysis, path) = hand.path();
-    let waits = path.segments.iter().filter(|it| it.kind != Kind::OnCpu);
-    let waits = waits.filter(|it| it.kind != Kind::RunQueue);
+    let waits = path
+        .segments
+        .iter()
+        .filter(|segment| segment.kind != Kind::OnCpu);
+    let waits = waits.filter(|wait| wait.kind != Kind::RunQueue);
     let waits: Vec<_> = waits
-        .map(|it| (it.from, it.length() / 1_000_000, it.kind))
+        .map(|wait| (wait.from, wait.length() / 1_000_000, wait.kind))
         .collect();
     let expected = [
         (at(10 * MS), 30, Kind::Sleep),
@@ -193,7 +204,9 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     ];
     assert_eq!(waits, expected);
     let waits = waited(&analysis, &path).into_iter();
-    let waits: Vec<_> = waits.map(|it| (it.ns / 1_000_000, it.connection)).collect();
+    let waits: Vec<_> = waits
+        .map(|wait| (wait.ns / 1_000_000, wait.connection))
+        .collect();
     assert_eq!(waits, [(100, Some(0)), (200, Some(0)), (5_000, None)]);
 }
 
@@ -217,7 +230,7 @@ fn elsewhere(addresses: &[Address]) -> bool {
         let time = 10 * MS + i64::try_from(n).unwrap();
         hand.lives(0, time, LifeKind::Connect(connect));
     }
-    poll(&mut hand, (60, 160), 0);
+    poll(&mut hand, 60..160, 0);
     let (analysis, path) = hand.path();
     waited(&analysis, &path).first().unwrap().elsewhere
 }

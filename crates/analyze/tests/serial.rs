@@ -60,8 +60,8 @@ fn by_program(analysis: &Analysis) -> Groups {
 
 // ---- Laws ----
 
-/// Of any trace: the segments follow each other, and each agrees with the thread's own
-/// timeline. `exact`: no event is missing, so that all unknown time has a reason.
+/// In any trace the segments follow each other, and each agrees with the thread's own
+/// timeline. If the trace is `exact`, no event is missing, so that all unknown time has a reason.
 fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().unwrap();
     let mut now = path.from;
@@ -351,7 +351,7 @@ impl Answer {
         answer
     }
 
-    /// Of a recording in which events may be missing.
+    /// The answer for a recording in which events may be missing.
     fn inexact(config: &Config, plan: &Plan) -> Answer {
         let (mut recording, _) = Recording::record(config);
         plan.apply(&mut recording);
@@ -492,7 +492,7 @@ fn of_a_fan_out_the_longest_is_the_path() {
     about(is.alone("long"), 4 * MS);
 }
 
-/// The same jobs on one CPU: they wait for it, each for the others.
+/// Parallel jobs on one CPU wait for it, each for the others.
 #[test]
 fn one_cpu_for_all_is_waited_for() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
@@ -708,11 +708,11 @@ fn a_killed_thread_does_not_take_the_path() {
         let mut world = world(&both, &[]);
         world.programs.push(vec![run(3), Op::Goto(0)]);
         let is = Answer::of(world, 3);
-        let is_killed = |it: &Segment| {
-            let thread = is.analysis.thread(it.thread);
+        let is_killed = |segment: &Segment| {
+            let thread = is.analysis.thread(segment.thread);
             is.analysis.process(thread.process).pid.0 != thread.tid.0
         };
-        let killed = is.path.segments.iter().filter(|it| is_killed(it));
+        let killed = is.path.segments.iter().filter(|segment| is_killed(segment));
         let killed: u64 = killed.map(Segment::length).sum();
         assert!(killed < MS, "{killed} ns of {:#?}", is.path);
         let slept = |name| is.time(name, |kind| kind == Kind::Sleep);

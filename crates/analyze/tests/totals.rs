@@ -199,9 +199,20 @@ fn samples_tile_the_time_and_add_up() {
     let (ix, child) = process(&analysis, 11);
     assert_eq!(child.times, totals(50, 3, 57, 0));
     assert_eq!(child.execs[0].times, totals(40, 3, 57, 0));
-    let thread = analysis.threads.iter().position(|it| it.process == ix);
+    let thread = analysis
+        .threads
+        .iter()
+        .position(|thread| thread.process == ix);
     let samples = analysis.samples_of(ThreadIx(thread.unwrap() as u32)).iter();
-    let parts = samples.map(|it| (it.from.0, it.on_cpu, it.run_queue, it.off_cpu, it.length()));
+    let parts = samples.map(|sample| {
+        (
+            sample.from.0,
+            sample.on_cpu,
+            sample.run_queue,
+            sample.off_cpu,
+            sample.length(),
+        )
+    });
     let want = [
         (at(200).0, 10, 0, 0, 10),
         (at(210).0, 15, 0, 5, 20),
@@ -258,12 +269,12 @@ fn the_path_follows_forks_and_ends() {
     let steps: Vec<_> = path
         .segments
         .iter()
-        .map(|it| {
+        .map(|segment| {
             (
-                analysis.thread(it.thread).tid.0,
-                it.length(),
-                it.kind,
-                it.then,
+                analysis.thread(segment.thread).tid.0,
+                segment.length(),
+                segment.kind,
+                segment.then,
             )
         })
         .collect();
@@ -285,13 +296,13 @@ fn the_path_follows_forks_and_ends() {
         ]
     );
     // It is inferred that make waited while its child is on the path.
-    let inferred = |it: &Segment| (analysis.thread(it.thread).tid.0, it.inferred);
+    let inferred = |segment: &Segment| (analysis.thread(segment.thread).tid.0, segment.inferred);
     let mut known: Vec<_> = path.segments.iter().map(inferred).collect();
     known.dedup();
     assert_eq!(known, [(10, true), (11, false), (10, true)]);
 }
 
-/// Of what totals do not tell, nothing is made up.
+/// Nothing is made up beyond what the totals contain.
 #[test]
 fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     let analysis = analyzed(&build(Known::Absent, false));

@@ -67,7 +67,7 @@ fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     threads
 }
 
-/// What came out of one ring.
+/// The counts of one ring's events.
 #[derive(Debug, Default)]
 struct Seen {
     recorded: u64,
@@ -264,8 +264,9 @@ fn sampled() -> Result<(), Failed> {
                 return;
             };
             let head = wire::Head::read_from_prefix(record).map(|(head, _)| head);
-            let is =
-                |it: wire::Head| it.kind() == wire::Kind::LIFE_SAMPLE && it.cpu == u32::from(last);
+            let is = |head: wire::Head| {
+                head.kind() == wire::Kind::LIFE_SAMPLE && head.cpu == u32::from(last)
+            };
             samples += u64::from(head.is_ok_and(is));
         });
         Ok(samples)
@@ -404,7 +405,7 @@ fn quick() -> Result<(), Failed> {
     };
     let tracer = Tracer::start(&settings)?;
     let verified = tracer.verified();
-    let sum: u32 = verified.iter().map(|it| it.1).sum();
+    let sum: u32 = verified.iter().map(|program| program.1).sum();
     ensure(sum <= 38_000, || format!("{verified:?}"))
 }
 
@@ -434,7 +435,7 @@ fn kinds() -> Result<(), Failed> {
         },
     ] {
         let mut tracer = Tracer::start(&settings)?;
-        let verified: u32 = tracer.verified().iter().map(|it| it.1).sum();
+        let verified: u32 = tracer.verified().iter().map(|program| program.1).sum();
         println!("{verified} instructions");
         ensure(verified <= 60_000, || format!("{settings:?}: {verified}"))?;
         tracer.snapshot()?;

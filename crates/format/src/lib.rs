@@ -1,5 +1,40 @@
 //! Stored events and the trace file: writer, reader, recovery. Independent of BPF, the machine
 //! and reports.
+//!
+//! [`Trace::open`](reader::Trace::open) finds the frames of a file. A frame is read when it is needed, on its own:
+//!
+//! ```
+//! use std::fs::File;
+//!
+//! use tr_format::event::{LifeKind, Stream};
+//! use tr_format::reader::Trace;
+//! use tr_format::sched::SchedBlock;
+//! use tr_format::source::Source;
+//!
+//! let trace = Trace::open(Source::file(File::open("../../fixtures/traces/demo.bin")?)?)?;
+//!
+//! // The buffers are used for one frame after another.
+//! let (mut switches_and_wakings, mut events) = (SchedBlock::default(), Vec::new());
+//! let (mut scheduled, mut programs) = (0, Vec::new());
+//! for frame in trace.frames() {
+//!     if let Stream::Cpu(_) = frame.stream {
+//!         trace.read_sched(frame, &mut switches_and_wakings)?;
+//!         scheduled += switches_and_wakings.len();
+//!     } else {
+//!         trace.read_life(frame, &mut events)?;
+//!         for event in &events {
+//!             if let LifeKind::Exec(exec) = &event.kind {
+//!                 programs.push(String::from_utf8_lossy(&exec.filename).into_owned());
+//!             }
+//!         }
+//!     }
+//! }
+//! assert!(scheduled > 0);
+//! assert!(programs.iter().any(|program| program.ends_with("/make")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The events of a stream are in the order of their ring, which is nearly that of their times. `tr-analyze` merges the streams.
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]

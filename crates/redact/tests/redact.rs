@@ -275,7 +275,7 @@ fn all_texts_of_a_mark_are_masked() {
     }
 }
 
-/// What a program prints is text: a word in it is a word, unless it goes to a file.
+/// A program's output is text: a word in it is no secret, unless the output goes to a file.
 #[test]
 fn printed_words_are_no_secrets() {
     check(

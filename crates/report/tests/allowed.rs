@@ -27,7 +27,7 @@ fn build() -> Analysis {
     analyze(&trace, &options)
 }
 
-/// The same build on a machine of 64 CPUs, with both of its own or all of them allowed.
+/// The build on a machine of 64 CPUs, with the two of [`build`] or all of them allowed.
 fn on_64(few: bool) -> Analysis {
     let mut analysis = build();
     analysis.meta.cpus = (0..64).map(CpuId).collect();
@@ -38,15 +38,15 @@ fn on_64(few: bool) -> Analysis {
     analysis
 }
 
-/// What is advised.
+/// The actions of the advice.
 fn actions(analysis: &Analysis) -> Vec<String> {
     let (_, json) = report(analysis, ReportKind::Advice);
     let advice = json["advice"].as_array().unwrap().iter();
-    advice.map(|it| it["action"].to_string()).collect()
+    advice.map(|advice| advice["action"].to_string()).collect()
 }
 
 fn advises(analysis: &Analysis, jobs: &str) -> bool {
-    actions(analysis).iter().any(|it| it.contains(jobs))
+    actions(analysis).iter().any(|action| action.contains(jobs))
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_others_do_on_other_cpus_silences_nothing() {
     assert!(!advises(&all, "-j64"), "{:?}", actions(&all));
     let (_, json) = report(&few, ReportKind::Advice);
     let least = json["advice"].as_array().unwrap().iter();
-    let least = least.map(|it| it["gain_at_least_ns"].as_u64());
+    let least = least.map(|least| least["gain_at_least_ns"].as_u64());
     // They may have had the build's CPUs, too.
     assert!(least.max().flatten() == Some(0), "{json}");
 }

@@ -63,9 +63,9 @@ fn an_impossible_run_delay_accuses_nobody() {
     for thread in &mut analysis.threads {
         let times = thread.times;
         let kernel = thread.kernel.as_mut();
-        let kernel = kernel.filter(|it| it.is_final && times.sleep > 100_000_000);
+        let kernel = kernel.filter(|kernel| kernel.is_final && times.sleep > 100_000_000);
         let kernel = kernel.filter(|_| !thread.started_before && !thread.alive);
-        if let Some(delay) = kernel.and_then(|it| it.run_delay.as_mut()) {
+        if let Some(delay) = kernel.and_then(|kernel| kernel.run_delay.as_mut()) {
             *delay += times.sleep;
             wrong += 1;
         }

@@ -244,7 +244,7 @@ fn one_declaration_makes_every_form() {
     );
     // Rows of several tables: the columns of all.
     let other = Table::new("", |_: &u64| String::new())
-        .data("size_bytes", |it| *it)
+        .data("size_bytes", |size| *size)
         .data("pid", |_| 1);
     let mut sheet = Sheet::new([table().keys(), other.keys()]).unwrap();
     sheet.add(&table(), &rows[1]).unwrap();

@@ -574,8 +574,8 @@ fn a_pid_of_the_host_goes_before_that_of_a_container() {
     }
     let with = |pid| -> Vec<u32> {
         let is = analysis.has_pid(Tgid(pid));
-        let found = analysis.processes.iter().filter(|it| is(it));
-        found.map(|it| it.pid.0).collect()
+        let found = analysis.processes.iter().filter(|process| is(process));
+        found.map(|process| process.pid.0).collect()
     };
     assert_eq!(with(1), [1], "the host has it");
     assert_eq!(with(41), [3], "the container has it");
@@ -585,7 +585,7 @@ fn a_pid_of_the_host_goes_before_that_of_a_container() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| &it["ns_pid"])
+        .map(|process| &process["ns_pid"])
         .collect();
     assert_eq!(inside, [&Value::Null, &Value::Null, &json!(1), &json!(41)]);
 }

@@ -340,7 +340,7 @@ target cargo test 0-900
     );
 }
 
-/// What the steps and the rest have adds up to all; what a step's time went to, to its length.
+/// The times of the steps and of the rest add up to the whole, and the parts of a step's time to its length.
 #[test]
 fn times_add_up() {
     for (name, world) in [
@@ -496,14 +496,14 @@ fn first_screen(analysis: &Analysis) -> String {
     let mut failed = Vec::new();
     while let Some(line) = lines
         .next()
-        .filter(|it| it.starts_with("Failed") || it.starts_with("    "))
+        .filter(|line| line.starts_with("Failed") || line.starts_with("    "))
     {
         failed.push(line.trim_end());
     }
     failed.join("\n")
 }
 
-/// What the parent asked and went on after is no failure: of a build that succeeded nothing is told.
+/// A probe after which the parent went on is no failure: a build that succeeded has none.
 #[test]
 fn questions_are_no_failures() {
     let lines: &[Line] = &[
@@ -1094,7 +1094,7 @@ fn a_question_is_not_the_reason_because_of_its_status() {
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
-/// What a job tool kills because another job failed is no cause, and its own forks are no jobs.
+/// A job that its tool kills because another job failed is no cause, and the tool's own forks are no jobs.
 #[test]
 fn a_job_that_was_killed_for_another_is_no_cause() {
     let lines: &[Line] = &[
@@ -1298,7 +1298,7 @@ fn a_kill_for_lack_of_memory_says_so() {
     assert_eq!(text, killed);
 }
 
-/// Of a recording of the whole machine strangers' failures are none of the command's.
+/// Failures of strangers in a recording of the whole machine are none of the command's.
 #[test]
 fn strangers_do_not_fail_the_command() {
     let lines: &[Line] = &[

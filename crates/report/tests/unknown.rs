@@ -44,7 +44,7 @@ fn whole() -> Analysis {
 
 /// The lines that begin with these words.
 fn lines(text: &str, begin: &str) -> String {
-    let lines = text.lines().filter(|it| it.starts_with(begin));
+    let lines = text.lines().filter(|line| line.starts_with(begin));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -103,7 +103,7 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
     let found = |analysis: &Analysis| {
         let (text, json) = report(analysis, ReportKind::Memory);
         let figures = ["bytes", "peak_bytes", "limit_bytes"];
-        let figures = figures.map(|it| json[format!("cgroup_{it}")].clone());
+        let figures = figures.map(|figure| json[format!("cgroup_{figure}")].clone());
         (lines(&text, "The cgroup"), figures)
     };
     let at = |used: u64, peak: u64| {
@@ -236,7 +236,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
     assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
 }
 
-/// Of 100 ms the number of running tasks is known for one.
+/// The number of running tasks is known for 1 ms of 100 ms.
 #[test]
 fn shares_are_of_unknown_time_too() {
     let mut analysis = whole();
@@ -289,7 +289,9 @@ fn reports_tell_of_the_same_machines() {
     let analysis = whole();
     let (_, json) = report(&analysis, ReportKind::RunQueue);
     let machines = json["wanted"]["machines"].as_array().unwrap().iter();
-    let machines: Vec<u64> = machines.map(|it| it["cpus"].as_u64().unwrap()).collect();
+    let machines: Vec<u64> = machines
+        .map(|machine| machine["cpus"].as_u64().unwrap())
+        .collect();
     assert_eq!(machines[..2], [3, 4], "{json}");
     let (text, _) = report(&analysis, ReportKind::Parallelism);
     for cpus in machines {
@@ -297,7 +299,7 @@ fn reports_tell_of_the_same_machines() {
     }
 }
 
-/// Of several processes with the largest resident set, all reports name the first.
+/// All reports name the first of several processes with the largest resident set.
 #[test]
 fn reports_name_the_same_largest_process() {
     let mut analysis = whole();
@@ -326,7 +328,7 @@ fn starts_are_those_in_the_recording() {
     let processes = analysis.processes.iter();
     let since = |start: Ktime| start.since(analysis.meta.start);
     let mut want: Vec<_> = processes
-        .map(|it| (Some(it.pid.0), since(it.start)))
+        .map(|process| (Some(process.pid.0), since(process.start)))
         .collect();
     want.sort_unstable();
     assert_eq!(rows, want);

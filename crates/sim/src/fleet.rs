@@ -129,9 +129,10 @@ impl FleetRun {
     }
 
     fn frequency(&self) -> u64 {
-        match self.is(Plant::Slower) {
-            true => SLOWER,
-            false => FREQUENCY,
+        if self.is(Plant::Slower) {
+            SLOWER
+        } else {
+            FREQUENCY
         }
     }
 

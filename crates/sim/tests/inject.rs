@@ -168,8 +168,8 @@ proptest! {
     }
 }
 
-/// What the property tests are drawn from has everything in it, alone and
-/// together, up to the ends of what is asked of it.
+/// The property tests draw every kind of fault, alone and
+/// together, up to the ends of their ranges.
 #[test]
 fn everything_that_can_go_wrong_is_drawn() {
     let seen: RefCell<HashMap<&'static str, u64>> = RefCell::default();

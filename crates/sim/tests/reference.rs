@@ -44,7 +44,7 @@ struct Task {
     only_woken: bool,
     /// The child that it made by vfork and that has neither exec'd nor exited.
     vfork: Option<Tid>,
-    /// Who made it by vfork.
+    /// The task that made this one by vfork.
     vforked_by: Option<Tid>,
     status: Option<u32>,
     end: Option<u64>,

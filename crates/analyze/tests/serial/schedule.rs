@@ -39,7 +39,7 @@ fn build(jobs: &[u64], at_once: u16, wait: u64) -> World {
     world(&all, &[])
 }
 
-/// The same machine with tasks that are not recorded and never sleep.
+/// The machine of `world` with further tasks, which are not recorded and never sleep.
 fn beside(mut world: World, tasks: u16) -> World {
     let program = world.programs.len() as u16;
     world.programs.push(vec![run(5), Op::Goto(0)]);
@@ -92,8 +92,8 @@ proptest! {
         let timeline = answer.analysis.timeline.as_ref().unwrap();
         let threads = answer.analysis.thread_ids();
         let stretches = threads.flat_map(|thread| timeline.of(thread));
-        let mut waits = stretches.filter(|it| matches!(it.doing, Bucket::RunQueue { .. }));
-        if waits.all(|it| it.length() <= 50_000) {
+        let mut waits = stretches.filter(|stretch| matches!(stretch.doing, Bucket::RunQueue { .. }));
+        if waits.all(|wait| wait.length() <= 50_000) {
             prop_assert_eq!(is, was);
         }
         prop_assert!(is <= was && is >= was - was / 6, "{is} of {was}");
@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(is.abs_diff(was) <= was / 6 + 12 * MS, "{is} of {was}");
     }
 
-    /// What tasks outside the recording took is given back.
+    /// The CPU time that tasks outside the recording took is given back.
     #[test]
     fn others_are_removed(jobs in lengths(), at_once in 1u16..6, others in 1u16..5) {
         let alone = Answer::of(build(&jobs, at_once, 10), 2);
@@ -135,7 +135,7 @@ fn two_jobs_save_at_most_the_half() {
         let owner = answer.path.process;
         let starts = answer.analysis.process(owner).children.iter();
         let starts: Vec<Ktime> = starts
-            .map(|it| answer.analysis.process(*it).start)
+            .map(|start| answer.analysis.process(*start).start)
             .collect();
         let jobs = |at_once| Change {
             time: no_time(),
@@ -189,14 +189,14 @@ fn work_in_unknown_time_is_work() {
         let answer = Answer::inexact(&config, &plan);
         let make = answer.path.process;
         let threads = || answer.analysis.threads.iter();
-        let jobs = || threads().filter(|it| it.process != make);
-        work += jobs().map(|it| it.by_kernel.on_cpu).sum::<u64>();
+        let jobs = || threads().filter(|thread| thread.process != make);
+        work += jobs().map(|job| job.by_kernel.on_cpu).sum::<u64>();
         // What the totals do not tell either stays as long as it was.
-        let rest: u64 = jobs().map(|it| it.times.unknown).sum();
-        let all: u64 = threads().map(|it| it.times.unknown).sum();
+        let rest: u64 = jobs().map(|job| job.times.unknown).sum();
+        let all: u64 = threads().map(|thread| thread.times.unknown).sum();
         left += rest;
         let group = answer.groups.find("cc1").unwrap();
-        let of = (0..answer.groups.count()).map(|it| it == group as usize);
+        let of = (0..answer.groups.count()).map(|number| number == group as usize);
         let change = Change {
             time: Without::work(of.collect()),
             remains: (500, 500),
@@ -231,7 +231,7 @@ fn a_part_of_the_time_remains() {
     ];
     let answer = Answer::of(world(&programs, &[]), 2);
     let group = answer.groups.find("cc1").unwrap();
-    let of = (0..answer.groups.count()).map(|it| it == group as usize);
+    let of = (0..answer.groups.count()).map(|number| number == group as usize);
     let change = Change {
         time: Without::work(of.collect()),
         remains: (0, 900),
@@ -294,7 +294,7 @@ fn a_circle_of_waits_is_left() {
     assert_eq!(answer.alone_on_its_cpus(), answer.path.length());
 }
 
-/// The same build with another driver, without a job server.
+/// The build of `world` with another driver, without a job server.
 fn by(driver: &str, mut world: World) -> World {
     for image in &mut world.images {
         if image.path == "/bin/make" {
@@ -345,7 +345,7 @@ proptest! {
         }
     }
 
-    /// The same for other numbers of jobs at once.
+    /// A forecast for another number of jobs at once is the time that a run with it takes.
     #[test]
     fn other_jobs_are_forecast(
         jobs in lengths(), from in 2u16..5, to in 1u16..8, cpus in 1u16..5, wait in 1u64..30,
@@ -415,13 +415,13 @@ proptest! {
         jobs in lengths(), pick in any::<prop::sample::Index>(), at_once in 1u16..6,
         cpus in 1u16..8, wait in 1u64..30,
     ) {
-        let twice: Vec<u64> = jobs.iter().map(|it| it * 2).collect();
+        let twice: Vec<u64> = jobs.iter().map(|job| job * 2).collect();
         let at = pick.index(jobs.len());
         let mut less = twice.clone();
         less[at] = jobs[at];
-        let [recorded, real] = [twice, less].map(|it| Answer::of(build(&it, at_once, wait), cpus));
+        let [recorded, real] = [twice, less].map(|lengths| Answer::of(build(&lengths, at_once, wait), cpus));
         let group = recorded.groups.find(&format!("job{at}")).unwrap();
-        let of = (0..recorded.groups.count()).map(|it| it == group as usize);
+        let of = (0..recorded.groups.count()).map(|number| number == group as usize);
         let change = Change {
             time: Without::work(of.collect()),
             remains: (500, 500),
@@ -497,7 +497,7 @@ fn a_job_stops_its_own_threads() {
     assert!(done.wall.abs_diff(150 * MS) < 3 * MS, "{}", done.wall);
 }
 
-/// Of two jobs at once one waits for a page that the other one reads: by chance. One after the other they
+/// One of two parallel jobs waits for a page that the other one happens to read. One after the other they
 /// do not wait for each other.
 #[test]
 fn a_page_that_another_job_reads_is_no_dependency() {

@@ -260,9 +260,9 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     .into_iter()
     .chain(connections(time + 916_000, (id, tgid), dice))
     .chain(counters(time + 917_000, tgid, dice))
-    .chain(memory(time + 918_000, (id, tgid), dice))
-    .chain(dns(time + 919_000, (id, tgid), dice))
-    .chain(stacks(time + 920_000, (id, tgid), dice))
+    .chain(memory(time + 918_000, id, tgid, dice))
+    .chain(dns(time + 919_000, id, tgid, dice))
+    .chain(stacks(time + 920_000, id, tgid, dice))
     .collect()
 }
 
@@ -345,7 +345,7 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
 }
 
 /// Memory reclaimed, a kill for lack of it, a wait for a disk, a task that is not recorded.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 8] {
+fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 8] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
@@ -415,7 +415,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 8] {
 }
 
 /// A DNS query and an answer.
-fn dns(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
+fn dns(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 2] {
     let address = |dice: &mut Dice| match dice.below(3) {
         0 => Address::V4((dice.below(4) as u32).into()),
         1 => Address::V6(u128::from(dice.next()).into()),
@@ -448,7 +448,7 @@ fn dns(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
 }
 
 /// A file, two samples and the names of a function.
-fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
+fn stacks(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     let place = |dice: &mut Dice| match dice.below(3) {
         0 => Place::Kernel(u64::MAX - dice.below(9999)),
         1 => Place::Process(tgid, dice.next()),

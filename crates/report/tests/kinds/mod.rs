@@ -4,6 +4,7 @@
 pub mod hand;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use hand::{Hand, RUNNING, SLEEPS};
@@ -102,10 +103,13 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let chosen: Vec<_> = analysis.process_ids().collect();
     let place = Place::of(&analysis.meta, None, None);
     let tables = dataset::tables(analysis, &chosen, &place);
-    let table = |name: &str| tables.iter().find(|it| it.name == name).unwrap();
+    let table = |name: &str| tables.iter().find(|table| table.name == name).unwrap();
     let at = |name: &str, column: &str| {
         let columns = table(name).columns.iter();
-        columns.map(|it| it.0).position(|it| it == column).unwrap()
+        columns
+            .map(|column| column.0)
+            .position(|name| name == column)
+            .unwrap()
     };
     let int = |value: &Option<dataset::Value>| match value {
         Some(dataset::Value::Int(ns)) => u64::try_from(*ns).unwrap(),
@@ -164,7 +168,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
     told.swap_remove(0).1
 }
 
-/// Of the small fixtures, and in a long round of all.
+/// The test runs on the small fixtures, and in a long round on all of them.
 #[test]
 fn of_each_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -173,7 +177,7 @@ fn of_each_fixture() {
         files.map(|entry| entry.unwrap().path())
     };
     let files = ["advice", "format", "traces"].into_iter().flat_map(files);
-    let files = files.filter(|path| path.extension().is_some_and(|it| it == "bin"));
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "bin"));
     let long = std::env::var_os("TR_LONG").is_some();
     let small = |path: &PathBuf| long || path.metadata().unwrap().len() < 12_000;
     let files = files.filter(small);
@@ -197,7 +201,7 @@ fn of_each_fixture() {
 }
 
 /// Task 10 waits in a call for a socket, in ms; `waker` ends that, 0 by a timeout.
-fn wait(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
+fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let sleep = SchedKind::Switch {
         prev: Tid(10),
         next: Tid(0),
@@ -206,9 +210,9 @@ fn wait(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
         iowait: false,
         reason: Reason::SocketRead,
     };
-    hand.sched(0, from * MS, sleep)
-        .waking(0, to * MS, waker, 10)
-        .switch(0, to * MS + 1, 0, RUNNING, 10);
+    hand.sched(0, span.start * MS, sleep)
+        .waking(0, span.end * MS, waker, 10)
+        .switch(0, span.end * MS + 1, 0, RUNNING, 10);
 }
 
 /// A command of which most of the time is a wait, with a connection open meanwhile.
@@ -232,7 +236,7 @@ fn client(begun: i64, established: Option<i64>, waited: (i64, i64), waker: u32) 
         let local = end(40_000);
         hand.lives(0, at * MS, LifeKind::Connected(Connected { id, local }));
     }
-    wait(&mut hand, waited, waker);
+    wait(&mut hand, waited.0..waited.1, waker);
     let closed = Closed {
         id,
         by: Some((tid, tgid)),
@@ -260,7 +264,10 @@ fn a_server_that_is_not_recorded_and_a_time_out_are_network() {
         });
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         let words = ["network", "wait for 127.0.0.1:8080"];
-        assert!(words.iter().any(|it| bar.contains(it)), "{name}: {text}");
+        assert!(
+            words.iter().any(|word| bar.contains(word)),
+            "{name}: {text}"
+        );
         let columns = text.lines().find(|line| line.contains("length")).unwrap();
         assert!(columns.contains("network"), "{name}: {text}");
         assert!(!columns.contains("sleep"), "{name}: {text}");

@@ -58,7 +58,7 @@ fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
 fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
     let on = u16::try_from(cpu).unwrap();
     hand.exit(on, at * MS, pid, pid, true);
-    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|life| &mut life.kind) {
         (exit.status, exit.group_status) = (status, status);
     }
     hand.switch(cpu, at * MS + 1, pid, DEAD, 0)
@@ -360,7 +360,7 @@ fn an_alarm_leads_to_the_living_child() {
     }
 }
 
-/// What a child writes to a pseudo-terminal a worker of the kernel carries to its reader.
+/// A worker of the kernel carries to the reader what a child writes to a pseudo-terminal.
 #[test]
 fn a_kernel_worker_leads_to_the_writer() {
     const WORKER: u32 = 77;

@@ -16,7 +16,9 @@ function clock(s: number, digits: number): string {
   if (s < 60) return `${s.toFixed(digits)} s`;
   const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
   const minutes = Math.floor(s / 60);
-  return minutes < 60 ? `${minutes}:${seconds}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
+  return minutes < 60
+    ? `${minutes}:${seconds}`
+    : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
 }
 
 /** Between moments of the shown span and places on a lane after the gutter, CSS pixels. */
@@ -40,7 +42,10 @@ function node(name: string, attributes: Record<string, string | number>): SVGEle
 export class Axis {
   readonly element = node("svg", { class: "axis", "aria-hidden": "true" }) as SVGSVGElement;
 
-  constructor(private height: number, private above: boolean) {}
+  constructor(
+    private height: number,
+    private above: boolean,
+  ) {}
 
   draw([t0, t1]: [number, number], [left, right]: [number, number]) {
     const { element, height, above } = this;
@@ -48,15 +53,17 @@ export class Axis {
     element.setAttribute("height", String(height));
     const { at, digits } = ticks(t0, t1, Math.max(2, Math.floor((right - left) / 110)));
     const line = above ? height - 1 : 0;
-    element.replaceChildren(...at.map((t) => {
-      const x = left + ((t - t0) / (t1 - t0)) * (right - left);
-      // Labels at the ends stand between them, where paper would cut them.
-      const anchor = x - left < 24 ? "start" : right - x < 24 ? "end" : "middle";
-      const text = node("text", { x, y: above ? line - 9 : line + 17, "text-anchor": anchor });
-      text.textContent = clock(t / 1e9, digits);
-      const tick = node("g", { class: "tick" });
-      tick.append(node("line", { x1: x, x2: x, y1: line, y2: above ? line - 6 : line + 6 }), text);
-      return tick;
-    }));
+    element.replaceChildren(
+      ...at.map((t) => {
+        const x = left + ((t - t0) / (t1 - t0)) * (right - left);
+        // Labels at the ends stand between them, where paper would cut them.
+        const anchor = x - left < 24 ? "start" : right - x < 24 ? "end" : "middle";
+        const text = node("text", { x, y: above ? line - 9 : line + 17, "text-anchor": anchor });
+        text.textContent = clock(t / 1e9, digits);
+        const tick = node("g", { class: "tick" });
+        tick.append(node("line", { x1: x, x2: x, y1: line, y2: above ? line - 6 : line + 6 }), text);
+        return tick;
+      }),
+    );
   }
 }

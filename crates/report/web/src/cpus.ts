@@ -28,7 +28,12 @@ class Lanes {
   private hues: Uint8Array;
   private dt: number;
 
-  constructor(private width: number, height: number, private t0: number, t1: number) {
+  constructor(
+    private width: number,
+    height: number,
+    private t0: number,
+    t1: number,
+  ) {
     this.width = Math.max(1, width);
     this.dt = (t1 - t0) / this.width;
     this.pixels = new Pixels(this.width, height);
@@ -86,7 +91,10 @@ export class CpuLanes {
   private threadOf = new Uint32Array(0);
   private scale = scale({ t0: 0, t1: 1 }, 1, 0);
 
-  constructor(private context: Context, private ranks: Map<string, number>) {
+  constructor(
+    private context: Context,
+    private ranks: Map<string, number>,
+  ) {
     const { store } = context;
     this.element = h("div", { class: "lane cpu-lanes", hidden: true }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -119,7 +127,9 @@ export class CpuLanes {
         else of.set(cpu, [piece]);
       }
     }
-    this.all = [...of].sort(([a], [b]) => a - b).map(([cpu, list]) => ({ cpu, pieces: Uint32Array.from(list).sort((a, b) => start[a] - start[b]) }));
+    this.all = [...of]
+      .sort(([a], [b]) => a - b)
+      .map(([cpu, list]) => ({ cpu, pieces: Uint32Array.from(list).sort((a, b) => start[a] - start[b]) }));
     return this.all;
   }
 
@@ -201,10 +211,22 @@ export class CpuLanes {
     if (!found) return tip.hide();
     const { cpu, t, piece } = found;
     if (piece < 0) {
-      return tip.show(event, h("strong", {}, `CPU ${cpu}`), h("div", {}, `${at(t)}: ${data.doc.trace.all ? "idle" : "idle, or a task that is not recorded"}`));
+      return tip.show(
+        event,
+        h("strong", {}, `CPU ${cpu}`),
+        h("div", {}, `${at(t)}: ${data.doc.trace.all ? "idle" : "idle, or a task that is not recorded"}`),
+      );
     }
     const { start, end } = data.pieces;
     const ix = data.processOf[this.threadOf[piece]];
-    tip.show(event, h("strong", {}, data.label(ix)), h("div", { class: "dim" }, `CPU ${cpu} · pid ${data.doc.processes.pid[ix]} · ${time(end[piece] - start[piece])} from ${at(start[piece])}`));
+    tip.show(
+      event,
+      h("strong", {}, data.label(ix)),
+      h(
+        "div",
+        { class: "dim" },
+        `CPU ${cpu} · pid ${data.doc.processes.pid[ix]} · ${time(end[piece] - start[piece])} from ${at(start[piece])}`,
+      ),
+    );
   }
 }

@@ -25,20 +25,58 @@ const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
-export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; perhaps: boolean; held: string | null };
+export type Failure = {
+  process: number | null;
+  name: string;
+  end: string;
+  after: number;
+  above: Failure[];
+  perhaps: boolean;
+  held: string | null;
+};
 
 /** What a part of the path went to, ns, in how many stays, and the state. */
 export type PathShare = [name: string, ns: number, stays: number, state: number];
 
 export interface Doc {
   trace: {
-    file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
-    kernel: string; ci: string[]; all: boolean; cpus: number; online: number; machine: string; root: number | null; jobs: string | null; tools: string[]; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
+    file: string;
+    command: string;
+    result: string | null;
+    failed: boolean;
+    date: string;
+    host: string;
+    kernel: string;
+    ci: string[];
+    all: boolean;
+    cpus: number;
+    online: number;
+    machine: string;
+    root: number | null;
+    jobs: string | null;
+    tools: string[];
+    events: number;
+    lost: string;
+    recorded: string[];
+    least: boolean;
+    blank: boolean;
+    from: number;
+    to: number;
+    whole: number;
+    version: string;
   };
   totals: {
-    processes: number; threads: number; execs: number; forks: number; exits: number;
-    on_cpu: number | null; run_queue: number | null; sleep: number | null; blocked: number | null;
-    asleep_or_blocked?: number; unknown: number;
+    processes: number;
+    threads: number;
+    execs: number;
+    forks: number;
+    exits: number;
+    on_cpu: number | null;
+    run_queue: number | null;
+    sleep: number | null;
+    blocked: number | null;
+    asleep_or_blocked?: number;
+    unknown: number;
   };
   concurrency: number[];
   concurrency_unknown: number;
@@ -48,7 +86,15 @@ export interface Doc {
   cpu_time: Record<"build" | "others" | "stolen" | "idle", number | null>;
   warnings: string[];
   /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
-  failures: { told: Failure[]; more: number; unclear: number; beside: string[]; command: boolean; tolerated: number; calm: number[] };
+  failures: {
+    told: Failure[];
+    more: number;
+    unclear: number;
+    beside: string[];
+    command: boolean;
+    tolerated: number;
+    calm: number[];
+  };
   verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   combined: string | null;
@@ -57,13 +103,32 @@ export interface Doc {
   clocks: string[];
   strings: string[];
   processes: Times & {
-    pid: number[]; ppid: (number | null)[]; parent: (number | null)[]; label: number[]; program: number[];
-    comm: number[]; argv: (number | null)[]; cgroup: (number | null)[]; start: number[]; end: number[];
-    alive: number[]; started_before: number[]; kthread: number[]; status: (number | null)[]; exit: (number | null)[];
-    preempted: (number | null)[]; block_io: (number | null)[]; vfork: (number | null)[];
-    voluntary: (number | null)[]; involuntary: (number | null)[];
-    max_off_cpu: (number | null)[]; max_rss: (number | null)[]; tree_processes: number[]; tree_on_cpu: number[];
-    threads: number[]; execs: number[];
+    pid: number[];
+    ppid: (number | null)[];
+    parent: (number | null)[];
+    label: number[];
+    program: number[];
+    comm: number[];
+    argv: (number | null)[];
+    cgroup: (number | null)[];
+    start: number[];
+    end: number[];
+    alive: number[];
+    started_before: number[];
+    kthread: number[];
+    status: (number | null)[];
+    exit: (number | null)[];
+    preempted: (number | null)[];
+    block_io: (number | null)[];
+    vfork: (number | null)[];
+    voluntary: (number | null)[];
+    involuntary: (number | null)[];
+    max_off_cpu: (number | null)[];
+    max_rss: (number | null)[];
+    tree_processes: number[];
+    tree_on_cpu: number[];
+    threads: number[];
+    execs: number[];
     /** The innermost step at its end. */
     step: (number | null)[];
     /** Its container, where the recording has any. */
@@ -72,34 +137,77 @@ export interface Doc {
   threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
   execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
   path: null | {
-    from: number; thread: number[]; length: number[]; share: number[]; then: number[]; inferred: number[];
+    from: number;
+    thread: number[];
+    length: number[];
+    share: number[];
+    then: number[];
+    inferred: number[];
     /** `share`: the places here. */
     shares: PathShare[];
   };
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
-  steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
-    end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];
-    verdict: (number | null)[]; held: (number | null)[]; spent: number[];
+  steps: {
+    name: number[];
+    kind: number[];
+    parent: (number | null)[];
+    process: (number | null)[];
+    from: number[];
+    to: number[];
+    open: number[];
+    failed: number[];
+    end: (number | null)[];
+    processes: number[];
+    on_cpu: (number | null)[];
+    on_path: number[];
+    at_once: number[];
+    uses: (number | null)[][];
+    verdict: (number | null)[];
+    held: (number | null)[];
+    spent: number[];
     /** The steps that make a file which its command line names. */
-    after: number[][] };
+    after: number[][];
+  };
   /** The first step that runs its tests in one process, and could tell them. */
   untold: string | null;
   /** What the wall time of a step went to: the columns of `uses`. */
   uses: string[];
   /** The longest ones, and the number of all. */
-  connections: { process: (number | null)[]; remote: number[]; accepted: number[]; dns: number[]; from: number[]; established: (number | null)[]; to: number[];
-    failed: number[]; sent: (number | null)[]; received: (number | null)[] };
+  connections: {
+    process: (number | null)[];
+    remote: number[];
+    accepted: number[];
+    dns: number[];
+    from: number[];
+    established: (number | null)[];
+    to: number[];
+    failed: number[];
+    sent: (number | null)[];
+    received: (number | null)[];
+  };
   connections_of: number;
   /** Samples of the machine's totals, ns (available: bytes). */
-  counters: { at: number[] } & Record<"busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available", (number | null)[]>;
+  counters: { at: number[] } & Record<
+    "busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available",
+    (number | null)[]
+  >;
   states: string[];
   kinds: [name: string, state: number, storage: number | null][];
   segments: { grain: number; unit: number; pieces: number; mixed: number; mixed_kind: number };
   /** Sampled stacks. Samples and time: `cut` have no stack, as it is left out; `short` waits are left out. */
-  stacks?: { functions: number[]; binaries: number[]; kernel: number[]; stacks: number; samples: number; unit: number;
-    together: number; cut: [number, number]; short: [number, number] };
+  stacks?: {
+    functions: number[];
+    binaries: number[];
+    kernel: number[];
+    stacks: number;
+    samples: number;
+    unit: number;
+    together: number;
+    cut: [number, number];
+    short: [number, number];
+  };
 }
 
 /** The pieces of all threads: those of thread t are first[t] .. first[t + 1]. */
@@ -118,7 +226,10 @@ interface Pieces {
 }
 
 export class Reader {
-  constructor(private bytes: Uint8Array, private at: number) {}
+  constructor(
+    private bytes: Uint8Array,
+    private at: number,
+  ) {}
   varint(): number {
     let value = 0;
     let scale = 1;
@@ -177,7 +288,11 @@ export class Data {
   private shared: Set<number> | null = null;
   private peaks: Float64Array;
 
-  constructor(readonly doc: Doc, readonly pieces: Pieces, readonly stacks: Stacks | null) {
+  constructor(
+    readonly doc: Doc,
+    readonly pieces: Pieces,
+    readonly stacks: Stacks | null,
+  ) {
     const p = doc.processes;
     this.n = p.pid.length;
     this.threadsFrom = sums(p.threads);
@@ -239,7 +354,7 @@ export class Data {
     return this.doc.path_title.toLowerCase();
   }
   string(ix: number | null): string {
-    return ix === null ? "" : this.doc.strings[ix] ?? "";
+    return ix === null ? "" : (this.doc.strings[ix] ?? "");
   }
   label(ix: number): string {
     return this.string(this.doc.processes.label[ix]);
@@ -287,13 +402,17 @@ export class Data {
     const around = parent[row];
     if (!this.shared) {
       const parents = new Map<number, number | null>();
-      this.shared = new Set(name.filter((it, at) => {
-        const seen = parents.get(it);
-        if (seen === undefined) parents.set(it, parent[at]);
-        return seen !== undefined && seen !== parent[at];
-      }));
+      this.shared = new Set(
+        name.filter((it, at) => {
+          const seen = parents.get(it);
+          if (seen === undefined) parents.set(it, parent[at]);
+          return seen !== undefined && seen !== parent[at];
+        }),
+      );
     }
-    return around !== null && this.shared.has(name[row]) ? `${this.stepName(around)} › ${this.stepName(row)}` : this.stepName(row);
+    return around !== null && this.shared.has(name[row])
+      ? `${this.stepName(around)} › ${this.stepName(row)}`
+      : this.stepName(row);
   }
   stepWall(row: number): number {
     return this.doc.steps.to[row] - this.doc.steps.from[row];
@@ -306,7 +425,8 @@ export class Data {
   stepsAround(row: number | null): number[] {
     const all = [];
     // A parent comes before what is inside it.
-    for (let at = row; at !== null && (all.length === 0 || at < all[all.length - 1]); at = this.doc.steps.parent[at]) all.push(at);
+    for (let at = row; at !== null && (all.length === 0 || at < all[all.length - 1]); at = this.doc.steps.parent[at])
+      all.push(at);
     return all;
   }
   /** For each process, whether it is in a step of this name, or is the one that the step is. */
@@ -424,7 +544,7 @@ function restore(doc: Packed): Doc {
   let begin = 0;
   p.start = p.start.map((since) => (begin += since));
   p.end = p.start.map((start, ix) => start + p.wall[ix]);
-  p.tree_on_cpu = p.below_on_cpu.map((below, ix) => below === null ? null : below + (p.on_cpu[ix] ?? 0)) as number[];
+  p.tree_on_cpu = p.below_on_cpu.map((below, ix) => (below === null ? null : below + (p.on_cpu[ix] ?? 0))) as number[];
   let exec = 0;
   const keys = Object.keys(t) as (keyof Doc["threads"])[];
   const full = Object.fromEntries(keys.map((key) => [key, [] as number[]])) as Doc["threads"];

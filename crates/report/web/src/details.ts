@@ -33,7 +33,11 @@ export class Details {
   }
 
   private link(ix: number): HTMLElement {
-    return h("button", { type: "button", class: "link", onclick: () => this.store.set({ sel: ix }) }, this.data.label(ix));
+    return h(
+      "button",
+      { type: "button", class: "link", onclick: () => this.store.set({ sel: ix }) },
+      this.data.label(ix),
+    );
   }
 
   private fill(ix: number) {
@@ -45,44 +49,122 @@ export class Details {
     const whole = times.reduce((a, b) => a + b, 0);
     const chosen = steps(data)[store.state.step];
     const several = chosen?.process === ix ? chosen.several : 1;
-    const bar = h("div", { class: "stack", role: "img", "aria-label": [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map((s) => `${STATES[s]} ${time(known[s])}`).join(", ") });
+    const bar = h("div", {
+      class: "stack",
+      role: "img",
+      "aria-label": [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map((s) => `${STATES[s]} ${time(known[s])}`).join(", "),
+    });
     times.forEach((ns, s) => {
       if (ns === 0) return;
       const part = h("i", { class: `s${s}` });
       part.style.width = `${(ns * 100) / whole}%`;
       bar.append(part);
     });
-    const states = h("dl", { class: "times" }, ...times.map((ns, s) => h("div", { class: ns === 0 ? "fact none" : "fact" },
-      h("dt", {}, h("i", { class: `swatch s${s}` }), STATES[s]),
-      h("dd", { "data-ns": ns }, known[s] === null ? "?" : ns === 0 ? "–" : `${time(ns)} · ${share(ns, whole)}`))));
+    const states = h(
+      "dl",
+      { class: "times" },
+      ...times.map((ns, s) =>
+        h(
+          "div",
+          { class: ns === 0 ? "fact none" : "fact" },
+          h("dt", {}, h("i", { class: `swatch s${s}` }), STATES[s]),
+          h("dd", { "data-ns": ns }, known[s] === null ? "?" : ns === 0 ? "–" : `${time(ns)} · ${share(ns, whole)}`),
+        ),
+      ),
+    );
     const parent = data.parent[ix];
     const path = data.ancestors(ix);
     const execs: HTMLElement[] = [];
     for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) {
       const { execs: x } = data.doc;
-      execs.push(h("li", { title: data.string(x.argv[e]) }, h("span", {}, data.string(x.label[e])), h("span", { class: "num dim" }, `${at(x.start[e])} · ${time(x.end[e] - x.start[e])}`)));
+      execs.push(
+        h(
+          "li",
+          { title: data.string(x.argv[e]) },
+          h("span", {}, data.string(x.label[e])),
+          h("span", { class: "num dim" }, `${at(x.start[e])} · ${time(x.end[e] - x.start[e])}`),
+        ),
+      );
     }
     const children = data.children[ix];
-    const button = (text: string, click: () => void, hint: string) => h("button", { type: "button", title: hint, onclick: click }, text);
+    const button = (text: string, click: () => void, hint: string) =>
+      h("button", { type: "button", title: hint, onclick: click }, text);
     this.element.replaceChildren(
-      h("header", {},
-        h("h2", { class: data.failed(ix) ? "bad" : "" }, several > 1 ? `${count(several)} short steps` : data.label(ix)),
-        h("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => store.set({ sel: -1, step: -1 }) }, "×")),
-      h("p", { class: "crumbs" }, ...path.slice(0, -1).slice(-3).flatMap((a) => [this.link(a), " › "]), several > 1 ? `the longest in ${data.label(ix)}, ` : "", "pid ", String(p.pid[ix])),
-      this.stepCard, bar, states,
-      h("div", { class: "buttons" },
-        button("Zoom to it", () => { const room = Math.max(data.wall(ix) * 0.05, 500); store.zoom(p.start[ix] - room, p.end[ix] + room); }, "Show just its time (z)"),
+      h(
+        "header",
+        {},
+        h(
+          "h2",
+          { class: data.failed(ix) ? "bad" : "" },
+          several > 1 ? `${count(several)} short steps` : data.label(ix),
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "close",
+            "aria-label": "Close",
+            title: "Close (Esc)",
+            onclick: () => store.set({ sel: -1, step: -1 }),
+          },
+          "×",
+        ),
+      ),
+      h(
+        "p",
+        { class: "crumbs" },
+        ...path
+          .slice(0, -1)
+          .slice(-3)
+          .flatMap((a) => [this.link(a), " › "]),
+        several > 1 ? `the longest in ${data.label(ix)}, ` : "",
+        "pid ",
+        String(p.pid[ix]),
+      ),
+      this.stepCard,
+      bar,
+      states,
+      h(
+        "div",
+        { class: "buttons" },
+        button(
+          "Zoom to it",
+          () => {
+            const room = Math.max(data.wall(ix) * 0.05, 500);
+            store.zoom(p.start[ix] - room, p.end[ix] + room);
+          },
+          "Show just its time (z)",
+        ),
         children.length > 0 ? button("Only its subtree", () => store.set({ root: ix }), "In all views (Enter)") : null,
-        button("Pin", () => { pin(store, ix); store.set({ view: "timeline" }); }, "Keep it in sight above the timeline, or let it go (p)"),
-        sampled(data, ix) ? button("Stacks", () => store.set({ view: "stacks", q: `pid:${p.pid[ix]}` }), "Its functions, on and off CPU") : null,
-        button("Wake-ups", () => store.set({ view: "timeline", wakeups: true }), "Who woke it and whom it woke (e)")),
+        button(
+          "Pin",
+          () => {
+            pin(store, ix);
+            store.set({ view: "timeline" });
+          },
+          "Keep it in sight above the timeline, or let it go (p)",
+        ),
+        sampled(data, ix)
+          ? button(
+              "Stacks",
+              () => store.set({ view: "stacks", q: `pid:${p.pid[ix]}` }),
+              "Its functions, on and off CPU",
+            )
+          : null,
+        button("Wake-ups", () => store.set({ view: "timeline", wakeups: true }), "Who woke it and whom it woke (e)"),
+      ),
       h("pre", { class: "argv" }, data.argv(ix) || "command line not known"),
-      h("dl", { class: "facts" },
+      h(
+        "dl",
+        { class: "facts" },
         fact("end", h("span", { class: data.failed(ix) ? "bad" : "" }, data.exit(ix))),
         fact("from", `${p.started_before[ix] ? "before " : ""}${at(p.start[ix])}`),
         fact("to", p.alive[ix] ? "alive at the end" : at(p.end[ix])),
         fact("wall", time(data.wall(ix))),
-        fact("CPU with descendants", `${time(p.tree_on_cpu[ix])} · ${count(p.tree_processes[ix])} ${p.tree_processes[ix] === 1 ? "process" : "processes"}`),
+        fact(
+          "CPU with descendants",
+          `${time(p.tree_on_cpu[ix])} · ${count(p.tree_processes[ix])} ${p.tree_processes[ix] === 1 ? "process" : "processes"}`,
+        ),
         fact("preempted", time(p.preempted[ix]), "of the time in run queues"),
         fact("blocked on storage", time(p.block_io[ix])),
         fact("blocked in vfork", time(p.vfork[ix])),
@@ -91,10 +173,33 @@ export class Details {
         fact("threads", count(p.threads[ix])),
         fact("memory", p.max_rss[ix] === null ? "?" : bytes(p.max_rss[ix]!)),
         fact("parent", parent >= 0 ? this.link(parent) : p.ppid[ix] === null ? "?" : `pid ${p.ppid[ix]}`),
-        fact("cgroup", h("button", { type: "button", class: "link", onclick: () => store.set({ cgroup: data.cgroup(ix) }) }, data.cgroup(ix)))),
-      execs.length > 1 ? h("section", {}, h("h3", {}, "Programs it was"), h("ol", { class: "execs" }, ...execs)) : h("span"),
-      children.length > 0 ? h("section", {}, h("h3", {}, `${count(children.length)} ${children.length === 1 ? "child" : "children"}`),
-        h("ul", { class: "execs" }, ...[...children].sort((a, b) => p.tree_on_cpu[b] - p.tree_on_cpu[a] || a - b).slice(0, 12).map((c) => h("li", {}, this.link(c), h("span", { class: "num dim" }, time(p.tree_on_cpu[c])))))) : h("span"),
+        fact(
+          "cgroup",
+          h(
+            "button",
+            { type: "button", class: "link", onclick: () => store.set({ cgroup: data.cgroup(ix) }) },
+            data.cgroup(ix),
+          ),
+        ),
+      ),
+      execs.length > 1
+        ? h("section", {}, h("h3", {}, "Programs it was"), h("ol", { class: "execs" }, ...execs))
+        : h("span"),
+      children.length > 0
+        ? h(
+            "section",
+            {},
+            h("h3", {}, `${count(children.length)} ${children.length === 1 ? "child" : "children"}`),
+            h(
+              "ul",
+              { class: "execs" },
+              ...[...children]
+                .sort((a, b) => p.tree_on_cpu[b] - p.tree_on_cpu[a] || a - b)
+                .slice(0, 12)
+                .map((c) => h("li", {}, this.link(c), h("span", { class: "num dim" }, time(p.tree_on_cpu[c])))),
+            ),
+          )
+        : h("span"),
     );
   }
 }

@@ -4,7 +4,11 @@ type Child = Node | string | null | false;
 type Props = Record<string, unknown>;
 
 /** An element with properties (`on…` are listeners), attributes and children. */
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (value === undefined || value === null || value === false) continue;
@@ -40,7 +44,8 @@ export class Tip {
 /** A choice of one of several, as buttons side by side. */
 export function choice<T extends string>(name: string, options: [T, string][], pick: (value: T) => void) {
   const buttons = options.map(([value, text]) =>
-    h("button", { type: "button", "data-value": value, "aria-pressed": "false", onclick: () => pick(value) }, text));
+    h("button", { type: "button", "data-value": value, "aria-pressed": "false", onclick: () => pick(value) }, text),
+  );
   const element = h("div", { class: "choice", role: "group", "aria-label": name }, ...buttons);
   return {
     element,

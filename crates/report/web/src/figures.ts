@@ -84,14 +84,22 @@ export function living(data: Data, part: Part): number[] {
 /** The sums over the shown processes. */
 export function sums(data: Data, part: Part): Sums {
   const { times } = figures(data, part);
-  const out: Sums = { times: [0, 0, 0, 0, 0].map(() => null), least: [0, 0, 0, 0, 0].map(() => false), processes: 0, threads: 0, execs: 0 };
+  const out: Sums = {
+    times: [0, 0, 0, 0, 0].map(() => null),
+    least: [0, 0, 0, 0, 0].map(() => false),
+    processes: 0,
+    threads: 0,
+    execs: 0,
+  };
   const { execs, threads } = data.doc;
   const { t0, t1 } = part.state;
   const inside = (from: number, to: number) => !part.zoomed || (from < t1 && to > t0);
   for (const ix of living(data, part)) {
     out.processes++;
-    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) if (inside(threads.start[t], threads.end[t])) out.threads++;
-    for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) if (!part.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
+    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++)
+      if (inside(threads.start[t], threads.end[t])) out.threads++;
+    for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++)
+      if (!part.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
     times.forEach((of, s) => {
       if (Number.isNaN(of[ix])) out.least[s] = true;
       else out.times[s] = (out.times[s] ?? 0) + of[ix];
@@ -123,7 +131,10 @@ export function pathInside(data: Data, part: Part): PathShare[] {
 }
 
 /** The CPU time of the programs in a part, and their processes, the longest first. */
-export function programs(data: Data, part: Part): { all: [name: string, cpu: number, processes: number][]; whole: number } {
+export function programs(
+  data: Data,
+  part: Part,
+): { all: [name: string, cpu: number, processes: number][]; whole: number } {
   const { times } = figures(data, part);
   const groups = new Map<string, [string, number, number]>();
   let whole = 0;

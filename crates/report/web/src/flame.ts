@@ -6,7 +6,21 @@ import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { FONT, groupBy } from "./heatmap";
 import { fit, ink, sized, theme, type Theme } from "./paint";
-import { frame, frames, grouped, hottest, places, reasonsOf, together, weigh, type Doing, type Frame, type Stacks, type Sum, type Weights } from "./stacks";
+import {
+  frame,
+  frames,
+  grouped,
+  hottest,
+  places,
+  reasonsOf,
+  together,
+  weigh,
+  type Doing,
+  type Frame,
+  type Stacks,
+  type Sum,
+  type Weights,
+} from "./stacks";
 import { matcher, type Store } from "./state";
 import type { Context } from "./timeview";
 import { count, share, time } from "./units";
@@ -19,7 +33,8 @@ const MOST = 200;
 /** Narrower frames are not drawn, CSS pixels. */
 const LEAST = 0.4;
 
-const HINT = "Click a frame to go into it · arrow keys go from frame to frame, Enter into one, Space to its callers and callees";
+const HINT =
+  "Click a frame to go into it · arrow keys go from frame to frame, Enter into one, Space to its callers and callees";
 
 /** A frame in its row. */
 interface Box {
@@ -52,34 +67,80 @@ export class Flame {
   private rows = "";
   private stacks: Stacks;
 
-  constructor(private context: Context, private plain: Stacks) {
+  constructor(
+    private context: Context,
+    private plain: Stacks,
+  ) {
     const stacks = (this.stacks = plain);
     const { data, store } = context;
     this.data = data;
     this.store = store;
-    const doing = choice<Doing>("Samples", [["on", "On CPU"], ["off", "Off CPU"], ["both", "Both"]], (doing) => store.set({ doing, frame: 0 }));
+    const doing = choice<Doing>(
+      "Samples",
+      [
+        ["on", "On CPU"],
+        ["off", "Off CPU"],
+        ["both", "Both"],
+      ],
+      (doing) => store.set({ doing, frame: 0 }),
+    );
     for (const button of doing.element.querySelectorAll("button")) {
-      button.disabled = !(button.dataset.value === "on" ? stacks.runs : button.dataset.value === "off" ? stacks.waits : stacks.runs && stacks.waits);
+      button.disabled = !(button.dataset.value === "on"
+        ? stacks.runs
+        : button.dataset.value === "off"
+          ? stacks.waits
+          : stacks.runs && stacks.waits);
     }
-    const reason = h("select", { id: "reason", "aria-label": "Reason of the waits", onchange: () => store.set({ reason: reason.value, frame: 0 }) });
-    const find = h("input", { type: "search", id: "find", placeholder: "Functions: text or /regex/", "aria-label": "Highlight functions", autocomplete: "off", spellcheck: "false",
-      oninput: () => store.set({ find: find.value }) });
+    const reason = h("select", {
+      id: "reason",
+      "aria-label": "Reason of the waits",
+      onchange: () => store.set({ reason: reason.value, frame: 0 }),
+    });
+    const find = h("input", {
+      type: "search",
+      id: "find",
+      placeholder: "Functions: text or /regex/",
+      "aria-label": "Highlight functions",
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => store.set({ find: find.value }),
+    });
     const found = h("span", { class: "dim", id: "highlighted", role: "status" });
-    const out = h("button", { type: "button", id: "outwards", title: "To the caller; from one function to all (Esc: to all)", onclick: () => this.up() }, "↑ Up");
+    const out = h(
+      "button",
+      {
+        type: "button",
+        id: "outwards",
+        title: "To the caller; from one function to all (Esc: to all)",
+        onclick: () => this.up(),
+      },
+      "↑ Up",
+    );
     const by = groupBy(context, false, (rows) => store.set({ rows, frame: 0, fn: -1 }), "Together");
     const sum = h("span", { class: "dim note", id: "sampled" });
     const { hues, legend } = colors(stacks);
     this.hues = hues;
-    this.element = h("div", { class: "stackview" },
+    this.element = h(
+      "div",
+      { class: "stackview" },
       h("div", { class: "toolbar" }, by.element, doing.element, reason, find, found, out, sum, legend),
-      h("div", { class: "stack-columns" }, this.list, h("div", { class: "flame-box" }, this.line, this.picture, this.empty)));
+      h(
+        "div",
+        { class: "stack-columns" },
+        this.list,
+        h("div", { class: "flame-box" }, this.line, this.picture, this.empty),
+      ),
+    );
     this.refresh = () => {
       const { state } = store;
       by.show(state.rows === "thread" ? "process" : state.rows);
       doing.show(state.doing);
       reason.hidden = state.doing === "on";
       const none = state.reason && !this.reasons.includes(state.reason) ? [state.reason] : [];
-      reason.replaceChildren(h("option", { value: "" }, "All waits"), ...[...this.reasons, ...none].map((name) => h("option", { value: name }, name)));
+      reason.replaceChildren(
+        h("option", { value: "" }, "All waits"),
+        ...[...this.reasons, ...none].map((name) => h("option", { value: name }, name)),
+      );
       reason.value = state.reason;
       if (document.activeElement !== find) find.value = state.find;
       this.wanted = this.search(find, found);
@@ -134,7 +195,9 @@ export class Flame {
     input.setAttribute("aria-invalid", String(q !== "" && test === null));
     found.textContent = q !== "" && test === null ? "no valid expression" : "";
     if (!test) return null;
-    const wanted = Uint8Array.from(names, (name, fn) => (this.weights.totalCount[fn] > 0 && test(`${name}\n${binaries[fn]}`) ? 1 : 0));
+    const wanted = Uint8Array.from(names, (name, fn) =>
+      this.weights.totalCount[fn] > 0 && test(`${name}\n${binaries[fn]}`) ? 1 : 0,
+    );
     const n = wanted.reduce((sum, one) => sum + one, 0);
     const ns = together(this.stacks, this.weights, wanted);
     found.textContent = `${count(n)} ${n === 1 ? "function" : "functions"}, ${time(ns)}, ${share(ns, this.weights.all.ns)}`;
@@ -147,19 +210,43 @@ export class Flame {
     return fn < 0 ? "All samples" : this.stacks.names[fn];
   }
   private link(fn: number): HTMLElement {
-    return h("button", { type: "button", class: "link", title: "Its callers and callees", onclick: () => this.store.set({ fn }) }, this.name(fn));
+    return h(
+      "button",
+      { type: "button", class: "link", title: "Its callers and callees", onclick: () => this.store.set({ fn }) },
+      this.name(fn),
+    );
   }
 
   private functions(): HTMLElement[] {
     const { weights: w, stacks } = this;
     const all = hottest(stacks, w);
-    const cell = (ns: number) => [h("td", { class: "num" }, time(ns)), h("td", { class: "num dim" }, share(ns, w.all.ns))];
-    const rows = all.slice(0, MOST).map((fn) => h("tr", { "data-fn": fn, "data-self": w.selfNs[fn], "data-total": w.totalNs[fn], class: this.wanted?.[fn] ? "wanted" : "" },
-      ...cell(w.selfNs[fn]), ...cell(w.totalNs[fn]), h("td", { class: "text", title: stacks.names[fn] }, this.link(fn)), h("td", { class: "text dim" }, stacks.binaries[fn])));
-    const head = ["Self", "%", "Total", "%", "Function", "In"].map((title, n) => h("th", { scope: "col", class: n < 4 ? "num" : "text" }, title));
+    const cell = (ns: number) => [
+      h("td", { class: "num" }, time(ns)),
+      h("td", { class: "num dim" }, share(ns, w.all.ns)),
+    ];
+    const rows = all.slice(0, MOST).map((fn) =>
+      h(
+        "tr",
+        {
+          "data-fn": fn,
+          "data-self": w.selfNs[fn],
+          "data-total": w.totalNs[fn],
+          class: this.wanted?.[fn] ? "wanted" : "",
+        },
+        ...cell(w.selfNs[fn]),
+        ...cell(w.totalNs[fn]),
+        h("td", { class: "text", title: stacks.names[fn] }, this.link(fn)),
+        h("td", { class: "text dim" }, stacks.binaries[fn]),
+      ),
+    );
+    const head = ["Self", "%", "Total", "%", "Function", "In"].map((title, n) =>
+      h("th", { scope: "col", class: n < 4 ? "num" : "text" }, title),
+    );
     const more = all.length - rows.length;
-    return [h("table", { "aria-label": "Hottest functions" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)),
-      ...(more > 0 ? [h("p", { class: "aside" }, `and ${count(more)} more functions`)] : [])];
+    return [
+      h("table", { "aria-label": "Hottest functions" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)),
+      ...(more > 0 ? [h("p", { class: "aside" }, `and ${count(more)} more functions`)] : []),
+    ];
   }
 
   /** A function, who calls it, and whom it calls. */
@@ -168,29 +255,70 @@ export class Flame {
     const table = (title: string, rest: string, up: boolean) => {
       const whole = this.middle(fn);
       const [, ...all] = frames(stacks, w, whole, up, 0, 1);
-      const rows: [number, number, HTMLElement | string, string][] = all.map((it) => [it.fn, it.ns, this.link(it.fn), stacks.binaries[it.fn]]);
+      const rows: [number, number, HTMLElement | string, string][] = all.map((it) => [
+        it.fn,
+        it.ns,
+        this.link(it.fn),
+        stacks.binaries[it.fn],
+      ]);
       const left = whole.ns - all.reduce((sum, it) => sum + it.ns, 0);
       if (left > 0) rows.push([-1, left, rest, ""]);
       rows.sort((a, b) => b[1] - a[1]);
-      const head = ["Time", "%", title, "In"].map((title, n) => h("th", { scope: "col", class: n < 2 ? "num" : "text" }, title));
-      return h("table", { "aria-label": title }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows.slice(0, MOST).map(([fn, ns, name, binary]) =>
-        h("tr", { "data-fn": fn, "data-ns": ns }, h("td", { class: "num" }, time(ns)), h("td", { class: "num dim" }, share(ns, whole.ns)), h("td", { class: "text" }, name), h("td", { class: "text dim" }, binary)))));
+      const head = ["Time", "%", title, "In"].map((title, n) =>
+        h("th", { scope: "col", class: n < 2 ? "num" : "text" }, title),
+      );
+      return h(
+        "table",
+        { "aria-label": title },
+        h("thead", {}, h("tr", {}, ...head)),
+        h(
+          "tbody",
+          {},
+          ...rows
+            .slice(0, MOST)
+            .map(([fn, ns, name, binary]) =>
+              h(
+                "tr",
+                { "data-fn": fn, "data-ns": ns },
+                h("td", { class: "num" }, time(ns)),
+                h("td", { class: "num dim" }, share(ns, whole.ns)),
+                h("td", { class: "text" }, name),
+                h("td", { class: "text dim" }, binary),
+              ),
+            ),
+        ),
+      );
     };
-    const fact = (name: string, ns: number, n: number) => `${name} ${time(ns)} (${share(ns, w.all.ns)}, ${samples({ count: n })})`;
+    const fact = (name: string, ns: number, n: number) =>
+      `${name} ${time(ns)} (${share(ns, w.all.ns)}, ${samples({ count: n })})`;
     return [
-      h("p", { class: "chosen", id: "function" }, h("b", {}, this.name(fn)), stacks.binaries[fn] ? ` in ${stacks.binaries[fn]}` : "", ": ",
+      h(
+        "p",
+        { class: "chosen", id: "function" },
+        h("b", {}, this.name(fn)),
+        stacks.binaries[fn] ? ` in ${stacks.binaries[fn]}` : "",
+        ": ",
         `${fact("self", w.selfNs[fn], w.selfCount[fn])}, ${fact("total", w.totalNs[fn], w.totalCount[fn])} `,
-        h("button", { type: "button", class: "link", onclick: () => this.store.set({ fn: -1 }) }, "All functions")),
-      table("Callers", "no caller", true), table("Callees", "itself", false)];
+        h("button", { type: "button", class: "link", onclick: () => this.store.set({ fn: -1 }) }, "All functions"),
+      ),
+      table("Callers", "no caller", true),
+      table("Callees", "itself", false),
+    ];
   }
 
   /** What the page has left out. */
   private notes(): HTMLElement[] {
     const { together: n, cut, short } = this.data.doc.stacks!;
     const texts = [
-      n > 1 ? `Of ${count(n)} consecutive samples of a thread on a CPU one has its stack here; it stands for all of them.` : "",
-      cut[0] > 0 ? `${samples({ count: cut[0] })}, ${time(cut[1])}, without a stack: this page has no room for more.` : "",
-      short[0] > 0 ? `The shortest ${count(short[0])} waits, ${time(short[1])}, are left out: this page has no room for more.` : "",
+      n > 1
+        ? `Of ${count(n)} consecutive samples of a thread on a CPU one has its stack here; it stands for all of them.`
+        : "",
+      cut[0] > 0
+        ? `${samples({ count: cut[0] })}, ${time(cut[1])}, without a stack: this page has no room for more.`
+        : "",
+      short[0] > 0
+        ? `The shortest ${count(short[0])} waits, ${time(short[1])}, are left out: this page has no room for more.`
+        : "",
     ];
     return texts.filter((text) => text).map((text) => h("p", { class: "aside" }, text));
   }
@@ -210,16 +338,22 @@ export class Flame {
       const callers = frames(stacks, w, this.middle(fn), true, least, DEPTH);
       const above = callers[callers.length - 1].depth;
       const callees = frames(stacks, w, this.middle(fn), false, least, DEPTH);
-      return [...callers.slice(1).map((frame) => ({ frame, row: above - frame.depth, up: true })), ...callees.map((frame) => ({ frame, row: above + frame.depth, up: false }))];
+      return [
+        ...callers.slice(1).map((frame) => ({ frame, row: above - frame.depth, up: true })),
+        ...callees.map((frame) => ({ frame, row: above + frame.depth, up: false })),
+      ];
     }
     let root = this.store.state.frame;
     if (w.count[root] === 0) root = 0;
     const above: Frame[] = [];
-    for (let at = root; at > 0;) above.unshift(frame(stacks, w, [at = stacks.caller[at]]));
+    for (let at = root; at > 0;) above.unshift(frame(stacks, w, [(at = stacks.caller[at])]));
     // Of a deep stack the nearest callers.
     above.splice(0, above.length - DEPTH);
     const below = frames(stacks, w, frame(stacks, w, [root], [root], above.length), false, least, above.length + DEPTH);
-    return [...above.map((frame, row) => ({ frame, row, up: false })), ...below.map((frame) => ({ frame, row: frame.depth, up: false }))];
+    return [
+      ...above.map((frame, row) => ({ frame, row, up: false })),
+      ...below.map((frame) => ({ frame, row: frame.depth, up: false })),
+    ];
   }
 
   draw() {
@@ -230,9 +364,19 @@ export class Flame {
     const rows = this.boxes.reduce((most, box) => Math.max(most, box.row), 0) + 1;
     const ctx = sized(this.canvas, width, rows * ROW);
     if (!ctx) return;
-    this.canvas.setAttribute("aria-label", fn < 0 ? "Flame graph: callers above callees, as wide as their time" : `Callers above and callees below ${this.name(fn)}, as wide as their time`);
+    this.canvas.setAttribute(
+      "aria-label",
+      fn < 0
+        ? "Flame graph: callers above callees, as wide as their time"
+        : `Callers above and callees below ${this.name(fn)}, as wide as their time`,
+    );
     const { at } = this;
-    this.at = at && (this.boxes.find((box) => box.up === at.up && box.frame.fn === at.frame.fn && box.frame.at[0] === at.frame.at[0]) ?? null);
+    this.at =
+      at &&
+      (this.boxes.find(
+        (box) => box.up === at.up && box.frame.fn === at.frame.fn && box.frame.at[0] === at.frame.at[0],
+      ) ??
+        null);
     const chosen = this.boxes.find((box) => box.frame.fn >= 0 && box.frame.at[0] === this.store.state.frame && fn < 0);
     const told = this.at ?? chosen;
     this.line.replaceChildren(...(told ? this.told(told) : [HINT]));
@@ -250,7 +394,7 @@ export class Flame {
 
   private paint(ctx: CanvasRenderingContext2D, colors: Theme, { frame: it, row }: Box, width: number) {
     const [x, wide, y] = [it.x0 * width, (it.x1 - it.x0) * width, row * ROW];
-    const color = it.fn < 0 ? colors.css.line : colors.programs[this.hues[it.fn]] ?? colors.css.faint;
+    const color = it.fn < 0 ? colors.css.line : (colors.programs[this.hues[it.fn]] ?? colors.css.faint);
     ctx.globalAlpha = this.wanted && !(it.fn >= 0 && this.wanted[it.fn]) ? 0.25 : 1;
     ctx.fillStyle = color;
     ctx.fillRect(x, y, Math.max(0.5, wide - (wide > 3 ? 1 : 0)), ROW - 1);
@@ -288,21 +432,36 @@ export class Flame {
     if (!box) return this.context.tip.hide();
     const { fn } = box.frame;
     const { selfNs, totalNs } = this.weights;
-    this.context.tip.show(event, h("strong", {}, this.name(fn)), h("div", {}, this.words(box)),
-      fn >= 0 ? h("div", { class: "dim" }, `the function in all: self ${time(selfNs[fn])}, total ${time(totalNs[fn])}`) : null);
+    this.context.tip.show(
+      event,
+      h("strong", {}, this.name(fn)),
+      h("div", {}, this.words(box)),
+      fn >= 0
+        ? h("div", { class: "dim" }, `the function in all: self ${time(selfNs[fn])}, total ${time(totalNs[fn])}`)
+        : null,
+    );
   }
 
   /** The keys are at a frame. */
   private go(box: Box | null) {
     this.at = box;
     this.draw();
-    if (box) this.picture.scrollTop = Math.max(Math.min(this.picture.scrollTop, box.row * ROW), (box.row + 1) * ROW - this.picture.clientHeight);
+    if (box)
+      this.picture.scrollTop = Math.max(
+        Math.min(this.picture.scrollTop, box.row * ROW),
+        (box.row + 1) * ROW - this.picture.clientHeight,
+      );
   }
   private told(box: Box): (Node | string)[] {
     const { fn } = box.frame;
     const other = fn >= 0 && fn !== this.store.state.fn;
-    return [h("b", {}, this.name(fn)), ` ${this.words(box)} `,
-      ...(other ? [h("button", { type: "button", class: "link", onclick: () => this.store.set({ fn }) }, "Callers and callees")] : [])];
+    return [
+      h("b", {}, this.name(fn)),
+      ` ${this.words(box)} `,
+      ...(other
+        ? [h("button", { type: "button", class: "link", onclick: () => this.store.set({ fn }) }, "Callers and callees")]
+        : []),
+    ];
   }
 
   /** Into a frame: it is as wide as the picture; of the widest one its caller is. Beside a function, to that one. */
@@ -352,13 +511,26 @@ export class Flame {
     };
     let to: Box | undefined;
     switch (event.key) {
-      case "ArrowDown": to = next(1); break;
-      case "ArrowUp": to = next(-1); break;
-      case "ArrowRight": to = beside(1); break;
-      case "ArrowLeft": to = beside(-1); break;
-      case "Enter": this.enter(this.at); break;
-      case " ": if (it.fn >= 0) this.store.set({ fn: it.fn }); break;
-      default: return;
+      case "ArrowDown":
+        to = next(1);
+        break;
+      case "ArrowUp":
+        to = next(-1);
+        break;
+      case "ArrowRight":
+        to = beside(1);
+        break;
+      case "ArrowLeft":
+        to = beside(-1);
+        break;
+      case "Enter":
+        this.enter(this.at);
+        break;
+      case " ":
+        if (it.fn >= 0) this.store.set({ fn: it.fn });
+        break;
+      default:
+        return;
     }
     if (to) this.go(to);
     event.preventDefault();
@@ -380,8 +552,15 @@ function colors(stacks: Stacks): { hues: Uint8Array; legend: HTMLElement } {
     sums.set(file, (sums.get(file) ?? 0) + stacks.ns[sample]);
   });
   sums.delete("");
-  const files = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, HUES).map(([name]) => name);
+  const files = [...sums]
+    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+    .slice(0, HUES)
+    .map(([name]) => name);
   const hues = Uint8Array.from(stacks.names, (_, fn) => (files.includes(key(fn)) ? files.indexOf(key(fn)) : HUES));
-  const legend = h("span", { class: "legend" }, ...files.map((name, n) => h("span", { class: "key" }, h("i", { class: `swatch p${n}` }), name)));
+  const legend = h(
+    "span",
+    { class: "legend" },
+    ...files.map((name, n) => h("span", { class: "key" }, h("i", { class: `swatch p${n}` }), name)),
+  );
   return { hues, legend };
 }

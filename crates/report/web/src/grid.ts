@@ -62,24 +62,46 @@ export class Grid<R> {
   private width = 0;
   private by: HTMLSelectElement;
 
-  constructor(private columns: Column<R>[], private ask: Rows<R>) {
+  constructor(
+    private columns: Column<R>[],
+    private ask: Rows<R>,
+  ) {
     this.chosen = new Set(columns.filter((c) => !c.hidden).map((c) => c.key));
     const boxes = columns.map((column) => {
-      const box = h("input", { type: "checkbox", onchange: () => {
-        if (box.checked) this.chosen.add(column.key);
-        else this.chosen.delete(column.key);
-        this.refresh();
-      } });
+      const box = h("input", {
+        type: "checkbox",
+        onchange: () => {
+          if (box.checked) this.chosen.add(column.key);
+          else this.chosen.delete(column.key);
+          this.refresh();
+        },
+      });
       box.checked = this.chosen.has(column.key);
       return h("label", {}, box, ` ${column.title}`);
     });
     const copy = h("button", { type: "button", onclick: () => this.copy(copy) }, "Copy as CSV");
-    this.by = h("select", { class: "narrow", "aria-label": "Sort by", onchange: () => ask.sort(this.by.value, !columns.find((c) => c.key === this.by.value)?.text) },
-      ...columns.map((c) => h("option", { value: c.key }, c.title)));
-    this.tools = [h("details", { class: "columns" }, h("summary", {}, "Columns"), h("div", { class: "menu" }, ...boxes)), this.by, copy];
+    this.by = h(
+      "select",
+      {
+        class: "narrow",
+        "aria-label": "Sort by",
+        onchange: () => ask.sort(this.by.value, !columns.find((c) => c.key === this.by.value)?.text),
+      },
+      ...columns.map((c) => h("option", { value: c.key }, c.title)),
+    );
+    this.tools = [
+      h("details", { class: "columns" }, h("summary", {}, "Columns"), h("div", { class: "menu" }, ...boxes)),
+      this.by,
+      copy,
+    ];
     this.table = h("table", { "aria-label": ask.name }, this.cols, h("thead", {}, this.head), this.body);
     this.empty = h("p", { class: "empty", hidden: true }, ask.empty);
-    this.element = h("div", { class: "scroll table-scroll", tabindex: "0", role: "region", "aria-label": `${ask.name}, scrolled` }, this.table, this.empty);
+    this.element = h(
+      "div",
+      { class: "scroll table-scroll", tabindex: "0", role: "region", "aria-label": `${ask.name}, scrolled` },
+      this.table,
+      this.empty,
+    );
     this.element.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => {
       if (this.element.clientWidth === this.width) this.draw();
@@ -96,7 +118,8 @@ export class Grid<R> {
     const sign = descending ? -1 : 1;
     const keyed = rows.map((row) => ({ row, value: column.value(row), tie: tie(row) }));
     keyed.sort((a, b) => {
-      if (a.value === null || b.value === null) return (a.value === null ? 1 : 0) - (b.value === null ? 1 : 0) || a.tie - b.tie;
+      if (a.value === null || b.value === null)
+        return (a.value === null ? 1 : 0) - (b.value === null ? 1 : 0) || a.tie - b.tie;
       return (a.value < b.value ? -1 : a.value > b.value ? 1 : 0) * sign || a.tie - b.tie;
     });
     this.rows = keyed.map(({ row }) => row);
@@ -114,18 +137,35 @@ export class Grid<R> {
     this.shown = this.fitting();
     const [key, descending] = this.sorted();
     this.by.value = key;
-    this.head.replaceChildren(...this.shown.map((column) => {
-      const sorted = key === column.key;
-      return h("th", { scope: "col", "aria-sort": !sorted ? "none" : descending ? "descending" : "ascending", class: column.text ? "text" : "num", title: column.hint },
-        h("button", { type: "button", onclick: () => this.ask.sort(column.key, sorted ? !descending : !column.text) },
-          column.title, sorted ? (descending ? " ↓" : " ↑") : ""));
-    }));
-    this.cols.replaceChildren(...this.shown.map((column, at) => {
-      const col = h("col");
-      if (at > 0 || column.width) col.style.width = `${wide(column)}px`;
-      return col;
-    }));
-    for (const row of [this.above, this.below]) row.firstElementChild!.setAttribute("colspan", String(this.shown.length));
+    this.head.replaceChildren(
+      ...this.shown.map((column) => {
+        const sorted = key === column.key;
+        return h(
+          "th",
+          {
+            scope: "col",
+            "aria-sort": !sorted ? "none" : descending ? "descending" : "ascending",
+            class: column.text ? "text" : "num",
+            title: column.hint,
+          },
+          h(
+            "button",
+            { type: "button", onclick: () => this.ask.sort(column.key, sorted ? !descending : !column.text) },
+            column.title,
+            sorted ? (descending ? " ↓" : " ↑") : "",
+          ),
+        );
+      }),
+    );
+    this.cols.replaceChildren(
+      ...this.shown.map((column, at) => {
+        const col = h("col");
+        if (at > 0 || column.width) col.style.width = `${wide(column)}px`;
+        return col;
+      }),
+    );
+    for (const row of [this.above, this.below])
+      row.firstElementChild!.setAttribute("colspan", String(this.shown.length));
     this.table.style.minWidth = this.narrow ? "" : `${this.shown.reduce((sum, column) => sum + wide(column), 0)}px`;
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.empty.hidden = this.rows.length > 0;
@@ -180,16 +220,31 @@ export class Grid<R> {
 
   private row(at: number): HTMLElement {
     const row = this.rows[at];
-    return h("tr", { "aria-rowindex": at + 2, ...this.ask.about(row), class: this.ask.failed(row) ? "failed" : "", onclick: (event: MouseEvent) => { if (!(event.target as HTMLElement).closest("a")) this.ask.pick(row); } },
+    return h(
+      "tr",
+      {
+        "aria-rowindex": at + 2,
+        ...this.ask.about(row),
+        class: this.ask.failed(row) ? "failed" : "",
+        onclick: (event: MouseEvent) => {
+          if (!(event.target as HTMLElement).closest("a")) this.ask.pick(row);
+        },
+      },
       ...this.shown.map((column) => {
         const text = column.show(row);
-        return h("td", { class: column.text ? "text" : "num", title: column.text ? text : undefined }, ...(column.cell?.(row) ?? [text]));
-      }));
+        return h(
+          "td",
+          { class: column.text ? "text" : "num", title: column.text ? text : undefined },
+          ...(column.cell?.(row) ?? [text]),
+        );
+      }),
+    );
   }
 
   reveal(at: number) {
     const { scrollTop, clientHeight } = this.element;
-    if (at >= 0 && (at * ROW < scrollTop || (at + 2) * ROW > scrollTop + clientHeight)) this.element.scrollTop = Math.max(0, at * ROW - clientHeight / 3);
+    if (at >= 0 && (at * ROW < scrollTop || (at + 2) * ROW > scrollTop + clientHeight))
+      this.element.scrollTop = Math.max(0, at * ROW - clientHeight / 3);
   }
 
   /** What is shown, as CSV: exact numbers, empty where not known. */
@@ -237,10 +292,22 @@ function space(): HTMLElement {
 /** A bar in a cell: its parts with their colours, as shares of the longest row. */
 export function inline(parts: [ns: number, color: string, name: string][], most: number): HTMLElement {
   const whole = parts.reduce((sum, [ns]) => sum + ns, 0);
-  return h("span", { class: "inline", "aria-hidden": "true", title: parts.filter(([ns]) => ns > 0).map(([ns, , name]) => `${name} ${share(ns, whole)}`).join(", ") },
-    ...parts.filter(([ns]) => ns > 0).map(([ns, color]) => {
-      const part = h("i", { class: color });
-      part.style.width = `${(ns * 100) / Math.max(1, most)}%`;
-      return part;
-    }));
+  return h(
+    "span",
+    {
+      class: "inline",
+      "aria-hidden": "true",
+      title: parts
+        .filter(([ns]) => ns > 0)
+        .map(([ns, , name]) => `${name} ${share(ns, whole)}`)
+        .join(", "),
+    },
+    ...parts
+      .filter(([ns]) => ns > 0)
+      .map(([ns, color]) => {
+        const part = h("i", { class: color });
+        part.style.width = `${(ns * 100) / Math.max(1, most)}%`;
+        return part;
+      }),
+  );
 }

@@ -38,10 +38,17 @@ export class Heatmap extends TimeView {
     const { store } = context;
     const rows = groupBy(context, true);
     const names = ["All states", "On CPU", "Run queue", "Blocked", "Sleep"];
-    const measure = h("select", { "aria-label": "What a cell shows", onchange: () => store.set({ measure: measure.value as Measure }) },
-      ...MEASURES.map((m, at) => h("option", { value: m }, names[at])));
-    super(context, "Heatmap of rows over time", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click to select",
-      h("div", { class: "toolbar" }, rows.element, measure, zoomButtons(store)));
+    const measure = h(
+      "select",
+      { "aria-label": "What a cell shows", onchange: () => store.set({ measure: measure.value as Measure }) },
+      ...MEASURES.map((m, at) => h("option", { value: m }, names[at])),
+    );
+    super(
+      context,
+      "Heatmap of rows over time",
+      "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click to select",
+      h("div", { class: "toolbar" }, rows.element, measure, zoomButtons(store)),
+    );
     this.refresh = () => {
       rows.show(store.state.rows);
       measure.value = store.state.measure;
@@ -76,7 +83,15 @@ export class Heatmap extends TimeView {
         case "thread":
           for (const t of of) {
             const comm = data.string(threads.comm[t]);
-            rows.push({ ...base, name: `${comm} · ${data.label(ix)}`, note: `tid ${threads.tid[t]}`, cpu: threads.on_cpu[t], threads: [t], start: threads.start[t], end: threads.end[t] });
+            rows.push({
+              ...base,
+              name: `${comm} · ${data.label(ix)}`,
+              note: `tid ${threads.tid[t]}`,
+              cpu: threads.on_cpu[t],
+              threads: [t],
+              start: threads.start[t],
+              end: threads.end[t],
+            });
           }
           break;
         default: {
@@ -184,12 +199,24 @@ export class Heatmap extends TimeView {
       for (const thread of row.threads) this.data.integrate(thread, begin, dt, 1, sums);
       lines.push(h("div", {}, `${at(begin, dt * 20)} to ${at(begin + dt, dt * 20)}`));
       const parts = [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].filter((s) => sums[s] > 0);
-      lines.push(h("div", { class: "dim" }, parts.length > 0 ? parts.map((s) => `${STATES[s]} ${time(sums[s])}`).join(" · ") : "not there"));
+      lines.push(
+        h(
+          "div",
+          { class: "dim" },
+          parts.length > 0 ? parts.map((s) => `${STATES[s]} ${time(sums[s])}`).join(" · ") : "not there",
+        ),
+      );
     }
     if (row.process >= 0) {
       const ix = row.process;
       lines.push(h("div", { class: "argv" }, clip(this.data.argv(ix))));
-      lines.push(h("div", { class: "dim" }, `from ${at(this.data.doc.processes.start[ix])} · wall ${time(this.data.wall(ix))} · CPU ${time(this.data.doc.processes.on_cpu[ix])} · ${this.data.exit(ix)}`));
+      lines.push(
+        h(
+          "div",
+          { class: "dim" },
+          `from ${at(this.data.doc.processes.start[ix])} · wall ${time(this.data.wall(ix))} · CPU ${time(this.data.doc.processes.on_cpu[ix])} · ${this.data.exit(ix)}`,
+        ),
+      );
     }
     this.tip.show(event, ...lines);
   }
@@ -233,11 +260,26 @@ export class Heatmap extends TimeView {
 }
 
 /** The choice of what rows stand for, as far as the recording tells it. */
-export function groupBy({ data, store }: Context, threads = false, pick = (rows: Rows) => store.set({ rows }), none = "Processes") {
+export function groupBy(
+  { data, store }: Context,
+  threads = false,
+  pick = (rows: Rows) => store.set({ rows }),
+  none = "Processes",
+) {
   const { cgroup, container } = data.doc.processes;
-  const all: [Rows, string, boolean][] = [["process", none, true], ["thread", "Threads", threads], ["program", "Programs", true],
-    ["step", "Steps", data.doc.steps.from.length > 0], ["cgroup", "Cgroups", new Set(cgroup).size > 1], ["container", "Containers", container.some((name) => name !== null)]];
-  return choice<Rows>("Group by", all.filter(([, , there]) => there).map(([rows, name]): [Rows, string] => [rows, name]), pick);
+  const all: [Rows, string, boolean][] = [
+    ["process", none, true],
+    ["thread", "Threads", threads],
+    ["program", "Programs", true],
+    ["step", "Steps", data.doc.steps.from.length > 0],
+    ["cgroup", "Cgroups", new Set(cgroup).size > 1],
+    ["container", "Containers", container.some((name) => name !== null)],
+  ];
+  return choice<Rows>(
+    "Group by",
+    all.filter(([, , there]) => there).map(([rows, name]): [Rows, string] => [rows, name]),
+    pick,
+  );
 }
 
 export const FONT = '12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';

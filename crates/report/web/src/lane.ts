@@ -110,9 +110,15 @@ export class Lane {
     if (ix < 0) return tip.hide();
     const { name, kind, from, to, spent } = data.doc.steps;
     const wall = to[ix] - from[ix];
-    tip.show(event,
+    tip.show(
+      event,
       h("strong", {}, data.string(name[ix])),
-      h("div", { class: "dim" }, `${data.string(kind[ix])} · from ${at(from[ix])}${wall > 0 ? ` · wall ${time(wall)}` : ""}`),
-      h("div", {}, data.string(spent[ix])));
+      h(
+        "div",
+        { class: "dim" },
+        `${data.string(kind[ix])} · from ${at(from[ix])}${wall > 0 ? ` · wall ${time(wall)}` : ""}`,
+      ),
+      h("div", {}, data.string(spent[ix])),
+    );
   }
 }

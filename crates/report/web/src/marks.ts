@@ -15,10 +15,13 @@ interface Note {
 
 /** The notes in the order of their times; times count from the start of the recording. */
 function notes(store: Store): Note[] {
-  return store.state.notes.split("\n").slice(0, NOTES).flatMap((line) => {
-    const [, t, text] = /^(\d+) (.+)$/.exec(line) ?? [];
-    return text === undefined ? [] : [{ t: store.whole[0] + Number(t), text: text.slice(0, LETTERS) }];
-  });
+  return store.state.notes
+    .split("\n")
+    .slice(0, NOTES)
+    .flatMap((line) => {
+      const [, t, text] = /^(\d+) (.+)$/.exec(line) ?? [];
+      return text === undefined ? [] : [{ t: store.whole[0] + Number(t), text: text.slice(0, LETTERS) }];
+    });
 }
 
 /** Puts a note in the place of those at its time; without text there is none. */
@@ -52,9 +55,16 @@ export class Marks {
   private flags: [HTMLElement, Note][] = [];
 
   constructor(private store: Store) {
-    const button = (text: string, name: string, click: () => void) => h("button", { type: "button", class: "link", title: name, onclick: click }, text);
-    this.label = h("div", { class: "ruler", hidden: true }, this.length, this.span,
-      button("Zoom", "Show this time (z)", () => store.zoom(...(ruler(store) ?? store.whole))), button("×", "Remove (Esc)", () => store.set({ ruler: "" })));
+    const button = (text: string, name: string, click: () => void) =>
+      h("button", { type: "button", class: "link", title: name, onclick: click }, text);
+    this.label = h(
+      "div",
+      { class: "ruler", hidden: true },
+      this.length,
+      this.span,
+      button("Zoom", "Show this time (z)", () => store.zoom(...(ruler(store) ?? store.whole))),
+      button("×", "Remove (Esc)", () => store.set({ ruler: "" })),
+    );
     this.band = h("div", { class: "band", hidden: true });
     this.element.append(this.band, this.label);
   }
@@ -79,7 +89,19 @@ export class Marks {
       this.key = this.store.state.notes;
       for (const [flag] of this.flags) flag.remove();
       this.flags = notes(this.store).map((note) => {
-        const flag = h("div", { class: "flag" }, h("button", { type: "button", title: `${at(note.t)}: ${note.text} (click to change)`, onclick: () => this.edit(note.t, note.text) }, note.text));
+        const flag = h(
+          "div",
+          { class: "flag" },
+          h(
+            "button",
+            {
+              type: "button",
+              title: `${at(note.t)}: ${note.text} (click to change)`,
+              onclick: () => this.edit(note.t, note.text),
+            },
+            note.text,
+          ),
+        );
         return [flag, note];
       });
       this.element.append(...this.flags.map(([flag]) => flag));
@@ -95,7 +117,13 @@ export class Marks {
   edit(t: number, text = "") {
     const { store } = this;
     this.element.querySelector("form")?.remove();
-    const input = h("input", { type: "text", maxlength: LETTERS, placeholder: `Note at ${at(t)}`, "aria-label": `Note at ${at(t)}`, value: text });
+    const input = h("input", {
+      type: "text",
+      maxlength: LETTERS,
+      placeholder: `Note at ${at(t)}`,
+      "aria-label": `Note at ${at(t)}`,
+      value: text,
+    });
     let done = false;
     const end = (save: boolean) => {
       if (done) return;
@@ -103,10 +131,16 @@ export class Marks {
       form.remove();
       if (save) write(store, Math.round(t), input.value);
     };
-    const form = h("form", { onsubmit: (event: Event) => {
-      event.preventDefault();
-      end(true);
-    } }, input);
+    const form = h(
+      "form",
+      {
+        onsubmit: (event: Event) => {
+          event.preventDefault();
+          end(true);
+        },
+      },
+      input,
+    );
     input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") end(false);
     });

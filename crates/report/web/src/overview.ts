@@ -19,7 +19,10 @@ export class Overview {
   private store: Store;
   private key = "-";
 
-  constructor(context: Context, private ranks: Map<string, number>) {
+  constructor(
+    context: Context,
+    private ranks: Map<string, number>,
+  ) {
     this.data = context.data;
     this.store = context.store;
     this.element = h("div", { class: "overview" });
@@ -48,19 +51,27 @@ export class Overview {
     const all = (number: number) => (trace.blank ? "?" : count(number));
     if (narrowed) this.element.append(this.chosen());
     this.element.append(
-      h("div", { class: "figures" },
+      h(
+        "div",
+        { class: "figures" },
         trace.result && !narrowed ? figure(trace.result, "result", "f-result", trace.failed) : null,
-        figure(trace.blank ? "?" : time(store.zoomed ? wall : trace.to - trace.from), store.zoomed ? "range" : "wall time", "f-wall"),
+        figure(
+          trace.blank ? "?" : time(store.zoomed ? wall : trace.to - trace.from),
+          store.zoomed ? "range" : "wall time",
+          "f-wall",
+        ),
         figure(least + time(on), "CPU time", "f-cpu"),
         figure(`${parallel} of ${trace.cpus}`, trace.cpus === 1 ? "CPU utilized" : "CPUs utilized", "f-busy"),
         figure(all(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
-        figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
+        figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs"),
+      ),
     );
     this.element.append(this.glance());
     const failed = this.failed();
     if (failed) this.element.append(failed);
     if (!narrowed) {
-      if (data.doc.verdict) this.element.append(h("p", { class: "verdict", id: "verdict" }, h("b", {}, "Verdict "), data.doc.verdict));
+      if (data.doc.verdict)
+        this.element.append(h("p", { class: "verdict", id: "verdict" }, h("b", {}, "Verdict "), data.doc.verdict));
       const advice = this.advice();
       if (advice) this.element.append(advice);
     }
@@ -73,7 +84,14 @@ export class Overview {
     if (slowest) cards.append(slowest);
     const path = this.path();
     if (path) cards.append(path);
-    cards.append(this.programs(), this.states(narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown], narrowed ? part.threads : totals.threads, narrowed ? part.least : []));
+    cards.append(
+      this.programs(),
+      this.states(
+        narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown],
+        narrowed ? part.threads : totals.threads,
+        narrowed ? part.least : [],
+      ),
+    );
     const reasons = this.reasons();
     if (reasons) cards.append(reasons);
     const functions = this.functions();
@@ -86,25 +104,59 @@ export class Overview {
   /** Where and how it ran. */
   private glance(): HTMLElement {
     const { trace } = this.data.doc;
-    const parts = [trace.jobs, ...trace.tools, `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}${trace.cpus < trace.online ? ` (${trace.online} online)` : ""}`, trace.machine, trace.kernel, trace.host, trace.date, trace.recorded[0]];
+    const parts = [
+      trace.jobs,
+      ...trace.tools,
+      `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}${trace.cpus < trace.online ? ` (${trace.online} online)` : ""}`,
+      trace.machine,
+      trace.kernel,
+      trace.host,
+      trace.date,
+      trace.recorded[0],
+    ];
     return h("p", { class: "glance dim", id: "glance" }, parts.filter((part) => part).join(" · "));
   }
 
   /** Whose the CPUs' time was, as one bar. */
   private cpus(): HTMLElement | null {
     const { cpu_time: of, trace } = this.data.doc;
-    const parts: [number, string, string][] = [[of.build ?? 0, "s0", trace.root === null ? "recorded tasks" : "this build"], [of.others ?? 0, "u5", "others"], [of.stolen ?? 0, "u2", "stolen"], [of.idle ?? 0, "s3", "idle"]];
+    const parts: [number, string, string][] = [
+      [of.build ?? 0, "s0", trace.root === null ? "recorded tasks" : "this build"],
+      [of.others ?? 0, "u5", "others"],
+      [of.stolen ?? 0, "u2", "stolen"],
+      [of.idle ?? 0, "s3", "idle"],
+    ];
     const whole = parts.reduce((sum, [ns]) => sum + ns, 0);
     if (whole === 0 || of.idle === null) return null;
-    return h("div", { class: "whose" }, inline(parts, whole),
-      h("div", { class: "legend" }, ...parts.filter(([ns]) => ns > 0).map(([ns, color, name]) => h("span", { class: "key" }, h("i", { class: `swatch ${color}` }), `${name} ${share(ns, whole)}`))));
+    return h(
+      "div",
+      { class: "whose" },
+      inline(parts, whole),
+      h(
+        "div",
+        { class: "legend" },
+        ...parts
+          .filter(([ns]) => ns > 0)
+          .map(([ns, color, name]) =>
+            h("span", { class: "key" }, h("i", { class: `swatch ${color}` }), `${name} ${share(ns, whole)}`),
+          ),
+      ),
+    );
   }
 
   private clear(): HTMLElement {
-    return h("button", { type: "button", class: "link", onclick: () => {
-      this.store.set({ root: -1, cgroup: "", q: "" });
-      this.store.zoom(...this.store.whole);
-    } }, "Show the whole recording");
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "link",
+        onclick: () => {
+          this.store.set({ root: -1, cgroup: "", q: "" });
+          this.store.zoom(...this.store.whole);
+        },
+      },
+      "Show the whole recording",
+    );
   }
 
   /** The part of the recording that the figures below are of. */
@@ -118,9 +170,28 @@ export class Overview {
     if (q) parts.push(`search ${q}`);
     const { exact } = figures(data, store);
     const unknown = store.zoomed && data.doc.totals.unknown > 0;
-    return h("p", { class: "chosen", id: "chosen", role: "status" }, h("b", {}, "Only "), parts.join(" · "), " ", this.clear(),
-      exact ? null : h("span", { class: "dim" }, ` Figures to about ${time(data.doc.segments.grain)}: shorter stretches are put together.`),
-      unknown ? h("span", { class: "dim" }, " Time without events is unknown here; the kernel's totals are of whole processes.") : null);
+    return h(
+      "p",
+      { class: "chosen", id: "chosen", role: "status" },
+      h("b", {}, "Only "),
+      parts.join(" · "),
+      " ",
+      this.clear(),
+      exact
+        ? null
+        : h(
+            "span",
+            { class: "dim" },
+            ` Figures to about ${time(data.doc.segments.grain)}: shorter stretches are put together.`,
+          ),
+      unknown
+        ? h(
+            "span",
+            { class: "dim" },
+            " Time without events is unknown here; the kernel's totals are of whole processes.",
+          )
+        : null,
+    );
   }
 
   /** One line; the rest on demand. */
@@ -129,27 +200,61 @@ export class Overview {
     const { trace } = doc;
     const facts: string[] = [];
     const wall = trace.to - trace.from;
-    if (wall < trace.whole) facts.push(`Only from ${time(trace.from)} to ${time(trace.to)} of ${time(trace.whole)} is shown.`);
-    if (doc.segments.grain > 0) facts.push(`Pictures put stretches shorter than ${time(doc.segments.grain)} together; the figures of the whole are exact.`);
-    if (doc.anomalies.length > 0) facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
-    if (doc.failures.tolerated > 0) facts.push(`${count(doc.failures.tolerated)} processes failed without consequence (search is:failed in the table).`);
+    if (wall < trace.whole)
+      facts.push(`Only from ${time(trace.from)} to ${time(trace.to)} of ${time(trace.whole)} is shown.`);
+    if (doc.segments.grain > 0)
+      facts.push(
+        `Pictures put stretches shorter than ${time(doc.segments.grain)} together; the figures of the whole are exact.`,
+      );
+    if (doc.anomalies.length > 0)
+      facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
+    if (doc.failures.tolerated > 0)
+      facts.push(
+        `${count(doc.failures.tolerated)} processes failed without consequence (search is:failed in the table).`,
+      );
     if (doc.clocks.length > 0) facts.push(`Clocks: ${doc.clocks.join(" · ")}.`);
-    facts.push(`${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`);
+    facts.push(
+      `${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`,
+    );
     if (trace.ci.length > 0) facts.push(`CI: ${trace.ci.join(" · ")}`);
-    const line = [`Recorded ${trace.recorded.join(" · ")}`, `${count(trace.events)} events, ${trace.lost}`, doc.totals.unknown > 0 ? `${time(doc.totals.unknown)} unknown` : "no unknown time", ...trace.ci];
-    return h("details", { class: "quality", id: "quality" }, h("summary", {}, line.join(" · ")),
-      h("ul", {}, ...facts.map((text) => h("li", {}, text))));
+    const line = [
+      `Recorded ${trace.recorded.join(" · ")}`,
+      `${count(trace.events)} events, ${trace.lost}`,
+      doc.totals.unknown > 0 ? `${time(doc.totals.unknown)} unknown` : "no unknown time",
+      ...trace.ci,
+    ];
+    return h(
+      "details",
+      { class: "quality", id: "quality" },
+      h("summary", {}, line.join(" · ")),
+      h("ul", {}, ...facts.map((text) => h("li", {}, text))),
+    );
   }
 
   private card(title: string, note: string, ...content: HTMLElement[]): HTMLElement {
     return h("section", { class: "card" }, h("h2", {}, title, note ? h("small", {}, note) : null), ...content);
   }
 
-  private bar(name: string, value: number, most: number, text: string, note: string, color: string, click?: () => void): HTMLElement {
+  private bar(
+    name: string,
+    value: number,
+    most: number,
+    text: string,
+    note: string,
+    color: string,
+    click?: () => void,
+  ): HTMLElement {
     const fill = h("i");
     fill.style.width = `${Math.max(0.5, (value * 100) / Math.max(1, most))}%`;
-    const inside = [h("span", { class: "bar-name", title: name }, name), h("span", { class: `bar ${color}` }, fill), h("span", { class: "num" }, text), h("span", { class: "num dim" }, note)];
-    return click ? h("button", { type: "button", class: "row", onclick: click }, ...inside) : h("div", { class: "row" }, ...inside);
+    const inside = [
+      h("span", { class: "bar-name", title: name }, name),
+      h("span", { class: `bar ${color}` }, fill),
+      h("span", { class: "num" }, text),
+      h("span", { class: "num dim" }, note),
+    ];
+    return click
+      ? h("button", { type: "button", class: "row", onclick: click }, ...inside)
+      : h("div", { class: "row" }, ...inside);
   }
 
   private advice(): HTMLElement | null {
@@ -160,8 +265,16 @@ export class Overview {
       const pids = processes.map((ix) => data.doc.processes.pid[ix]);
       const room = Math.max((to - from) * 0.02, 500);
       const [first, last] = store.whole;
-      const href = store.address({ view: "timeline", sel: processes[0] ?? -1, step: -1, root: -1, cgroup: "",
-        q: pids.length > 1 ? `pid:${pids.join(",")}` : "", t0: Math.max(first, from - room), t1: Math.min(last, Math.max(to, from + 1000) + room) });
+      const href = store.address({
+        view: "timeline",
+        sel: processes[0] ?? -1,
+        step: -1,
+        root: -1,
+        cgroup: "",
+        q: pids.length > 1 ? `pid:${pids.join(",")}` : "",
+        t0: Math.max(first, from - room),
+        t1: Math.min(last, Math.max(to, from + 1000) + room),
+      });
       return h("a", { class: "row change", href }, h("span", { class: "num" }, time(gain)), h("span", {}, text));
     });
     if (combined) rows.push(h("p", { class: "aside", id: "combined" }, combined));
@@ -177,25 +290,55 @@ export class Overview {
     const all = from.map((_, row) => row).filter((row) => to[row] > from[row] && stepShown(data, store, row));
     if (all.length === 0) return null;
     const [holds, fails] = [new Set<number>(), new Set<number>()];
-    for (const row of all) for (const outer of data.stepsAround(row).slice(1)) {
-      holds.add(outer);
-      if (failed[row]) fails.add(outer);
-    }
+    for (const row of all)
+      for (const outer of data.stepsAround(row).slice(1)) {
+        holds.add(outer);
+        if (failed[row]) fails.add(outer);
+      }
     const longest = (a: number, b: number) => data.stepWall(b) - data.stepWall(a) || a - b;
-    const slow = all.filter((row) => !holds.has(row)).sort(longest).slice(0, 5);
+    const slow = all
+      .filter((row) => !holds.has(row))
+      .sort(longest)
+      .slice(0, 5);
     // What failed because of a step inside it failed with that.
     const bad = all.filter((row) => failed[row] && !fails.has(row)).sort(longest);
     const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, 20)];
     const most = Math.max(...rows.map((row) => data.stepWall(row)));
-    const card = this.card("Slowest steps and tests", `${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`, ...rows.map((row) => {
-      const name = data.stepTitle(row);
-      return h("a", { class: failed[row] ? "row bad" : "row", href: open(data, store, row), title: data.string(data.doc.steps.spent[row]) },
-        h("span", { class: "bar-name", title: name }, failed[row] ? `✕ ${name}` : name), bar(data, row, most),
-        h("span", { class: "num" }, time(data.stepWall(row))), h("span", { class: "num dim" }, data.stepEnd(row)));
-    }));
+    const card = this.card(
+      "Slowest steps and tests",
+      `${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`,
+      ...rows.map((row) => {
+        const name = data.stepTitle(row);
+        return h(
+          "a",
+          {
+            class: failed[row] ? "row bad" : "row",
+            href: open(data, store, row),
+            title: data.string(data.doc.steps.spent[row]),
+          },
+          h("span", { class: "bar-name", title: name }, failed[row] ? `✕ ${name}` : name),
+          bar(data, row, most),
+          h("span", { class: "num" }, time(data.stepWall(row))),
+          h("span", { class: "num dim" }, data.stepEnd(row)),
+        );
+      }),
+    );
     card.id = "slowest";
-    card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: false }) }, "All steps and tests"));
-    if (bad.length > 0) card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: true }) }, "All that failed"));
+    card.append(
+      h(
+        "button",
+        { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: false }) },
+        "All steps and tests",
+      ),
+    );
+    if (bad.length > 0)
+      card.append(
+        h(
+          "button",
+          { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: true }) },
+          "All that failed",
+        ),
+      );
     return card;
   }
 
@@ -203,13 +346,24 @@ export class Overview {
     const { data, store } = this;
     const { all, whole } = programs(data, store);
     const sorted = all.slice(0, 8);
-    return this.card("CPU time by program", "", ...sorted.map(([name, cpu, n]) => {
-      const bar = this.bar(name, cpu, sorted[0][1], time(cpu), `${share(cpu, whole)} · ${count(n)} ×`, this.color(name),
-        () => store.set({ view: "heatmap", rows: "process", q: `program:${name}` }));
-      bar.dataset.program = name;
-      bar.dataset.ns = String(cpu);
-      return bar;
-    }));
+    return this.card(
+      "CPU time by program",
+      "",
+      ...sorted.map(([name, cpu, n]) => {
+        const bar = this.bar(
+          name,
+          cpu,
+          sorted[0][1],
+          time(cpu),
+          `${share(cpu, whole)} · ${count(n)} ×`,
+          this.color(name),
+          () => store.set({ view: "heatmap", rows: "process", q: `program:${name}` }),
+        );
+        bar.dataset.program = name;
+        bar.dataset.ns = String(cpu);
+        return bar;
+      }),
+    );
   }
 
   private color(program: string): string {
@@ -225,9 +379,34 @@ export class Overview {
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
     const n = steps(data).length;
-    const card = this.card(`${data.doc.path_title}: what set the build time`, n > 1 ? `${count(n)} steps` : "", ...rows.slice(0, 8).map(([name, ns, times, state]) =>
-      this.bar(name, ns, rows[0][1], time(ns), `${share(ns, whole)} · ${count(times)} ×`, state === ON ? this.color(name) : `s${state}`, () => store.set({ view: "timeline" }))));
-    card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }) }, "Go through it step by step ( ] )"));
+    const card = this.card(
+      `${data.doc.path_title}: what set the build time`,
+      n > 1 ? `${count(n)} steps` : "",
+      ...rows
+        .slice(0, 8)
+        .map(([name, ns, times, state]) =>
+          this.bar(
+            name,
+            ns,
+            rows[0][1],
+            time(ns),
+            `${share(ns, whole)} · ${count(times)} ×`,
+            state === ON ? this.color(name) : `s${state}`,
+            () => store.set({ view: "timeline" }),
+          ),
+        ),
+    );
+    card.append(
+      h(
+        "button",
+        {
+          type: "button",
+          class: "link go",
+          onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }),
+        },
+        "Go through it step by step ( ] )",
+      ),
+    );
     return card;
   }
 
@@ -236,20 +415,31 @@ export class Overview {
     const [on, wait, blocked, asleep, unknown] = times;
     // Without scheduling events, sleeping and blocked are one class.
     const all: [string, number | null | undefined, string, number][] = [
-      ["on CPU", on, "on_cpu", 0], ["run queue", wait, "run_queue", 1], ["blocked", blocked, "blocked", 2],
-      ["sleep", asleep, "sleep", 3], ["sleep or blocked", this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", 3], ["unknown", unknown, "unknown", 4],
+      ["on CPU", on, "on_cpu", 0],
+      ["run queue", wait, "run_queue", 1],
+      ["blocked", blocked, "blocked", 2],
+      ["sleep", asleep, "sleep", 3],
+      ["sleep or blocked", this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", 3],
+      ["unknown", unknown, "unknown", 4],
     ];
-    const parts = all.flatMap(([name, ns, key, s]) => (ns === null || ns === undefined ? [] : [[name, ns, key, s] as const]));
+    const parts = all.flatMap(([name, ns, key, s]) =>
+      ns === null || ns === undefined ? [] : [[name, ns, key, s] as const],
+    );
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
     const most = Math.max(...parts.map(([, ns]) => ns));
     // The order of the states' sums is that of the first four rows.
-    const some = (key: string) => least[all.findIndex(([, , of]) => of === key)] === true && key !== "asleep_or_blocked" && key !== "unknown";
-    return this.card("Time of the threads", `${count(threads)} threads, ${time(whole)} together`, ...parts.map(([name, ns, key, s]) => {
-      const bar = this.bar(name, ns, most, `${some(key) ? "≥ " : ""}${time(ns)}`, share(ns, whole), `s${s}`);
-      bar.id = `t-${key}`;
-      bar.dataset.ns = String(ns);
-      return bar;
-    }));
+    const some = (key: string) =>
+      least[all.findIndex(([, , of]) => of === key)] === true && key !== "asleep_or_blocked" && key !== "unknown";
+    return this.card(
+      "Time of the threads",
+      `${count(threads)} threads, ${time(whole)} together`,
+      ...parts.map(([name, ns, key, s]) => {
+        const bar = this.bar(name, ns, most, `${some(key) ? "≥ " : ""}${time(ns)}`, share(ns, whole), `s${s}`);
+        bar.id = `t-${key}`;
+        bar.dataset.ns = String(ns);
+        return bar;
+      }),
+    );
   }
 
   /** Waits in the part that is shown; where pieces hold several states, the short ones are missing. */
@@ -258,11 +448,15 @@ export class Overview {
     if (rows.length === 0) return null;
     const { grain } = this.data.doc.segments;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
-    const card = this.card("Waits by reason", grain > 0 ? `longer than ${time(grain)}` : "", ...rows.slice(0, 10).map(([name, ns, s]) => {
-      const bar = this.bar(name, ns, rows[0][1], time(ns), share(ns, whole), `s${s}`);
-      bar.dataset.ns = String(ns);
-      return bar;
-    }));
+    const card = this.card(
+      "Waits by reason",
+      grain > 0 ? `longer than ${time(grain)}` : "",
+      ...rows.slice(0, 10).map(([name, ns, s]) => {
+        const bar = this.bar(name, ns, rows[0][1], time(ns), share(ns, whole), `s${s}`);
+        bar.dataset.ns = String(ns);
+        return bar;
+      }),
+    );
     card.id = "reasons";
     return card;
   }
@@ -277,9 +471,21 @@ export class Overview {
     const all = hottest(stacks, w).slice(0, 8);
     if (all.length === 0) return null;
     const title = stacks.runs ? "Hottest functions" : "Functions that waited";
-    const card = this.card(title, `time of their own, ${count(w.all.count)} samples`, ...all.map((fn) =>
-      this.bar(stacks.names[fn], w.selfNs[fn], w.selfNs[all[0]], time(w.selfNs[fn]), share(w.selfNs[fn], w.all.ns), stacks.runs ? "s0" : "s3",
-        () => store.set({ view: "stacks", doing, fn }))));
+    const card = this.card(
+      title,
+      `time of their own, ${count(w.all.count)} samples`,
+      ...all.map((fn) =>
+        this.bar(
+          stacks.names[fn],
+          w.selfNs[fn],
+          w.selfNs[all[0]],
+          time(w.selfNs[fn]),
+          share(w.selfNs[fn], w.all.ns),
+          stacks.runs ? "s0" : "s3",
+          () => store.set({ view: "stacks", doing, fn }),
+        ),
+      ),
+    );
     card.id = "hottest";
     return card;
   }
@@ -288,10 +494,24 @@ export class Overview {
     const { data, store } = this;
     const p = data.doc.processes;
     const [cpu] = figures(data, store).times;
-    const order = living(data, store).sort((a, b) => (cpu[b] || 0) - (cpu[a] || 0) || a - b).slice(0, 8);
-    return this.card("Processes with the most CPU time", "", ...order.map((ix) =>
-      this.bar(data.label(ix), cpu[ix] || 0, cpu[order[0]], time(cpu[ix]), `pid ${p.pid[ix]}`, this.color(data.program(ix)),
-        () => store.set({ sel: ix, view: "timeline" }))));
+    const order = living(data, store)
+      .sort((a, b) => (cpu[b] || 0) - (cpu[a] || 0) || a - b)
+      .slice(0, 8);
+    return this.card(
+      "Processes with the most CPU time",
+      "",
+      ...order.map((ix) =>
+        this.bar(
+          data.label(ix),
+          cpu[ix] || 0,
+          cpu[order[0]],
+          time(cpu[ix]),
+          `pid ${p.pid[ix]}`,
+          this.color(data.program(ix)),
+          () => store.set({ sel: ix, view: "timeline" }),
+        ),
+      ),
+    );
   }
 
   /** What failed and counts; of a part of the recording all that failed there. */
@@ -303,31 +523,66 @@ export class Overview {
     if (told.length === 0) return null;
     const row = (it: Failure, depth: number) => {
       const process = it.process;
-      return h("button", { type: "button", class: "row failed", onclick: () => process === null ? store.set({ view: "table", q: "is:failed" }) : store.set({ sel: process, view: "timeline" }) },
-        h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`),
-        h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
+      return h(
+        "button",
+        {
+          type: "button",
+          class: "row failed",
+          onclick: () =>
+            process === null
+              ? store.set({ view: "table", q: "is:failed" })
+              : store.set({ sel: process, view: "timeline" }),
+        },
+        h(
+          "span",
+          { class: "bar-name", title: process === null ? it.name : data.argv(process) },
+          `${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`,
+        ),
+        h("span", { class: "num" }, it.end),
+        h("span", { class: "num dim" }, `after ${time(it.after)}`),
+      );
     };
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
-    const card = this.card("Failed", trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`, ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]));
+    const card = this.card(
+      "Failed",
+      trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`,
+      ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]),
+    );
     card.id = "failed";
     const more = data.doc.failures.more + (command ? unclear : 0);
-    const names = command && beside.length > 0 ? ` (${[...beside, ...(more > beside.length ? ["…"] : [])].join(", ")})` : "";
-    const rest = [more > 0 ? `${count(more)} more failed${names}` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
+    const names =
+      command && beside.length > 0 ? ` (${[...beside, ...(more > beside.length ? ["…"] : [])].join(", ")})` : "";
+    const rest = [
+      more > 0 ? `${count(more)} more failed${names}` : "",
+      tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : "",
+    ].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));
     return card;
   }
 
   private showFailed(): HTMLElement {
-    return h("button", { type: "button", class: "link", onclick: () => this.store.set({ view: "table", q: "is:failed" }) }, "Show all");
+    return h(
+      "button",
+      { type: "button", class: "link", onclick: () => this.store.set({ view: "table", q: "is:failed" }) },
+      "Show all",
+    );
   }
 
   private failedInside(): HTMLElement | null {
     const { data, store } = this;
     const all = living(data, store).filter((ix) => data.failed(ix));
     if (all.length === 0) return null;
-    const rows = all.slice(0, 8).map((ix) => h("button", { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
-      h("span", { class: "bar-name", title: data.argv(ix) }, `✕ ${data.label(ix)}`),
-      h("span", { class: "num" }, data.exit(ix)), h("span", { class: "num dim" }, `after ${time(data.wall(ix))}`)));
+    const rows = all
+      .slice(0, 8)
+      .map((ix) =>
+        h(
+          "button",
+          { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
+          h("span", { class: "bar-name", title: data.argv(ix) }, `✕ ${data.label(ix)}`),
+          h("span", { class: "num" }, data.exit(ix)),
+          h("span", { class: "num dim" }, `after ${time(data.wall(ix))}`),
+        ),
+      );
     const card = this.card("Failed", "", ...rows);
     card.id = "failed";
     const more = all.length - rows.length;
@@ -339,21 +594,33 @@ export class Overview {
     const { data, store } = this;
     const { trace, concurrency, concurrency_unknown } = data.doc;
     const found = store.narrowed ? busy(data, store) : { known: concurrency, unknown: concurrency_unknown };
-    const card = (...rows: HTMLElement[]) => this.card("CPUs utilized", store.narrowed ? "with these processes" : data.doc.shares.join(" · "), ...rows);
+    const card = (...rows: HTMLElement[]) =>
+      this.card("CPUs utilized", store.narrowed ? "with these processes" : data.doc.shares.join(" · "), ...rows);
     if (!found) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
     const { known, unknown } = found;
     const whole = known.reduce((a, b) => a + b, 0) + unknown;
     const most = Math.max(...known, unknown, 1);
-    const word = (n: number) => (n === 0 ? "none" : n === 1 ? "one" : n === 2 && trace.cpus === 2 ? "both" : n === trace.cpus ? `all ${n}` : String(n));
+    const word = (n: number) =>
+      n === 0
+        ? "none"
+        : n === 1
+          ? "one"
+          : n === 2 && trace.cpus === 2
+            ? "both"
+            : n === trace.cpus
+              ? `all ${n}`
+              : String(n);
     let rows = known.map((ns, n): [string, number, string] => [word(n), ns, n === 0 ? "s3" : "s0"]);
     // On a large machine: the most of it.
     if (rows.length > 10) rows = rows.sort((a, b) => b[1] - a[1]).slice(0, 10);
     if (unknown > 0) rows.push(["unknown", unknown, "s4"]);
-    const made = card(...rows.map(([name, ns, color]) => {
-      const bar = this.bar(name, ns, most, time(ns), share(ns, whole), color);
-      bar.dataset.ns = String(ns);
-      return bar;
-    }));
+    const made = card(
+      ...rows.map(([name, ns, color]) => {
+        const bar = this.bar(name, ns, most, time(ns), share(ns, whole), color);
+        bar.dataset.ns = String(ns);
+        return bar;
+      }),
+    );
     made.id = "busy";
     const whose = store.narrowed ? null : this.cpus();
     if (whose) made.querySelector("h2")!.after(whose);
@@ -362,7 +629,8 @@ export class Overview {
     max_rss.forEach((rss, ix) => {
       if (rss !== null && store.shown(ix) && (peak < 0 || rss > max_rss[peak]!)) peak = ix;
     });
-    if (peak >= 0) made.append(h("p", { class: "aside" }, `Peak memory: ${bytes(max_rss[peak]!)} in ${data.label(peak)}`));
+    if (peak >= 0)
+      made.append(h("p", { class: "aside" }, `Peak memory: ${bytes(max_rss[peak]!)} in ${data.label(peak)}`));
     return made;
   }
 }

@@ -7,7 +7,24 @@ import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
 export interface Theme {
   /** By state, as 0xAABBGGRR. */
   states: Uint32Array;
-  css: Record<"ink" | "dim" | "faint" | "line" | "paper" | "panel" | "accent" | "bad" | "path" | "on" | "wait" | "blocked" | "asleep" | "unknown" | "stripe", string>;
+  css: Record<
+    | "ink"
+    | "dim"
+    | "faint"
+    | "line"
+    | "paper"
+    | "panel"
+    | "accent"
+    | "bad"
+    | "path"
+    | "on"
+    | "wait"
+    | "blocked"
+    | "asleep"
+    | "unknown"
+    | "stripe",
+    string
+  >;
   paper: number;
   /** The palette of programs and steps. */
   programs: string[];
@@ -26,13 +43,32 @@ function number(css: string): number {
 export function theme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  const names = ["ink", "dim", "faint", "line", "paper", "panel", "accent", "bad", "path", "on", "wait", "blocked", "asleep", "unknown", "stripe"] as const;
+  const names = [
+    "ink",
+    "dim",
+    "faint",
+    "line",
+    "paper",
+    "panel",
+    "accent",
+    "bad",
+    "path",
+    "on",
+    "wait",
+    "blocked",
+    "asleep",
+    "unknown",
+    "stripe",
+  ] as const;
   const css = Object.fromEntries(names.map((name) => [name, get(name)])) as Theme["css"];
   const states = Uint32Array.from([css.on, css.wait, css.blocked, css.asleep, css.unknown], number);
   const paper = number(css.panel);
   const programs = Array.from({ length: HUES }, (_, n) => get(`program-${n + 1}`));
   return {
-    css, states, paper, programs,
+    css,
+    states,
+    paper,
+    programs,
     // Waits are a lighter shade.
     hues: [...programs, css.dim].map(number).map((color) => {
       const pale = mix(paper, color, 0.4);
@@ -80,14 +116,27 @@ export function hatch(ctx: CanvasRenderingContext2D, color: string): CanvasPatte
 export class Pixels {
   image: ImageData;
   data: Uint32Array;
-  constructor(readonly width: number, readonly height: number) {
+  constructor(
+    readonly width: number,
+    readonly height: number,
+  ) {
     this.image = new ImageData(Math.max(1, width), Math.max(1, height));
     this.data = new Uint32Array(this.image.data.buffer);
   }
 
   /** One cell per column, stacked by state from the bottom; `sums` are shares of the cell, by state and column;
       `hues`: each column's colour of the palette. */
-  stack(sums: Float64Array, n: number, x: number, y: number, cell: number, gap: number, height: number, theme: Theme, hues?: Uint8Array) {
+  stack(
+    sums: Float64Array,
+    n: number,
+    x: number,
+    y: number,
+    cell: number,
+    gap: number,
+    height: number,
+    theme: Theme,
+    hues?: Uint8Array,
+  ) {
     const { data, width } = this;
     for (let c = 0; c < n; c++) {
       const on = sums[ON * n + c];
@@ -124,7 +173,17 @@ export class Pixels {
   }
 
   /** One cell per column, the stronger the larger the share of one state. */
-  heat(sums: Float64Array, n: number, state: number, x: number, y: number, cell: number, gap: number, height: number, theme: Theme) {
+  heat(
+    sums: Float64Array,
+    n: number,
+    state: number,
+    x: number,
+    y: number,
+    cell: number,
+    gap: number,
+    height: number,
+    theme: Theme,
+  ) {
     const { data, width } = this;
     for (let c = 0; c < n; c++) {
       let there = 0;

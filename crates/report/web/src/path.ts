@@ -57,7 +57,8 @@ export function stays(data: Data): Step[] {
       const state = path.shares[path.share[n]][3];
       const inferred = path.inferred[n] === 1;
       let last = all[all.length - 1];
-      if (!last || last.process !== process) all.push((last = { from: t, to, process, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }));
+      if (!last || last.process !== process)
+        all.push((last = { from: t, to, process, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }));
       last.to = to;
       last.times[state] += to - t;
       last.then = path.then[n];
@@ -113,7 +114,12 @@ export class PathLane {
 
   private constructor(private context: Context) {
     this.all = steps(context.data);
-    this.element = h("div", { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` }, this.canvas, h("span", { class: "lane-title" }, context.data.pathName));
+    this.element = h(
+      "div",
+      { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` },
+      this.canvas,
+      h("span", { class: "lane-title" }, context.data.pathName),
+    );
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => context.tip.hide());
     this.canvas.addEventListener("click", (event) => {
@@ -183,10 +189,16 @@ export class PathLane {
     const n = this.find(event);
     if (n < 0) return tip.hide();
     const step = this.all[n];
-    tip.show(event,
+    tip.show(
+      event,
       h("strong", {}, name(data, step)),
-      h("div", { class: "dim" }, `${data.pathName}, step ${n + 1} of ${this.all.length} · from ${at(step.from)} · ${time(step.to - step.from)}${step.inferred ? " · inferred" : ""}`),
-      h("div", {}, did(step)));
+      h(
+        "div",
+        { class: "dim" },
+        `${data.pathName}, step ${n + 1} of ${this.all.length} · from ${at(step.from)} · ${time(step.to - step.from)}${step.inferred ? " · inferred" : ""}`,
+      ),
+      h("div", {}, did(step)),
+    );
   }
 }
 
@@ -202,22 +214,53 @@ export function card(context: Context): HTMLElement | null {
   const n = store.state.step;
   const step = all[n];
   if (!step) return null;
-  const link = (to: number) => h("button", { type: "button", class: "link", onclick: () => choose(context, to) }, name(data, all[to]));
+  const link = (to: number) =>
+    h("button", { type: "button", class: "link", onclick: () => choose(context, to) }, name(data, all[to]));
   const before = all[n - 1];
   const after = all[n + 1];
-  return h("section", { class: "step-card", "aria-label": `Step of the ${data.pathName}` },
+  return h(
+    "section",
+    { class: "step-card", "aria-label": `Step of the ${data.pathName}` },
     h("h3", {}, `${data.doc.path_title}, step ${n + 1} of ${all.length}`),
     h("p", {}, `${at(step.from)} to ${at(step.to)}, ${time(step.to - step.from)}: ${did(step)}`),
     step.inferred ? h("p", { class: "dim" }, "Inferred: no event shows this step.") : null,
-    h("p", { class: "unlocked" }, h("b", {}, !before || CAUSES.has(before.then) ? "Unlocked by " : "After "), ...(before ? [link(n - 1), ` (${THEN[before.then]?.[1] ?? ""})`] : ["the start of the recording"])),
-    h("p", { class: "unlocks" }, h("b", {}, !after || CAUSES.has(step.then) ? "Unlocks " : "Then "), ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"])),
-    h("div", { class: "buttons" },
+    h(
+      "p",
+      { class: "unlocked" },
+      h("b", {}, !before || CAUSES.has(before.then) ? "Unlocked by " : "After "),
+      ...(before ? [link(n - 1), ` (${THEN[before.then]?.[1] ?? ""})`] : ["the start of the recording"]),
+    ),
+    h(
+      "p",
+      { class: "unlocks" },
+      h("b", {}, !after || CAUSES.has(step.then) ? "Unlocks " : "Then "),
+      ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"]),
+    ),
+    h(
+      "div",
+      { class: "buttons" },
       h("button", { type: "button", disabled: n === 0, onclick: () => move(context, -1), title: "[" }, "‹ Before"),
-      h("button", { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" }, "Next ›"),
-      step.several === 1 && sampled(data, step.process) ? h("button", { type: "button", title: "Functions of the process in the step's time", onclick: () => {
-        store.set({ view: "stacks", q: `pid:${data.doc.processes.pid[step.process]}` });
-        store.zoom(step.from, step.to);
-      } }, "Stacks") : null));
+      h(
+        "button",
+        { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" },
+        "Next ›",
+      ),
+      step.several === 1 && sampled(data, step.process)
+        ? h(
+            "button",
+            {
+              type: "button",
+              title: "Functions of the process in the step's time",
+              onclick: () => {
+                store.set({ view: "stacks", q: `pid:${data.doc.processes.pid[step.process]}` });
+                store.zoom(step.from, step.to);
+              },
+            },
+            "Stacks",
+          )
+        : null,
+    ),
+  );
 }
 
 /** Chooses the step before or after the chosen one, or the first in sight. */
@@ -236,5 +279,6 @@ function choose({ data, store }: Context, to: number) {
   // It is in sight, and wide enough to be seen.
   const length = step.to - step.from;
   if (length * 60 < t1 - t0) store.zoom(step.from - length * 10, step.to + length * 10);
-  else if (step.from < t0 || step.to > t1) store.zoom(step.from - length * 0.1, Math.max(step.to + length * 0.1, step.from - length * 0.1 + t1 - t0));
+  else if (step.from < t0 || step.to > t1)
+    store.zoom(step.from - length * 0.1, Math.max(step.to + length * 0.1, step.from - length * 0.1 + t1 - t0));
 }

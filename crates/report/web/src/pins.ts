@@ -32,12 +32,21 @@ export class Pins {
   constructor(private context: Context) {
     const { store, data, tip } = context;
     this.element = h("div", { class: "lane pins", hidden: true }, this.canvas);
-    const find = (event: MouseEvent) => pinned(store)[Math.floor((event.clientY - this.canvas.getBoundingClientRect().top) / ROW)] ?? -1;
+    const find = (event: MouseEvent) =>
+      pinned(store)[Math.floor((event.clientY - this.canvas.getBoundingClientRect().top) / ROW)] ?? -1;
     this.canvas.addEventListener("pointermove", (event) => {
       const ix = find(event);
       if (ix < 0) return tip.hide();
       const p = data.doc.processes;
-      tip.show(event, h("strong", {}, data.label(ix)), h("div", { class: "dim" }, `pinned · pid ${p.pid[ix]} · from ${at(p.start[ix])} · wall ${time(data.wall(ix))} · CPU ${time(p.on_cpu[ix])}`));
+      tip.show(
+        event,
+        h("strong", {}, data.label(ix)),
+        h(
+          "div",
+          { class: "dim" },
+          `pinned · pid ${p.pid[ix]} · from ${at(p.start[ix])} · wall ${time(data.wall(ix))} · CPU ${time(p.on_cpu[ix])}`,
+        ),
+      );
     });
     this.canvas.addEventListener("pointerleave", () => tip.hide());
     this.canvas.addEventListener("click", (event) => store.set({ sel: find(event) }));
@@ -58,7 +67,8 @@ export class Pins {
     const dt = (t1 - t0) / n;
     all.forEach((ix, row) => {
       sums.fill(0);
-      for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, t0, dt, n, sums, 1 / dt / data.peak(ix));
+      for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++)
+        data.integrate(t, t0, dt, n, sums, 1 / dt / data.peak(ix));
       pixels.stack(sums, n, 0, Math.round((row * ROW + NAME) * ratio), 1, 0, Math.round(BAND * ratio), theme);
     });
     ctx.putImageData(pixels.image, Math.round(gutter * ratio), 0);

@@ -26,15 +26,22 @@ export class Range {
   private held = false;
 
   /** `changed`: it comes or goes. */
-  constructor(context: Context, private changed: () => void) {
+  constructor(
+    context: Context,
+    private changed: () => void,
+  ) {
     this.data = context.data;
     this.store = context.store;
     addEventListener("pointerdown", () => (this.held = true), true);
     for (const end of ["pointerup", "pointercancel"]) {
-      addEventListener(end, () => {
-        this.held = false;
-        this.update();
-      }, true);
+      addEventListener(
+        end,
+        () => {
+          this.held = false;
+          this.update();
+        },
+        true,
+      );
     }
   }
 
@@ -73,7 +80,11 @@ export class Range {
     const sum = sums(data, part);
     const [on] = sum.times;
     const { cpus } = data.doc.trace;
-    const what = [state.root >= 0 ? `${data.label(state.root)} and its descendants` : "", state.cgroup ? `cgroup ${state.cgroup}` : "", state.q ? `search ${state.q}` : ""].filter((text) => text);
+    const what = [
+      state.root >= 0 ? `${data.label(state.root)} and its descendants` : "",
+      state.cgroup ? `cgroup ${state.cgroup}` : "",
+      state.q ? `search ${state.q}` : "",
+    ].filter((text) => text);
     const busy = on === null ? "?" : `${sum.least[0] ? "≥ " : ""}${(on / Math.max(1, t1 - t0)).toFixed(2)} of ${cpus}`;
     const known = sum.times.map((ns, s): [number, string, string] => [ns ?? 0, `s${s}`, STATES[s]]);
     const whole = known.reduce((all, [ns]) => all + ns, 0);
@@ -83,27 +94,85 @@ export class Range {
     const waits = reasons(data, part);
     const waited = waits.reduce((all, [, ns]) => all + ns, 0);
     this.element.replaceChildren(
-      h("header", {},
+      h(
+        "header",
+        {},
         h("h2", {}, `${at(t0, t1 - t0)} to ${at(t1, t1 - t0)}`),
-        h("button", { type: "button", class: "close", "aria-label": "Close the sums", title: "Show all again", onclick: () => this.clear() }, "×")),
-      h("p", { class: "dim", role: "status" }, [`${time(t1 - t0)} · CPUs utilized ${busy} · ${count(sum.processes)} ${sum.processes === 1 ? "process" : "processes"}`, ...what].join(" · ")),
-      h("div", { class: "legend" }, ...known.filter(([ns]) => ns > 0).map(([ns, color, name]) => h("span", { class: "key" }, h("i", { class: `swatch ${color}` }), `${name} ${time(ns)}`))),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "close",
+            "aria-label": "Close the sums",
+            title: "Show all again",
+            onclick: () => this.clear(),
+          },
+          "×",
+        ),
+      ),
+      h(
+        "p",
+        { class: "dim", role: "status" },
+        [
+          `${time(t1 - t0)} · CPUs utilized ${busy} · ${count(sum.processes)} ${sum.processes === 1 ? "process" : "processes"}`,
+          ...what,
+        ].join(" · "),
+      ),
+      h(
+        "div",
+        { class: "legend" },
+        ...known
+          .filter(([ns]) => ns > 0)
+          .map(([ns, color, name]) =>
+            h("span", { class: "key" }, h("i", { class: `swatch ${color}` }), `${name} ${time(ns)}`),
+          ),
+      ),
       inline(known, whole),
-      this.list("CPU time by program", all.filter(([, ns]) => ns > 0).map(([name, ns]) => [name, ns, "s0", () => store.set({ q: `program:${name}` })]), cpu),
+      this.list(
+        "CPU time by program",
+        all.filter(([, ns]) => ns > 0).map(([name, ns]) => [name, ns, "s0", () => store.set({ q: `program:${name}` })]),
+        cpu,
+      ),
       this.steps(part),
-      this.list(data.doc.path_title, path.map(([name, ns]) => [name, ns, "on-path", null]), length),
-      this.list("Waits by reason", waits.map(([name, ns, s]) => [name, ns, `s${s}`, null]), waited));
+      this.list(
+        data.doc.path_title,
+        path.map(([name, ns]) => [name, ns, "on-path", null]),
+        length,
+      ),
+      this.list(
+        "Waits by reason",
+        waits.map(([name, ns, s]) => [name, ns, `s${s}`, null]),
+        waited,
+      ),
+    );
   }
 
-  private list(title: string, rows: [name: string, ns: number, color: string, click: (() => void) | null][], whole: number): HTMLElement {
+  private list(
+    title: string,
+    rows: [name: string, ns: number, color: string, click: (() => void) | null][],
+    whole: number,
+  ): HTMLElement {
     if (rows.length === 0) return h("span");
     const most = rows[0][1];
-    return h("section", {}, h("h3", {}, title), ...rows.slice(0, MOST).map(([name, ns, color, click]) => {
-      const inside = [h("span", { class: "bar-name", title: name }, name), inline([[ns, color, name]], most), h("span", { class: "num" }, time(ns)), h("span", { class: "num dim" }, share(ns, whole))];
-      const row = click ? h("button", { type: "button", class: "row", onclick: click }, ...inside) : h("div", { class: "row" }, ...inside);
-      row.dataset.ns = String(ns);
-      return row;
-    }), rows.length > MOST ? h("p", { class: "aside" }, `${count(rows.length - MOST)} more`) : null);
+    return h(
+      "section",
+      {},
+      h("h3", {}, title),
+      ...rows.slice(0, MOST).map(([name, ns, color, click]) => {
+        const inside = [
+          h("span", { class: "bar-name", title: name }, name),
+          inline([[ns, color, name]], most),
+          h("span", { class: "num" }, time(ns)),
+          h("span", { class: "num dim" }, share(ns, whole)),
+        ];
+        const row = click
+          ? h("button", { type: "button", class: "row", onclick: click }, ...inside)
+          : h("div", { class: "row" }, ...inside);
+        row.dataset.ns = String(ns);
+        return row;
+      }),
+      rows.length > MOST ? h("p", { class: "aside" }, `${count(rows.length - MOST)} more`) : null,
+    );
   }
 
   /** The steps under way that hold no others, by their time in it. */
@@ -114,7 +183,11 @@ export class Range {
     const all = from.map((_, row) => row).filter((row) => inside(row) > 0 && stepShown(data, store, row));
     const holds = new Set(all.flatMap((row) => data.stepsAround(row).slice(1)));
     const rows = all.filter((row) => !holds.has(row)).sort((a, b) => inside(b) - inside(a) || a - b);
-    const list = this.list("Steps and tests", rows.map((row) => [data.stepTitle(row), inside(row), "a-step", () => (location.hash = open(data, store, row))]), t1 - t0);
+    const list = this.list(
+      "Steps and tests",
+      rows.map((row) => [data.stepTitle(row), inside(row), "a-step", () => (location.hash = open(data, store, row))]),
+      t1 - t0,
+    );
     list.classList.add("steps");
     return list;
   }

@@ -41,7 +41,10 @@ interface Box {
 
 export class Resources {
   readonly element: HTMLElement;
-  private canvas = h("canvas", { role: "img", "aria-label": "Network connections, waits for disks, and the machine over time" });
+  private canvas = h("canvas", {
+    role: "img",
+    "aria-label": "Network connections, waits for disks, and the machine over time",
+  });
   private boxes: Box[] = [];
   private scale = scale({ t0: 0, t1: 1 }, 1, 0);
   private waits: Waits;
@@ -101,10 +104,21 @@ export class Resources {
       });
       ctx.globalAlpha = 1;
       this.label(ctx, `${series.name}, up to ${series.text(1)}`, top, theme);
-      this.boxes.push({ top, left: gutter, right: width, process: -1, tell: (t) => {
-        const n = times.findIndex((from, n) => t >= from && t < times[n + 1]);
-        return n < 0 ? [] : [h("strong", {}, `${series.name}: ${series.text(series.shares[n])}`), h("div", { class: "dim" }, `${at(times[n])} to ${at(times[n + 1])}`)];
-      } });
+      this.boxes.push({
+        top,
+        left: gutter,
+        right: width,
+        process: -1,
+        tell: (t) => {
+          const n = times.findIndex((from, n) => t >= from && t < times[n + 1]);
+          return n < 0
+            ? []
+            : [
+                h("strong", {}, `${series.name}: ${series.text(series.shares[n])}`),
+                h("div", { class: "dim" }, `${at(times[n])} to ${at(times[n + 1])}`),
+              ];
+        },
+      });
     }
   }
 
@@ -146,14 +160,35 @@ export class Resources {
         ctx.fillStyle = theme.css.wait;
         if (!failed[n]) ctx.fillRect(left, top + ROW - 6, Math.max(0, open - left), 4);
         ctx.fillStyle = failed[n] ? theme.css.bad : theme.css.ink;
-        if (right - left >= 24) ctx.fillText(fit(ctx, name, Math.min(width, right) - left - 4), left + 2, top + ROW - 8);
+        if (right - left >= 24)
+          ctx.fillText(fit(ctx, name, Math.min(width, right) - left - 4), left + 2, top + ROW - 8);
         ctx.globalAlpha = 1;
       });
-      this.boxes.push({ top, left, right, process: ix, tell: () => [
-        h("strong", {}, name),
-        h("div", { class: "dim" }, `${ix < 0 ? "" : `${data.label(ix)} · pid ${data.doc.processes.pid[ix]} · `}from ${at(begin)} · ${time(to[n] - begin)}${failed[n] ? " · failed" : ""}`),
-        h("div", {}, dns[n] ? answer ?? "no answer" : answer === null ? "not established" : accepted[n] ? passed : `${answer} · ${passed}`),
-      ] });
+      this.boxes.push({
+        top,
+        left,
+        right,
+        process: ix,
+        tell: () => [
+          h("strong", {}, name),
+          h(
+            "div",
+            { class: "dim" },
+            `${ix < 0 ? "" : `${data.label(ix)} · pid ${data.doc.processes.pid[ix]} · `}from ${at(begin)} · ${time(to[n] - begin)}${failed[n] ? " · failed" : ""}`,
+          ),
+          h(
+            "div",
+            {},
+            dns[n]
+              ? (answer ?? "no answer")
+              : answer === null
+                ? "not established"
+                : accepted[n]
+                  ? passed
+                  : `${answer} · ${passed}`,
+          ),
+        ],
+      });
     });
     return { rows: until.length, draw };
   }
@@ -174,7 +209,8 @@ export class Resources {
       if (end[p] <= t0 || !store.shown(data.processOf[thread[w]])) continue;
       const column = sums[KINDS[kind[p]][2]!];
       const [from, to] = [Math.max(start[p], t0), Math.min(end[p], t1)];
-      for (let c = Math.floor((from - t0) / dt); c < n && t0 + c * dt < to; c++) column[c] += (Math.min(to, t0 + (c + 1) * dt) - Math.max(from, t0 + c * dt)) / dt;
+      for (let c = Math.floor((from - t0) / dt); c < n && t0 + c * dt < to; c++)
+        column[c] += (Math.min(to, t0 + (c + 1) * dt) - Math.max(from, t0 + c * dt)) / dt;
     }
     let most = 1;
     for (let c = 0; c < n; c++) most = Math.max(most, sums[0][c] + sums[1][c] + sums[2][c]);
@@ -191,22 +227,33 @@ export class Resources {
       });
     }
     this.label(ctx, `Waits for disks, up to ${most.toFixed(0)} at once`, top, theme);
-    this.boxes.push({ top, left: gutter, right: width, process: -1, tell: (t) => {
-      const lines: HTMLElement[] = [];
-      for (let w = 0; w < piece.length && start[piece[w]] <= t + dt; w++) {
-        const p = piece[w];
-        const ix = data.processOf[thread[w]];
-        if (end[p] < t - dt || !store.shown(ix) || lines.length >= 6) continue;
-        lines.push(h("div", {}, `${KINDS[kind[p]][0]} ${time(end[p] - start[p])} from ${at(start[p])}: ${data.label(ix)}`));
-      }
-      return lines.length > 0 ? [h("strong", {}, "Waits for disks and files"), ...lines] : [];
-    } });
+    this.boxes.push({
+      top,
+      left: gutter,
+      right: width,
+      process: -1,
+      tell: (t) => {
+        const lines: HTMLElement[] = [];
+        for (let w = 0; w < piece.length && start[piece[w]] <= t + dt; w++) {
+          const p = piece[w];
+          const ix = data.processOf[thread[w]];
+          if (end[p] < t - dt || !store.shown(ix) || lines.length >= 6) continue;
+          lines.push(
+            h("div", {}, `${KINDS[kind[p]][0]} ${time(end[p] - start[p])} from ${at(start[p])}: ${data.label(ix)}`),
+          );
+        }
+        return lines.length > 0 ? [h("strong", {}, "Waits for disks and files"), ...lines] : [];
+      },
+    });
   }
 
   private find(event: MouseEvent): [Box | undefined, number] {
     const box = this.canvas.getBoundingClientRect();
     const [px, py] = [event.clientX - box.left, event.clientY - box.top];
-    return [this.boxes.find((b) => py >= b.top && py < b.top + ROW && px >= b.left - 2 && px <= b.right + 2), this.scale.t(px)];
+    return [
+      this.boxes.find((b) => py >= b.top && py < b.top + ROW && px >= b.left - 2 && px <= b.right + 2),
+      this.scale.t(px),
+    ];
   }
 }
 
@@ -231,14 +278,21 @@ function machine(data: Data): Series[] {
   const times = counters.at;
   if (times.length < 2) return [];
   const percent = (share: number) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
-  const rate = (values: (number | null)[], cpus = 1): number[] => times.slice(1).map((to, n) => {
-    const [a, b] = [values[n], values[n + 1]];
-    return a === null || b === null || to <= times[n] ? 0 : Math.min(1, Math.max(0, (b - a) / (to - times[n]) / cpus));
-  });
+  const rate = (values: (number | null)[], cpus = 1): number[] =>
+    times.slice(1).map((to, n) => {
+      const [a, b] = [values[n], values[n + 1]];
+      return a === null || b === null || to <= times[n]
+        ? 0
+        : Math.min(1, Math.max(0, (b - a) / (to - times[n]) / cpus));
+    });
   const busy = rate(counters.busy, trace.online);
   const own = recorded(data, times).map((ns, n) => ns / Math.max(1, times[n + 1] - times[n]) / trace.online);
   const out: Series[] = [
-    { name: "CPUs: others", shares: busy.map((share, n) => (trace.all ? 0 : Math.max(0, share - own[n]))), text: percent },
+    {
+      name: "CPUs: others",
+      shares: busy.map((share, n) => (trace.all ? 0 : Math.max(0, share - own[n]))),
+      text: percent,
+    },
     { name: "CPUs: stolen", shares: rate(counters.stolen, trace.online), text: percent },
     { name: "Quota: throttled", shares: rate(counters.throttled, trace.cpus), text: percent },
     { name: "Pressure: CPU", shares: rate(counters.cpu), text: percent },
@@ -248,7 +302,8 @@ function machine(data: Data): Series[] {
   const most = Math.max(0, ...counters.available.map((value) => value ?? 0));
   const available = times.slice(1).map((_, n) => (counters.available[n] ?? 0) / Math.max(1, most));
   // As good as unchanged: nothing to see.
-  if (Math.min(...available) < 0.9 && most > 0) out.push({ name: "Memory available", shares: available, text: (share) => bytes(share * most) });
+  if (Math.min(...available) < 0.9 && most > 0)
+    out.push({ name: "Memory available", shares: available, text: (share) => bytes(share * most) });
   return out;
 }
 
@@ -259,7 +314,8 @@ function recorded(data: Data, times: number[]): number[] {
   for (let piece = 0; piece < kind.length; piece++) {
     const part = share[piece] >= 0 ? shares[share[piece] + ON] : runs(kind[piece]) ? 1 : 0;
     if (part === 0) continue;
-    for (let n = first(0, out.length, (n) => times[n + 1] > start[piece]); n < out.length && times[n] < end[piece]; n++) out[n] += (Math.min(end[piece], times[n + 1]) - Math.max(start[piece], times[n])) * part;
+    for (let n = first(0, out.length, (n) => times[n + 1] > start[piece]); n < out.length && times[n] < end[piece]; n++)
+      out[n] += (Math.min(end[piece], times[n + 1]) - Math.max(start[piece], times[n])) * part;
   }
   return out;
 }

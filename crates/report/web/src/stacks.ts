@@ -77,8 +77,18 @@ export function readStacks(doc: Doc, read: Reader): Stacks | null {
   const [count, ns] = [column(), column()];
   const text = (all: number[]) => all.map((ix) => doc.strings[ix] ?? "");
   return {
-    ...linked(caller, fn, d.kernel), names: text(d.functions), binaries: text(d.binaries), kernel: d.kernel,
-    first, kind, at, stack, count, ns, runs: kind.some(runs), waits: kind.some((k) => !runs(k)),
+    ...linked(caller, fn, d.kernel),
+    names: text(d.functions),
+    binaries: text(d.binaries),
+    kernel: d.kernel,
+    first,
+    kind,
+    at,
+    stack,
+    count,
+    ns,
+    runs: kind.some(runs),
+    waits: kind.some((k) => !runs(k)),
   };
 }
 
@@ -113,7 +123,14 @@ export function grouped(stacks: Stacks, data: Data, by: string): Stacks {
       stack[s] = now;
     }
   }
-  return { ...stacks, ...linked(Uint32Array.from(caller), Uint32Array.from(fn), kernel), names, binaries, kernel, stack };
+  return {
+    ...stacks,
+    ...linked(Uint32Array.from(caller), Uint32Array.from(fn), kernel),
+    names,
+    binaries,
+    kernel,
+    stack,
+  };
 }
 
 /** What follows from the callers and the functions of stacks. */
@@ -129,7 +146,13 @@ function linked(caller: Uint32Array, fn: Uint32Array, kernel: number[]) {
 }
 
 /** Goes through all stacks, callers first, and counts the functions around each. */
-function outermost(fn: Uint32Array, caller: Uint32Array, child: Uint32Array, next: Uint32Array, functions: number): Uint8Array {
+function outermost(
+  fn: Uint32Array,
+  caller: Uint32Array,
+  child: Uint32Array,
+  next: Uint32Array,
+  functions: number,
+): Uint8Array {
   const out = new Uint8Array(fn.length);
   const around = new Uint32Array(functions);
   let at = child[0];
@@ -186,8 +209,16 @@ export function weigh(stacks: Stacks, data: Data, store: Store, doing: Doing, re
   const { caller, fn, user, outermost } = stacks;
   const [n, functions] = [caller.length, stacks.names.length];
   const fresh = (length: number) => new Float64Array(length);
-  const w: Weights = { all: { count: 0, ns: 0, on: 0 }, count: fresh(n), ns: fresh(n), on: fresh(n),
-    selfCount: fresh(functions), selfNs: fresh(functions), totalCount: fresh(functions), totalNs: fresh(functions) };
+  const w: Weights = {
+    all: { count: 0, ns: 0, on: 0 },
+    count: fresh(n),
+    ns: fresh(n),
+    on: fresh(n),
+    selfCount: fresh(functions),
+    selfNs: fresh(functions),
+    totalCount: fresh(functions),
+    totalNs: fresh(functions),
+  };
   each(stacks, data, store, (sample, count, ns) => {
     const kind = stacks.kind[sample];
     if (!asked(kind, doing, reason)) return;
@@ -228,7 +259,13 @@ export function hottest(stacks: Stacks, w: Weights): number[] {
   const { names, binaries } = stacks;
   const all = names.map((_, fn) => fn).filter((fn) => w.totalCount[fn] > 0);
   const less = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-  return all.sort((a, b) => w.selfNs[b] - w.selfNs[a] || w.totalNs[b] - w.totalNs[a] || less(names[a], names[b]) || less(binaries[a], binaries[b]));
+  return all.sort(
+    (a, b) =>
+      w.selfNs[b] - w.selfNs[a] ||
+      w.totalNs[b] - w.totalNs[a] ||
+      less(names[a], names[b]) ||
+      less(binaries[a], binaries[b]),
+  );
 }
 
 /** A function in a picture: all stacks of it at its place, as one. */
@@ -248,7 +285,19 @@ export interface Frame extends Sum {
 /** A frame of these stacks, as wide as the whole. */
 export function frame(stacks: Stacks, w: Weights, at: number[], of = at, depth = 0): Frame {
   const sum = (all: Float64Array) => of.reduce((sum, stack) => sum + all[stack], 0);
-  return { fn: at[0] > 0 ? stacks.fn[at[0]] : -1, depth, x0: 0, x1: 1, at, of, count: sum(w.count), ns: sum(w.ns), on: sum(w.on), children: [], parent: null };
+  return {
+    fn: at[0] > 0 ? stacks.fn[at[0]] : -1,
+    depth,
+    x0: 0,
+    x1: 1,
+    at,
+    of,
+    count: sum(w.count),
+    ns: sum(w.ns),
+    on: sum(w.on),
+    children: [],
+    parent: null,
+  };
 }
 
 /** All frames below one, or (`up`) those of its callers, parents first, that are at least `least` of the whole wide,
@@ -289,7 +338,8 @@ export function frames(stacks: Stacks, w: Weights, root: Frame, up: boolean, lea
 /** The outermost stacks of a function. */
 export function places(stacks: Stacks, w: Weights, fn: number): number[] {
   const out: number[] = [];
-  for (let at = 1; at < stacks.fn.length; at++) if (stacks.fn[at] === fn && stacks.outermost[at] && w.count[at] > 0) out.push(at);
+  for (let at = 1; at < stacks.fn.length; at++)
+    if (stacks.fn[at] === fn && stacks.outermost[at] && w.count[at] > 0) out.push(at);
   return out;
 }
 

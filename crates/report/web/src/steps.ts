@@ -16,12 +16,18 @@ const WAITS = [2, 3, 4, 5];
 /** The waits of a step by reason, the longest first. */
 function waited(data: Data, row: number): [ns: number, name: string][] {
   const { uses } = data.doc.steps;
-  return WAITS.map((use): [number, string] => [uses[row][use] ?? 0, data.doc.uses[use]]).filter(([ns]) => ns > 0).sort((a, b) => b[0] - a[0]);
+  return WAITS.map((use): [number, string] => [uses[row][use] ?? 0, data.doc.uses[use]])
+    .filter(([ns]) => ns > 0)
+    .sort((a, b) => b[0] - a[0]);
 }
 
 /** Its wall time by what it went to, as a bar. */
 export function bar(data: Data, row: number, most: number): HTMLElement {
-  const known = data.doc.steps.uses[row].map((ns, use): [number, string, string] => [ns ?? 0, `u${use}`, data.doc.uses[use]]);
+  const known = data.doc.steps.uses[row].map((ns, use): [number, string, string] => [
+    ns ?? 0,
+    `u${use}`,
+    data.doc.uses[use],
+  ]);
   return inline(known.length > 0 ? known : [[data.stepWall(row), "u6", "unknown"]], most);
 }
 
@@ -35,8 +41,16 @@ export function open(data: Data, store: Store, row: number): string {
   const { from, to, process } = data.doc.steps;
   const room = Math.max((to[row] - from[row]) * 0.03, 500);
   const [first, last] = store.whole;
-  return store.address({ view: "timeline", q: `step:${data.stepName(row)}`, sel: process[row] ?? -1, step: -1, root: -1, cgroup: "",
-    t0: Math.max(first, from[row] - room), t1: Math.min(last, to[row] + room) });
+  return store.address({
+    view: "timeline",
+    q: `step:${data.stepName(row)}`,
+    sel: process[row] ?? -1,
+    step: -1,
+    root: -1,
+    cgroup: "",
+    t0: Math.max(first, from[row] - room),
+    t1: Math.min(last, to[row] + room),
+  });
 }
 
 /** Its verdict in a few words; what held it back is told in full. */
@@ -52,33 +66,141 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
   const wall = (row: number) => `${least[row] ? "≥ " : ""}${time(data.stepWall(row))}`;
   const waits = (row: number) => waited(data, row).reduce((sum, [ns]) => sum + ns, 0);
   const ns = (key: string, title: string, hint: string, values: (number | null)[], hidden = false): Column<number> => ({
-    key, title, hint, csv: `${key}_ns`, hidden, value: (row) => values[row], show: (row) => time(values[row]),
+    key,
+    title,
+    hint,
+    csv: `${key}_ns`,
+    hidden,
+    value: (row) => values[row],
+    show: (row) => time(values[row]),
   });
   const cpus = (row: number) => (on_cpu[row] === null ? null : on_cpu[row]! / Math.max(1, data.stepWall(row)));
   return [
-    { key: "name", title: "Step or test", csv: "name", text: true, value: name, show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
-      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row))] },
-    { key: "kind", title: "Kind", csv: "kind", text: true, hidden: true, width: 140, value: (row) => data.string(kind[row]), show: (row) => data.string(kind[row]) },
-    { key: "start", title: "Start", csv: "start_ns", hidden: true, value: (row) => from[row], show: (row) => time(from[row]) },
-    { key: "wall", title: "Wall", hint: "The bar: what it went to, along the step's own critical path", csv: "wall_ns", width: 230,
-      value: (row) => data.stepWall(row), show: wall, cell: (row) => [bar(data, row, most()), h("span", { class: "value" }, wall(row))] },
+    {
+      key: "name",
+      title: "Step or test",
+      csv: "name",
+      text: true,
+      value: name,
+      show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
+      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row))],
+    },
+    {
+      key: "kind",
+      title: "Kind",
+      csv: "kind",
+      text: true,
+      hidden: true,
+      width: 140,
+      value: (row) => data.string(kind[row]),
+      show: (row) => data.string(kind[row]),
+    },
+    {
+      key: "start",
+      title: "Start",
+      csv: "start_ns",
+      hidden: true,
+      value: (row) => from[row],
+      show: (row) => time(from[row]),
+    },
+    {
+      key: "wall",
+      title: "Wall",
+      hint: "The bar: what it went to, along the step's own critical path",
+      csv: "wall_ns",
+      width: 230,
+      value: (row) => data.stepWall(row),
+      show: wall,
+      cell: (row) => [bar(data, row, most()), h("span", { class: "value" }, wall(row))],
+    },
     ns("on_cpu", "CPU", "CPU time of all its tasks, with the steps inside it", on_cpu),
-    { key: "cpus", title: "CPUs", hint: "CPUs utilized: CPU time by wall time", csv: "cpus", hidden: true, value: cpus, show: (row) => cpus(row)?.toFixed(2) ?? "?" },
-    { key: "run_queue", title: "Run queue", hint: "Of its wall time: able to run, and no CPU", csv: "path_run_queue_ns", value: (row) => uses[row][RUN_QUEUE] ?? null, show: (row) => time(uses[row][RUN_QUEUE] ?? null) },
-    { key: "waits", title: "Other waits", hint: "Of its wall time: waits for something else than a CPU, by reason", csv: "waits_ns", width: 190,
-      value: (row) => (uses[row].length > 0 ? waits(row) : null), show: (row) => (uses[row].length > 0 ? waited(data, row).slice(0, 2).map(([ns, name]) => `${name} ${time(ns)}`).join(", ") || "–" : "?") },
-    { key: "path", title: "Path", hint: `Its share of the ${data.pathName}`, csv: "critical_path_ns", value: (row) => on_path[row], show: (row) => (on_path[row] > 0 ? share(on_path[row], whole) : "–") },
-    { key: "at_once", title: "At once", hint: "Steps that hold no others and ran at once while it did, on average", csv: "at_once", value: (row) => at_once[row], show: (row) => at_once[row].toFixed(1) },
-    { key: "processes", title: "Processes", csv: "processes", hidden: true, value: (row) => processes[row], show: (row) => count(processes[row]) },
-    { key: "end", title: "End", csv: "end", text: true, width: 110, value: (row) => data.stepEnd(row), show: (row) => data.stepEnd(row) },
-    { key: "verdict", title: "Verdict", hint: "What most of its wall time went to", csv: "verdict", text: true, value: (row) => verdict(data, row), show: (row) => verdict(data, row) },
+    {
+      key: "cpus",
+      title: "CPUs",
+      hint: "CPUs utilized: CPU time by wall time",
+      csv: "cpus",
+      hidden: true,
+      value: cpus,
+      show: (row) => cpus(row)?.toFixed(2) ?? "?",
+    },
+    {
+      key: "run_queue",
+      title: "Run queue",
+      hint: "Of its wall time: able to run, and no CPU",
+      csv: "path_run_queue_ns",
+      value: (row) => uses[row][RUN_QUEUE] ?? null,
+      show: (row) => time(uses[row][RUN_QUEUE] ?? null),
+    },
+    {
+      key: "waits",
+      title: "Other waits",
+      hint: "Of its wall time: waits for something else than a CPU, by reason",
+      csv: "waits_ns",
+      width: 190,
+      value: (row) => (uses[row].length > 0 ? waits(row) : null),
+      show: (row) =>
+        uses[row].length > 0
+          ? waited(data, row)
+              .slice(0, 2)
+              .map(([ns, name]) => `${name} ${time(ns)}`)
+              .join(", ") || "–"
+          : "?",
+    },
+    {
+      key: "path",
+      title: "Path",
+      hint: `Its share of the ${data.pathName}`,
+      csv: "critical_path_ns",
+      value: (row) => on_path[row],
+      show: (row) => (on_path[row] > 0 ? share(on_path[row], whole) : "–"),
+    },
+    {
+      key: "at_once",
+      title: "At once",
+      hint: "Steps that hold no others and ran at once while it did, on average",
+      csv: "at_once",
+      value: (row) => at_once[row],
+      show: (row) => at_once[row].toFixed(1),
+    },
+    {
+      key: "processes",
+      title: "Processes",
+      csv: "processes",
+      hidden: true,
+      value: (row) => processes[row],
+      show: (row) => count(processes[row]),
+    },
+    {
+      key: "end",
+      title: "End",
+      csv: "end",
+      text: true,
+      width: 110,
+      value: (row) => data.stepEnd(row),
+      show: (row) => data.stepEnd(row),
+    },
+    {
+      key: "verdict",
+      title: "Verdict",
+      hint: "What most of its wall time went to",
+      csv: "verdict",
+      text: true,
+      value: (row) => verdict(data, row),
+      show: (row) => verdict(data, row),
+    },
   ];
 }
 
 /** Where the tests of a runner are found; null: nothing is missing. */
 function missing(name: string | null): HTMLElement | null {
   if (name === null) return null;
-  return h("p", { class: "hint", id: "inside" }, `${name} runs its tests in one process: `, h("code", {}, "tr report --with junit.xml"), " adds those of a report in JUnit's format.");
+  return h(
+    "p",
+    { class: "hint", id: "inside" },
+    `${name} runs its tests in one process: `,
+    h("code", {}, "tr report --with junit.xml"),
+    " adds those of a report in JUnit's format.",
+  );
 }
 
 export class Steps {
@@ -101,11 +223,29 @@ export class Steps {
     // Marks of a moment took no time.
     this.all = from.map((_, row) => row).filter((row) => to[row] > from[row]);
     const kinds = [...new Set(this.all.map((row) => data.string(kind[row])))];
-    const only = choice<string>("Kinds", [["", "All"], ...kinds.map((name): [string, string] => [name, name])], (value) => store.set({ kind: value }));
-    const least = h("select", { "aria-label": "At least this long", onchange: () => store.set({ least: Number(least.value) }) },
-      ...LEAST.map((ns) => h("option", { value: ns }, ns > 0 ? `at least ${time(ns)}` : "any length")));
-    const form = choice<"table" | "chart">("Form", [["table", "Table"], ["chart", "Over time"]], (value) => store.set({ chart: value === "chart" }));
-    const failed = h("button", { type: "button", class: "toggle", onclick: () => store.set({ bad: !store.state.bad }) }, "Failed only");
+    const only = choice<string>(
+      "Kinds",
+      [["", "All"], ...kinds.map((name): [string, string] => [name, name])],
+      (value) => store.set({ kind: value }),
+    );
+    const least = h(
+      "select",
+      { "aria-label": "At least this long", onchange: () => store.set({ least: Number(least.value) }) },
+      ...LEAST.map((ns) => h("option", { value: ns }, ns > 0 ? `at least ${time(ns)}` : "any length")),
+    );
+    const form = choice<"table" | "chart">(
+      "Form",
+      [
+        ["table", "Table"],
+        ["chart", "Over time"],
+      ],
+      (value) => store.set({ chart: value === "chart" }),
+    );
+    const failed = h(
+      "button",
+      { type: "button", class: "toggle", onclick: () => store.set({ bad: !store.state.bad }) },
+      "Failed only",
+    );
     this.chart = new UnitsChart(context);
     const zoom = zoomButtons(store);
     this.refresh = () => {
@@ -118,26 +258,63 @@ export class Steps {
       least.value = String(store.state.least);
       failed.setAttribute("aria-pressed", String(store.state.bad));
     };
-    this.grid = new Grid(columns(data, store, () => this.most), {
-      name: "Steps and tests",
-      empty: "No step matches here.",
-      otherwise: "wall",
-      sorted: () => [store.state.order, store.state.falling],
-      sort: (order, falling) => store.set({ order, falling }),
-      pick: (row) => (location.hash = open(data, store, row)),
-      selected: () => false,
-      failed: (row) => data.doc.steps.failed[row] === 1,
-      about: (row) => ({ "data-step": row }),
-    });
-    const legend = h("div", { class: "legend", "aria-label": "What wall time went to" }, ...data.doc.uses.map((name, use) => h("span", { class: "key" }, h("i", { class: `swatch u${use}` }), name)));
-    this.element = h("div", { class: "tableview" }, h("div", { class: "toolbar" }, form.element, kinds.length > 1 ? only.element : null, least, failed, zoom, ...this.grid.tools, legend, this.note), missing(data.doc.untold), this.grid.element, this.chart.element);
+    this.grid = new Grid(
+      columns(data, store, () => this.most),
+      {
+        name: "Steps and tests",
+        empty: "No step matches here.",
+        otherwise: "wall",
+        sorted: () => [store.state.order, store.state.falling],
+        sort: (order, falling) => store.set({ order, falling }),
+        pick: (row) => (location.hash = open(data, store, row)),
+        selected: () => false,
+        failed: (row) => data.doc.steps.failed[row] === 1,
+        about: (row) => ({ "data-step": row }),
+      },
+    );
+    const legend = h(
+      "div",
+      { class: "legend", "aria-label": "What wall time went to" },
+      ...data.doc.uses.map((name, use) => h("span", { class: "key" }, h("i", { class: `swatch u${use}` }), name)),
+    );
+    this.element = h(
+      "div",
+      { class: "tableview" },
+      h(
+        "div",
+        { class: "toolbar" },
+        form.element,
+        kinds.length > 1 ? only.element : null,
+        least,
+        failed,
+        zoom,
+        ...this.grid.tools,
+        legend,
+        this.note,
+      ),
+      missing(data.doc.untold),
+      this.grid.element,
+      this.chart.element,
+    );
   }
 
   update() {
     this.refresh();
     const { data, store } = this;
     const { state } = store;
-    const key = [state.root, state.cgroup, state.q, state.t0, state.t1, state.kind, state.least, state.bad, state.chart, state.order, state.falling].join("\n");
+    const key = [
+      state.root,
+      state.cgroup,
+      state.q,
+      state.t0,
+      state.t1,
+      state.kind,
+      state.least,
+      state.bad,
+      state.chart,
+      state.order,
+      state.falling,
+    ].join("\n");
     if (key === this.key) return state.chart ? this.chart.draw() : this.grid.draw();
     this.key = key;
     const rows = this.all.filter((row) => this.shown(row));

@@ -32,17 +32,42 @@ export class Strip {
   private data: Data;
   private store: Store;
 
-  constructor(private context: Context, private programRanks: Map<string, number>) {
+  constructor(
+    private context: Context,
+    private programRanks: Map<string, number>,
+  ) {
     this.data = context.data;
     this.store = context.store;
     this.plot = h("div", { class: "strip-plot" }, this.canvas, this.frame);
-    const legend = h("div", { class: "legend" },
+    const legend = h(
+      "div",
+      { class: "legend" },
       ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
-      h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
-      this.data.doc.trace.all ? null : h("span", { class: "key", title: "A task waits, and a CPU runs none of the recorded tasks" }, h("i", { class: "swatch others" }), "others have the CPU"),
-      this.data.doc.path ? h("span", { class: "key lower" }, `lower band: the ${this.data.pathName}, by program`) : null);
-    this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
-      h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis.element);
+      h(
+        "span",
+        { class: "key" },
+        h("i", { class: "swatch dashes" }),
+        this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`,
+      ),
+      this.data.doc.trace.all
+        ? null
+        : h(
+            "span",
+            { class: "key", title: "A task waits, and a CPU runs none of the recorded tasks" },
+            h("i", { class: "swatch others" }),
+            "others have the CPU",
+          ),
+      this.data.doc.path
+        ? h("span", { class: "key lower" }, `lower band: the ${this.data.pathName}, by program`)
+        : null,
+    );
+    this.element = h(
+      "section",
+      { class: "strip", "aria-label": "The whole recording" },
+      h("div", { class: "strip-head" }, legend, this.range),
+      this.plot,
+      this.axis.element,
+    );
     new ResizeObserver(() => this.draw(true)).observe(this.plot);
     this.listen();
   }
@@ -58,8 +83,13 @@ export class Strip {
     plot.addEventListener("pointerdown", (event) => {
       const { t0, t1 } = store.state;
       const target = event.target as HTMLElement;
-      const how = target.classList.contains("left") ? "left" : target.classList.contains("right") ? "right"
-        : target === this.frame && store.zoomed ? "move" : "new";
+      const how = target.classList.contains("left")
+        ? "left"
+        : target.classList.contains("right")
+          ? "right"
+          : target === this.frame && store.zoomed
+            ? "move"
+            : "new";
       plot.setPointerCapture(event.pointerId);
       drag = { t: t(event), t0, t1, how };
     });
@@ -81,10 +111,14 @@ export class Strip {
     plot.addEventListener("pointercancel", end);
     plot.addEventListener("pointerleave", () => this.context.tip.hide());
     plot.addEventListener("dblclick", () => store.zoom(...store.whole));
-    plot.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      store.zoomBy(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), t(event));
-    }, { passive: false });
+    plot.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        store.zoomBy(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), t(event));
+      },
+      { passive: false },
+    );
   }
 
   private hover(event: PointerEvent, t: number) {
@@ -92,7 +126,8 @@ export class Strip {
     const n = this.columns.length / 5;
     const column = Math.min(n - 1, Math.max(0, Math.floor(((t - from) / (to - from)) * n)));
     if (n === 0) return;
-    const parts = [ON, WAIT, BLOCKED, UNKNOWN].filter((s) => s < UNKNOWN || this.columns[s * n + column] > 0.05)
+    const parts = [ON, WAIT, BLOCKED, UNKNOWN]
+      .filter((s) => s < UNKNOWN || this.columns[s * n + column] > 0.05)
       .map((s) => `${this.columns[s * n + column].toFixed(1)} ${STATES[s]}`);
     const others = this.others(column);
     const lines = [h("strong", {}, at(t, to - from)), h("div", {}, parts.join(" · "))];
@@ -149,7 +184,14 @@ export class Strip {
       }
       t = end;
     });
-    const order = [...colors.programs, colors.css.dim, colors.css.wait, colors.css.blocked, colors.css.asleep, colors.css.unknown];
+    const order = [
+      ...colors.programs,
+      colors.css.dim,
+      colors.css.wait,
+      colors.css.blocked,
+      colors.css.asleep,
+      colors.css.unknown,
+    ];
     columns.forEach((column, c) => {
       let y = this.height + 3 + PATH;
       for (const color of order) {
@@ -213,7 +255,8 @@ export class Strip {
     ctx.fillStyle = hatch(ctx, colors.css.ink);
     for (let c = 0; c < n; c++) {
       const others = this.others(c);
-      if (others > 0.02) ctx.fillRect((c / n) * width, y(columns[c] + others), width / n, y(columns[c]) - y(columns[c] + others));
+      if (others > 0.02)
+        ctx.fillRect((c / n) * width, y(columns[c] + others), width / n, y(columns[c]) - y(columns[c] + others));
     }
     ctx.fillStyle = hatch(ctx, colors.css.unknown);
     for (let c = 0; c < n; c++) {
@@ -233,7 +276,8 @@ export class Strip {
     ctx.font = FONT.replace("12px", "10px");
     const cpus = this.data.doc.trace.cpus;
     const labels: [number, string][] = [[line, `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}`]];
-    if (y(cpus) - y(peak) > 14) labels.push([y(peak) + 6, `${peak < 10 ? peak.toFixed(1).replace(/\.0$/, "") : peak.toFixed(0)} tasks`]);
+    if (y(cpus) - y(peak) > 14)
+      labels.push([y(peak) + 6, `${peak < 10 ? peak.toFixed(1).replace(/\.0$/, "") : peak.toFixed(0)} tasks`]);
     // Of a low plot both would lie on each other.
     if (this.height < 40) labels.length = 1;
     for (const [at, text] of labels) {

@@ -52,25 +52,88 @@ export class Timeline extends TimeView {
   private quiet: Uint8Array;
   private note = h("span", { class: "dim", id: "folded" });
 
-  constructor(context: Context, private ranks: Map<string, number>) {
+  constructor(
+    context: Context,
+    private ranks: Map<string, number>,
+  ) {
     const { store, data } = context;
-    const color = choice<Color>("Colour by", [["state", "States"], ["program", "Programs"], ["step", "Steps"]], (value) => store.set({ color: value }));
+    const color = choice<Color>(
+      "Colour by",
+      [
+        ["state", "States"],
+        ["program", "Programs"],
+        ["step", "Steps"],
+      ],
+      (value) => store.set({ color: value }),
+    );
     color.element.id = "color";
     if (data.doc.steps.from.length === 0) (color.element.lastElementChild as HTMLButtonElement).disabled = true;
     const key = h("span", { class: "legend", id: "hues" });
     const lanes = new CpuLanes(context, ranks);
-    const cpus = h("button", { type: "button", class: "toggle", id: "cpus", title: "Processes on each CPU (c)", disabled: !lanes.known,
-      onclick: () => store.set({ cpus: !store.state.cpus }) }, "CPUs");
+    const cpus = h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        id: "cpus",
+        title: "Processes on each CPU (c)",
+        disabled: !lanes.known,
+        onclick: () => store.set({ cpus: !store.state.cpus }),
+      },
+      "CPUs",
+    );
     const resources = new Resources(context);
-    const toggle = h("button", { type: "button", class: "toggle", id: "resources", title: "Network connections, waits for disks, and the machine (r)",
-      onclick: () => store.set({ resources: !store.state.resources }) }, "Resources");
-    const fold = h("button", { type: "button", class: "toggle", id: "fold", title: "Parents that only wait, sleepers and repeated siblings take no lanes of their own (f)",
-      onclick: () => store.set({ fold: !store.state.fold }) }, "Fold");
-    const wakeups = h("button", { type: "button", class: "toggle", id: "wakeups", title: "Who woke the selected process, and whom it woke (e)",
-      onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
-    super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click a process to select it",
-      h("div", { class: "toolbar" }, h("span", { class: "dim" }, "Colour"), color.element, fold, cpus, resources.known ? toggle : null, wakeups, zoomButtons(store),
-        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), data.pathName) : null), [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)]);
+    const toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        id: "resources",
+        title: "Network connections, waits for disks, and the machine (r)",
+        onclick: () => store.set({ resources: !store.state.resources }),
+      },
+      "Resources",
+    );
+    const fold = h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        id: "fold",
+        title: "Parents that only wait, sleepers and repeated siblings take no lanes of their own (f)",
+        onclick: () => store.set({ fold: !store.state.fold }),
+      },
+      "Fold",
+    );
+    const wakeups = h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        id: "wakeups",
+        title: "Who woke the selected process, and whom it woke (e)",
+        onclick: () => store.set({ wakeups: !store.state.wakeups }),
+      },
+      "Wake-ups",
+    );
+    super(
+      context,
+      "Timeline of the process tree",
+      "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click a process to select it",
+      h(
+        "div",
+        { class: "toolbar" },
+        h("span", { class: "dim" }, "Colour"),
+        color.element,
+        fold,
+        cpus,
+        resources.known ? toggle : null,
+        wakeups,
+        zoomButtons(store),
+        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), data.pathName) : null,
+      ),
+      [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)],
+    );
     this.element.querySelector(".toolbar")!.append(this.note, key);
     this.quiet = quiet(data);
     this.path = stays(data);
@@ -79,8 +142,14 @@ export class Timeline extends TimeView {
     const programs = [...ranks.keys()].slice(0, HUES);
     this.refresh = () => {
       color.show(store.state.color);
-      key.replaceChildren(...(store.state.color === "program" ? programs : []).map((name, n) => h("span", { class: "key" }, h("i", { class: `swatch p${n}` }), name)),
-        ...(store.state.color === "program" && ranks.size > HUES ? [h("span", { class: "key" }, h("i", { class: "swatch p8" }), "others")] : []));
+      key.replaceChildren(
+        ...(store.state.color === "program" ? programs : []).map((name, n) =>
+          h("span", { class: "key" }, h("i", { class: `swatch p${n}` }), name),
+        ),
+        ...(store.state.color === "program" && ranks.size > HUES
+          ? [h("span", { class: "key" }, h("i", { class: "swatch p8" }), "others")]
+          : []),
+      );
       cpus.setAttribute("aria-pressed", String(store.state.cpus));
       toggle.setAttribute("aria-pressed", String(store.state.resources));
       fold.setAttribute("aria-pressed", String(store.state.fold));
@@ -100,7 +169,14 @@ export class Timeline extends TimeView {
       for (const group of alike(data, siblings, short)) {
         group.members.sort((a, b) => start[a] - start[b] || a - b);
         for (const ix of group.members) this.groupOf[ix] = this.groups.length;
-        this.groups.push({ ...group, shown: [], until: 0, wall: 0, cpu: group.members.reduce((sum, ix) => sum + (data.doc.processes.tree_on_cpu[ix] ?? 0), 0), peak: atOnce(group.members, start, end) });
+        this.groups.push({
+          ...group,
+          shown: [],
+          until: 0,
+          wall: 0,
+          cpu: group.members.reduce((sum, ix) => sum + (data.doc.processes.tree_on_cpu[ix] ?? 0), 0),
+          peak: atOnce(group.members, start, end),
+        });
       }
     }
   }
@@ -109,7 +185,10 @@ export class Timeline extends TimeView {
     this.refresh();
     const { state } = this.store;
     const { sel } = state;
-    const chosen = sel >= 0 && (this.quiet[sel] > 0 || this.groupOf[sel] >= 0 || this.data.doc.processes.threads[sel] > 1) ? sel : -1;
+    const chosen =
+      sel >= 0 && (this.quiet[sel] > 0 || this.groupOf[sel] >= 0 || this.data.doc.processes.threads[sel] > 1)
+        ? sel
+        : -1;
     const key = `${state.root}\n${state.cgroup}\n${state.fold}\n${chosen}\n${[...this.open].join()}`;
     if (key !== this.key) {
       this.key = key;
@@ -158,14 +237,17 @@ export class Timeline extends TimeView {
     const rank = (item: number) => {
       const ix = item < n ? item : this.groups[item - n].members[0];
       if (!trace.all || (root !== null && ix !== root && data.within(ix, root))) return 0;
-      return first.has(item) ? -Infinity : -(item < n ? processes.tree_on_cpu[item] ?? 0 : this.groups[item - n].cpu);
+      return first.has(item) ? -Infinity : -(item < n ? (processes.tree_on_cpu[item] ?? 0) : this.groups[item - n].cpu);
     };
     const place = (of: number[]): number => {
       const busy: number[] = [];
-      const inside = of.filter((ix) => (ix < n ? this.covers(ix) : this.groups[ix - n].shown.length > 0)).sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)) || begin[a] - begin[b] || a - b);
+      const inside = of
+        .filter((ix) => (ix < n ? this.covers(ix) : this.groups[ix - n].shown.length > 0))
+        .sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)) || begin[a] - begin[b] || a - b);
       for (const ix of inside) {
         let y = 0;
-        for (let lane = 0; lane < y + height[ix] && lane < busy.length; lane++) if (busy[lane] > begin[ix]) y = lane + 1;
+        for (let lane = 0; lane < y + height[ix] && lane < busy.length; lane++)
+          if (busy[lane] > begin[ix]) y = lane + 1;
         offset[ix] = y;
         for (let lane = y; lane < y + height[ix]; lane++) busy[lane] = until[ix];
       }
@@ -217,7 +299,10 @@ export class Timeline extends TimeView {
       }
     }
     const [, parents, asleep] = this.hidden;
-    const folded = [parents > 0 ? `${count(parents)} waiting parents` : "", asleep > 0 ? `${count(asleep)} asleep` : ""].filter((part) => part);
+    const folded = [
+      parents > 0 ? `${count(parents)} waiting parents` : "",
+      asleep > 0 ? `${count(asleep)} asleep` : "",
+    ].filter((part) => part);
     this.note.textContent = folded.length > 0 ? `${folded.join(", ")} folded` : "";
     if (this.lanes.length === 0) this.lanes.push([]);
     for (const [lane] of this.threads) this.lanes[lane] ??= [];
@@ -277,7 +362,8 @@ export class Timeline extends TimeView {
       if (hued) this.most.fill(0, 0, n);
       const add = (ix: number, peak: number): number => {
         const dim = store.matches === null || store.matches[ix] ? 1 : 0.18;
-        for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, state.t0, dt, n, sums, dim / dt / peak);
+        for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++)
+          data.integrate(t, state.t0, dt, n, sums, dim / dt / peak);
         if (hued) this.tint(ix, state.t0, dt, n);
         return dim;
       };
@@ -290,14 +376,34 @@ export class Timeline extends TimeView {
         const dims = shown.map((ix) => add(ix, peak));
         seen.push([l, item, Math.max(...dims)]);
       }
-      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(this.band * ratio), theme, hued ? this.hues : undefined);
+      pixels.stack(
+        sums,
+        n,
+        0,
+        Math.round((this.top(l) + NAME - top) * ratio),
+        1,
+        0,
+        Math.round(this.band * ratio),
+        theme,
+        hued ? this.hues : undefined,
+      );
     }
     for (const [l, t] of this.threads) {
       if (l < first || l >= last) continue;
       sums.fill(0, 0, 5 * n);
       data.integrate(t, state.t0, dt, n, sums, 1 / dt);
       if (hued) this.hues.fill(hue(data, this.ranks, state.color, data.processOf[t]), 0, n);
-      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(this.band * ratio * 0.7), theme, hued ? this.hues : undefined);
+      pixels.stack(
+        sums,
+        n,
+        0,
+        Math.round((this.top(l) + NAME - top) * ratio),
+        1,
+        0,
+        Math.round(this.band * ratio * 0.7),
+        theme,
+        hued ? this.hues : undefined,
+      );
     }
     this.blit(frame);
     this.drawPath(frame);
@@ -343,7 +449,11 @@ export class Timeline extends TimeView {
     for (const [l, t] of this.threads) {
       const { comm, tid, start: begins, on_cpu } = data.doc.threads;
       ctx.fillStyle = theme.css.dim;
-      ctx.fillText(fit(ctx, `${data.string(comm[t])} · tid ${tid[t]} · CPU ${time(on_cpu[t])}`, width - 20), Math.max(0, x(begins[t])) + 8, this.top(l) - top + NAME - 4);
+      ctx.fillText(
+        fit(ctx, `${data.string(comm[t])} · tid ${tid[t]} · CPU ${time(on_cpu[t])}`, width - 20),
+        Math.max(0, x(begins[t])) + 8,
+        this.top(l) - top + NAME - 4,
+      );
     }
   }
 
@@ -505,7 +615,9 @@ export class Timeline extends TimeView {
     let distance = slack;
     for (const item of this.lanes[l] ?? []) {
       const group = this.groups[item - data.n];
-      const off = group ? Math.max(start[group.shown[0]] - t, t - group.until, 0) : Math.max(start[item] - t, t - end[item], 0);
+      const off = group
+        ? Math.max(start[group.shown[0]] - t, t - group.until, 0)
+        : Math.max(start[item] - t, t - end[item], 0);
       if (off < distance || (off === 0 && best < 0)) [best, distance] = [item, off];
       if (off === 0) break;
     }
@@ -521,15 +633,30 @@ export class Timeline extends TimeView {
       const { shown, wall } = this.groups[ix - data.n];
       const cpu = shown.reduce((sum, member) => sum + (p.on_cpu[member] ?? 0), 0);
       const longest = shown.reduce((a, b) => (data.wall(a) >= data.wall(b) ? a : b));
-      return this.tip.show(event, h("strong", {}, this.name(ix - data.n)),
-        h("div", { class: "dim" }, `wall ${time(wall)} · CPU ${time(cpu)} · longest ${time(data.wall(longest))}: ${clip(data.label(longest), 60)}`),
-        h("div", {}, this.opened(ix - data.n) ? "A click folds them." : "A click shows each of them."));
+      return this.tip.show(
+        event,
+        h("strong", {}, this.name(ix - data.n)),
+        h(
+          "div",
+          { class: "dim" },
+          `wall ${time(wall)} · CPU ${time(cpu)} · longest ${time(data.wall(longest))}: ${clip(data.label(longest), 60)}`,
+        ),
+        h("div", {}, this.opened(ix - data.n) ? "A click folds them." : "A click shows each of them."),
+      );
     }
     const lines: HTMLElement[] = [
       h("strong", {}, data.label(ix)),
-      h("div", { class: "dim" }, `pid ${p.pid[ix]} · from ${at(p.start[ix])} · wall ${time(data.wall(ix))} · CPU ${time(p.on_cpu[ix])} · ${data.exit(ix)}`),
+      h(
+        "div",
+        { class: "dim" },
+        `pid ${p.pid[ix]} · from ${at(p.start[ix])} · wall ${time(data.wall(ix))} · CPU ${time(p.on_cpu[ix])} · ${data.exit(ix)}`,
+      ),
     ];
-    for (let thread = data.threadsFrom[ix]; thread < Math.min(data.threadsFrom[ix + 1], data.threadsFrom[ix] + 4); thread++) {
+    for (
+      let thread = data.threadsFrom[ix];
+      thread < Math.min(data.threadsFrom[ix + 1], data.threadsFrom[ix] + 4);
+      thread++
+    ) {
       const piece = data.pieceAt(thread, t);
       if (piece >= 0) lines.push(h("div", {}, this.describe(thread, piece)));
     }
@@ -545,7 +672,10 @@ export class Timeline extends TimeView {
     const length = `${time(end[piece] - start[piece])} from ${at(start[piece], span)}`;
     if (share[piece] >= 0) {
       const parts = STATES.map((name, s) => [name, shares[share[piece] + s]] as const);
-      return `${length}: ${parts.filter(([, s]) => s > 0.004).map(([name, s]) => `${name} ${(s * 100).toFixed(0)} %`).join(", ")}`;
+      return `${length}: ${parts
+        .filter(([, s]) => s > 0.004)
+        .map(([name, s]) => `${name} ${(s * 100).toFixed(0)} %`)
+        .join(", ")}`;
     }
     const [reason, state] = KINDS[kind[piece]] ?? KINDS[0];
     const name = waits(kind[piece]) && reason !== STATES[state] ? `${STATES[state]}, ${reason}` : reason;
@@ -553,7 +683,14 @@ export class Timeline extends TimeView {
     if (state === ON) return `${name}${who > 0 ? ` ${who - 1}` : ""}, ${length}`;
     if (kind[piece] === NOTHING || who === 0) return `${name}, ${length}`;
     const process = data.processOf[who - 3];
-    const name_ = who === 1 ? "an interrupt" : who === 2 ? "a task that is not recorded" : process === undefined ? "?" : data.label(process);
+    const name_ =
+      who === 1
+        ? "an interrupt"
+        : who === 2
+          ? "a task that is not recorded"
+          : process === undefined
+            ? "?"
+            : data.label(process);
     const verb = state !== WAIT ? "ended by" : reason === STATES[WAIT] ? "woken by" : "lost the CPU to";
     return `${name}, ${length}, ${verb} ${clip(name_, 60)}${data.processOf[thread] === process ? " (itself)" : ""}`;
   }
@@ -629,12 +766,22 @@ function quiet(data: Context["data"]): Uint8Array {
     const busy = (on_cpu[ix] ?? wall) * 100 + ((run_queue[ix] ?? 0) + (blocked[ix] ?? 0)) * 10;
     const asleep = busy < wall * threads[ix] && !onPath.has(ix) && !data.failed(ix);
     // Of the machine, or of the command and without children.
-    if (asleep && (kthread[ix] || (started_before[ix] && alive[ix]) || (children.length === 0 && data.parent[ix] >= 0))) {
+    if (
+      asleep &&
+      (kthread[ix] || (started_before[ix] && alive[ix]) || (children.length === 0 && data.parent[ix] >= 0))
+    ) {
       out[ix] = 2;
       continue;
     }
     // As a compiler's driver: its children one after the other, for nearly all of its time.
-    if (children.length === 0 || children.length > 3 || data.parent[ix] < 0 || data.failed(ix) || (on_cpu[ix] ?? 0) * 5 > wall) continue;
+    if (
+      children.length === 0 ||
+      children.length > 3 ||
+      data.parent[ix] < 0 ||
+      data.failed(ix) ||
+      (on_cpu[ix] ?? 0) * 5 > wall
+    )
+      continue;
     let covered = 0;
     let until = start[ix];
     let single = true;
@@ -653,4 +800,3 @@ interface Wake {
   from: number;
   to: number;
 }
-

@@ -55,13 +55,20 @@ export abstract class TimeView {
   private empty = h("p", { class: "empty", hidden: true, role: "status" }, "No process matches here.");
   private pixels = new Pixels(1, 1);
   private pending = 0;
-  private drag: null | { x: number; y: number; t0: number; t1: number; top: number; range: boolean; moved: boolean } = null;
+  private drag: null | { x: number; y: number; t0: number; t1: number; top: number; range: boolean; moved: boolean } =
+    null;
   private touches = new Map<number, { x: number; y: number }>();
   private colors: Theme | null = null;
   /** For the tests: frames drawn. */
   frames = 0;
 
-  constructor(context: Context, name: string, hint: string, toolbar: HTMLElement, private above: (Above | null)[] = []) {
+  constructor(
+    context: Context,
+    name: string,
+    hint: string,
+    toolbar: HTMLElement,
+    private above: (Above | null)[] = [],
+  ) {
     this.data = context.data;
     this.store = context.store;
     this.tip = context.tip;
@@ -69,8 +76,21 @@ export abstract class TimeView {
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", name);
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
-    this.element = h("div", { class: "timeview" }, toolbar,
-      h("div", { class: "plot" }, ...above.map((lane) => lane?.element ?? null), this.axis.element, this.scroll, this.marks.element, this.empty), h("p", { class: "hint" }, hint));
+    this.element = h(
+      "div",
+      { class: "timeview" },
+      toolbar,
+      h(
+        "div",
+        { class: "plot" },
+        ...above.map((lane) => lane?.element ?? null),
+        this.axis.element,
+        this.scroll,
+        this.marks.element,
+        this.empty,
+      ),
+      h("p", { class: "hint" }, hint),
+    );
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -161,7 +181,18 @@ export abstract class TimeView {
     this.pixels.data.fill(0);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, w, hgt);
-    this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
+    this.paint({
+      ctx,
+      pixels: this.pixels,
+      theme: this.colors,
+      ratio,
+      gutter,
+      width,
+      height,
+      top: this.scroll.scrollTop,
+      state,
+      x,
+    });
     this.axis.draw([state.t0, state.t1], [gutter, width]);
     this.marks.draw(width, gutter);
   }
@@ -185,24 +216,41 @@ export abstract class TimeView {
       const gutter = this.gutter();
       const share = (event.clientX - box.left - gutter) / Math.max(1, box.width - gutter);
       const { t0, t1 } = store.state;
-      return { share, t: t0 + share * (t1 - t0), y: event.clientY - box.top + this.scroll.scrollTop, plot: box.width - gutter };
+      return {
+        share,
+        t: t0 + share * (t1 - t0),
+        y: event.clientY - box.top + this.scroll.scrollTop,
+        plot: box.width - gutter,
+      };
     };
-    canvas.addEventListener("wheel", (event) => {
-      const { t, plot, share } = place(event);
-      if (event.ctrlKey || event.metaKey || event.altKey) {
-        event.preventDefault();
-        store.zoomBy(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), share >= 0 ? t : undefined);
-      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) {
-        event.preventDefault();
-        store.pan((event.deltaX || event.deltaY) / plot);
-      }
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        const { t, plot, share } = place(event);
+        if (event.ctrlKey || event.metaKey || event.altKey) {
+          event.preventDefault();
+          store.zoomBy(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), share >= 0 ? t : undefined);
+        } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) {
+          event.preventDefault();
+          store.pan((event.deltaX || event.deltaY) / plot);
+        }
+      },
+      { passive: false },
+    );
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       const { t0, t1 } = store.state;
       canvas.setPointerCapture(event.pointerId);
       this.touches.set(event.pointerId, { x: event.clientX, y: event.clientY });
-      this.drag = { x: event.clientX, y: event.clientY, t0, t1, top: this.scroll.scrollTop, range: event.shiftKey, moved: false };
+      this.drag = {
+        x: event.clientX,
+        y: event.clientY,
+        t0,
+        t1,
+        top: this.scroll.scrollTop,
+        range: event.shiftKey,
+        moved: false,
+      };
     });
     canvas.addEventListener("pointermove", (event) => {
       const { t, y, plot } = place(event);
@@ -216,7 +264,8 @@ export abstract class TimeView {
       if (drag.range) return measure(store, t - ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0), t);
       const by = ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0);
       store.zoom(drag.t0 - by, drag.t1 - by);
-      if (event.pointerType !== "mouse" || Math.abs(event.clientY - drag.y) > 8) this.scroll.scrollTop = drag.top - (event.clientY - drag.y);
+      if (event.pointerType !== "mouse" || Math.abs(event.clientY - drag.y) > 8)
+        this.scroll.scrollTop = drag.top - (event.clientY - drag.y);
     });
     const end = (event: PointerEvent) => {
       this.touches.delete(event.pointerId);
@@ -247,7 +296,14 @@ export abstract class TimeView {
     const middle = place({ clientX: (before[0].x + before[1].x) / 2, clientY: 0 }).t;
     if (distance > 0 && old > 0) this.store.zoomBy(old / distance, middle);
     this.store.pan(-moved / plot);
-    this.drag = this.drag && { ...this.drag, x: event.clientX, y: event.clientY, t0: this.store.state.t0, t1: this.store.state.t1, top: this.scroll.scrollTop };
+    this.drag = this.drag && {
+      ...this.drag,
+      x: event.clientX,
+      y: event.clientY,
+      t0: this.store.state.t0,
+      t1: this.store.state.t1,
+      top: this.scroll.scrollTop,
+    };
   }
 }
 
@@ -255,9 +311,11 @@ export abstract class TimeView {
 export function zoomButtons(store: Store): HTMLElement {
   const button = (text: string, name: string, click: () => void) =>
     h("button", { type: "button", title: name, "aria-label": name, onclick: click }, text);
-  return h("div", { class: "choice zoom", role: "group", "aria-label": "Zoom" },
+  return h(
+    "div",
+    { class: "choice zoom", role: "group", "aria-label": "Zoom" },
     button("−", "Zoom out (-)", () => store.zoomBy(2)),
     button("+", "Zoom in (+)", () => store.zoomBy(0.5)),
-    button("Whole", "Show the whole recording (0)", () => store.zoom(...store.whole)));
+    button("Whole", "Show the whole recording (0)", () => store.zoom(...store.whole)),
+  );
 }
-

@@ -92,30 +92,70 @@ export class Tree {
   private names: string[] = [];
   private refresh: () => void;
 
-  constructor(private context: Context, private ranks: Map<string, number>) {
+  constructor(
+    private context: Context,
+    private ranks: Map<string, number>,
+  ) {
     this.data = context.data;
     this.store = context.store;
     const { store } = this;
-    const metric = choice<Metric>("Size by", [["cpu", "CPU"], ["wall", "Wall"], ["wait", "Waiting"]], (value) => store.set({ metric: value }));
+    const metric = choice<Metric>(
+      "Size by",
+      [
+        ["cpu", "CPU"],
+        ["wall", "Wall"],
+        ["wait", "Waiting"],
+      ],
+      (value) => store.set({ metric: value }),
+    );
     const up = h("button", { type: "button", onclick: () => this.up(), title: "To the parent (u)" }, "↑ Up");
     const by = groupBy(context);
     this.sunBox = h("div", { class: "sunburst" }, this.sun);
     this.iceBox = h("div", { class: "icicle" }, this.ice);
-    this.element = h("div", { class: "treeview" },
+    this.element = h(
+      "div",
+      { class: "treeview" },
       h("div", { class: "toolbar" }, by.element, metric.element, up, h("span", { class: "dim note" })),
-      h("div", { class: "tree-columns" }, h("div", { class: "tree-box" },
-        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list, this.none), this.sunBox), this.iceBox);
+      h(
+        "div",
+        { class: "tree-columns" },
+        h(
+          "div",
+          { class: "tree-box" },
+          h(
+            "div",
+            { class: "line tree-head", "aria-hidden": "true" },
+            h("span"),
+            h("span", {}, "Process"),
+            h("span"),
+            h("span", { class: "num" }, "CPU, tree"),
+            h("span", { class: "num" }, "Wall"),
+          ),
+          this.list,
+          this.none,
+        ),
+        this.sunBox,
+      ),
+      this.iceBox,
+    );
     const note = this.element.querySelector(".note")!;
     this.refresh = () => {
       metric.show(store.state.metric);
       by.show(store.state.rows === "thread" ? "process" : store.state.rows);
       up.disabled = store.state.root < 0;
-      note.textContent = { cpu: "Sizes: CPU time with descendants", wall: "Sizes: time in which no child lived, with descendants", wait: "Sizes: time in run queues or blocked, with descendants" }[store.state.metric];
+      note.textContent = {
+        cpu: "Sizes: CPU time with descendants",
+        wall: "Sizes: time in which no child lived, with descendants",
+        wait: "Sizes: time in run queues or blocked, with descendants",
+      }[store.state.metric];
     };
     const redraw = () => this.draw();
     new ResizeObserver(redraw).observe(this.sunBox);
     new ResizeObserver(redraw).observe(this.iceBox);
-    for (const [canvas, find] of [[this.sun, (e: MouseEvent) => this.atSun(e)], [this.ice, (e: MouseEvent) => this.atIce(e)]] as const) {
+    for (const [canvas, find] of [
+      [this.sun, (e: MouseEvent) => this.atSun(e)],
+      [this.ice, (e: MouseEvent) => this.atIce(e)],
+    ] as const) {
       canvas.addEventListener("click", (event) => this.descend(find(event)));
       canvas.addEventListener("pointermove", (event) => this.hover(event, find(event)));
       canvas.addEventListener("pointerleave", () => context.tip.hide());
@@ -200,7 +240,8 @@ export class Tree {
     if (!node) return;
     if (node === this.root) return this.up();
     const [ix] = node.data;
-    if (node.data.length === 1) return this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
+    if (node.data.length === 1)
+      return this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
     this.below(this.parent(ix));
     const group = this.groupOf.get(ix);
     if (group !== undefined) this.open.add(group);
@@ -253,7 +294,14 @@ export class Tree {
       for (const several of out) if (several.length > 1) several.sort((a, b) => values[b] - values[a] || a - b);
       return out;
     };
-    const node = (data: Cell, depth: number): Node => ({ data, depth, value: data.reduce((sum, ix) => sum + sums[ix], 0), x0: 0, x1: 1, children: [] });
+    const node = (data: Cell, depth: number): Node => ({
+      data,
+      depth,
+      value: data.reduce((sum, ix) => sum + sums[ix], 0),
+      x0: 0,
+      x1: 1,
+      children: [],
+    });
     this.root = node(top, 0);
     this.nodes = [this.root];
     // The list grows while it is gone through.
@@ -363,7 +411,8 @@ export class Tree {
         ctx.rotate(below ? -Math.PI / 2 : Math.PI / 2);
         // Straight text in a bent ring: no longer than the bend allows.
         const straight = Math.min(length - 6, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
-        for (const px of [11, 10]) if (ctx.measureText(this.name(d)).width > straight) ctx.font = FONT.replace("12px", `${px}px`);
+        for (const px of [11, 10])
+          if (ctx.measureText(this.name(d)).width > straight) ctx.font = FONT.replace("12px", `${px}px`);
         ctx.fillText(fit(ctx, this.name(d), straight), 0, 0);
       } else if (length > 13 && ring > 34) {
         ctx.rotate(middle);
@@ -387,7 +436,9 @@ export class Tree {
     lines.forEach((line, n) => ctx.fillText(line, 0, (n - lines.length) * 16 + 7));
     ctx.font = FONT;
     ctx.fillStyle = colors.css.dim;
-    wrap(ctx, `${time(root.value)} ${NAMES[this.store.state.metric]}`, room).forEach((line, n) => ctx.fillText(line, 0, 11 + n * 15));
+    wrap(ctx, `${time(root.value)} ${NAMES[this.store.state.metric]}`, room).forEach((line, n) =>
+      ctx.fillText(line, 0, 11 + n * 15),
+    );
     ctx.restore();
   }
 
@@ -450,12 +501,31 @@ export class Tree {
     if (!node) return this.context.tip.hide();
     const [ix] = node.data;
     const whole = this.root?.value ?? 0;
-    const lines = [h("strong", {}, this.name(node)),
-      h("div", {}, `${NAMES[this.store.state.metric]} ${time(node.value)}${whole > 0 ? ` · ${(((node.value) * 100) / whole).toFixed(1)} %` : ""} with descendants`)];
-    if (node.data.length > 1) lines.push(h("div", { class: "dim" }, `wall ${time(node.data.reduce((sum, member) => sum + this.data.wall(member), 0))} together`));
+    const lines = [
+      h("strong", {}, this.name(node)),
+      h(
+        "div",
+        {},
+        `${NAMES[this.store.state.metric]} ${time(node.value)}${whole > 0 ? ` · ${((node.value * 100) / whole).toFixed(1)} %` : ""} with descendants`,
+      ),
+    ];
+    if (node.data.length > 1)
+      lines.push(
+        h(
+          "div",
+          { class: "dim" },
+          `wall ${time(node.data.reduce((sum, member) => sum + this.data.wall(member), 0))} together`,
+        ),
+      );
     if (node.data.length === 1) {
       const p = this.data.doc.processes;
-      lines.push(h("div", { class: "dim" }, `pid ${p.pid[ix]} · own CPU ${time(p.on_cpu[ix])} · wall ${time(this.data.wall(ix))} · ${this.data.exit(ix)} · ${count(p.tree_processes[ix])} in the subtree`));
+      lines.push(
+        h(
+          "div",
+          { class: "dim" },
+          `pid ${p.pid[ix]} · own CPU ${time(p.on_cpu[ix])} · wall ${time(this.data.wall(ix))} · ${this.data.exit(ix)} · ${count(p.tree_processes[ix])} in the subtree`,
+        ),
+      );
       lines.push(h("div", { class: "argv" }, clip(this.data.argv(ix))));
     }
     this.context.tip.show(event, ...lines);
@@ -515,11 +585,23 @@ export class Tree {
     const most = this.more.get(parent) ?? MOST;
     const items = all.slice(0, most).map((ix) => this.item(ix, level));
     if (all.length > most) {
-      items.push(h("li", { role: "treeitem", "aria-level": level, tabindex: "-1", class: "more", onclick: () => {
-        this.more.set(parent, most + MOST * 5);
-        this.fill();
-        this.mark();
-      } }, `${count(all.length - most)} more …`));
+      items.push(
+        h(
+          "li",
+          {
+            role: "treeitem",
+            "aria-level": level,
+            tabindex: "-1",
+            class: "more",
+            onclick: () => {
+              this.more.set(parent, most + MOST * 5);
+              this.fill();
+              this.mark();
+            },
+          },
+          `${count(all.length - most)} more …`,
+        ),
+      );
     }
     return items;
   }
@@ -533,15 +615,29 @@ export class Tree {
     const cpu = time(this.store.narrowed || this.grouping ? this.subtree[ix] : p.tree_on_cpu[ix]);
     const wall = time(figures(data, this.store).wall[ix]);
     const name = `${data.label(ix)}, CPU with descendants ${cpu}, wall ${wall}, ${data.exit(ix)}`;
-    const line = h("div", { class: "line" },
+    const line = h(
+      "div",
+      { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, children.length === 0 ? "" : open ? "▾" : "▸"),
-      h("span", { class: data.bad(ix) ? "name bad" : "name" }, data.label(ix)), this.bar(ix),
-      h("span", { class: "num" }, cpu), h("span", { class: "num" }, wall));
+      h("span", { class: data.bad(ix) ? "name bad" : "name" }, data.label(ix)),
+      this.bar(ix),
+      h("span", { class: "num" }, cpu),
+      h("span", { class: "num" }, wall),
+    );
     line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
-    const item = h("li", {
-      role: "treeitem", "aria-level": level, "aria-label": name, "aria-selected": "false", tabindex: "-1", "data-ix": ix,
-      "aria-expanded": children.length > 0 ? String(open) : undefined,
-    }, line);
+    const item = h(
+      "li",
+      {
+        role: "treeitem",
+        "aria-level": level,
+        "aria-label": name,
+        "aria-selected": "false",
+        tabindex: "-1",
+        "data-ix": ix,
+        "aria-expanded": children.length > 0 ? String(open) : undefined,
+      },
+      line,
+    );
     if (open) item.append(h("ul", { role: "group" }, ...this.branch(this.below(ix), level + 1, ix)));
     line.addEventListener("click", (event) => {
       if ((event.target as HTMLElement).classList.contains("twist") && children.length > 0) this.toggle(ix);
@@ -562,11 +658,30 @@ export class Tree {
     const failed = members.filter((member) => this.data.bad(member)).length;
     const { program } = this.groups[-2 - ix];
     const name = `${level === 1 && this.grouping ? program : `${count(members.length)} × ${program}`}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
-    const line = h("div", { class: "line" },
+    const line = h(
+      "div",
+      { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, open ? "▾" : "▸"),
-      h("span", { class: failed > 0 ? "name bad" : "name" }, name), this.bar(ix), h("span", { class: "num" }, cpu), h("span", { class: "num" }, walls));
+      h("span", { class: failed > 0 ? "name bad" : "name" }, name),
+      this.bar(ix),
+      h("span", { class: "num" }, cpu),
+      h("span", { class: "num" }, walls),
+    );
     line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
-    const item = h("li", { role: "treeitem", class: "group", "aria-level": level, "aria-label": `${name}, CPU ${cpu}, wall ${walls}`, "aria-selected": "false", tabindex: "-1", "data-group": ix, "aria-expanded": String(open) }, line);
+    const item = h(
+      "li",
+      {
+        role: "treeitem",
+        class: "group",
+        "aria-level": level,
+        "aria-label": `${name}, CPU ${cpu}, wall ${walls}`,
+        "aria-selected": "false",
+        tabindex: "-1",
+        "data-group": ix,
+        "aria-expanded": String(open),
+      },
+      line,
+    );
     if (open) item.append(h("ul", { role: "group" }, ...this.branch(members, level + 1, ix)));
     line.addEventListener("click", () => this.toggle(ix));
     this.items.set(ix, item);
@@ -620,10 +735,18 @@ export class Tree {
     };
     const expanded = item.getAttribute("aria-expanded");
     switch (event.key) {
-      case "ArrowDown": go(all[at + 1]); break;
-      case "ArrowUp": go(all[at - 1]); break;
-      case "Home": go(all[0]); break;
-      case "End": go(all[all.length - 1]); break;
+      case "ArrowDown":
+        go(all[at + 1]);
+        break;
+      case "ArrowUp":
+        go(all[at - 1]);
+        break;
+      case "Home":
+        go(all[0]);
+        break;
+      case "End":
+        go(all[all.length - 1]);
+        break;
       case "ArrowRight":
         if (expanded === "false") this.toggle(ix, true);
         else if (expanded === "true") go(all[at + 1]);
@@ -638,7 +761,8 @@ export class Tree {
         else if (ix < 0) item.click();
         else this.store.set({ sel: ix, root: event.key === "Enter" ? ix : this.store.state.root });
         break;
-      default: return;
+      default:
+        return;
     }
     event.preventDefault();
     event.stopPropagation();
@@ -650,5 +774,7 @@ function wrap(ctx: CanvasRenderingContext2D, text: string, width: number): strin
   const words = text.split(" ");
   let first = 1;
   while (first < words.length && ctx.measureText(words.slice(0, first + 1).join(" ")).width <= width) first++;
-  return [words.slice(0, first).join(" "), words.slice(first).join(" ")].filter((line) => line).map((line) => fit(ctx, line, width));
+  return [words.slice(0, first).join(" "), words.slice(first).join(" ")]
+    .filter((line) => line)
+    .map((line) => fit(ctx, line, width));
 }

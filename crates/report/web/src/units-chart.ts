@@ -11,7 +11,12 @@ import { TimeView, type Context, type Frame } from "./timeview";
 import { at, time } from "./units";
 
 /** Rows of steps. */
-interface Link { needs: Set<number>; needed: Set<number>; before: Set<number>; after: Set<number> }
+interface Link {
+  needs: Set<number>;
+  needed: Set<number>;
+  before: Set<number>;
+  after: Set<number>;
+}
 
 const PITCH = 20;
 const HEIGHT = 14;
@@ -26,8 +31,12 @@ export class UnitsChart extends TimeView {
   private hovered = -1;
 
   constructor(context: Context) {
-    super(context, "Steps over time, one bar each", "Drag to pan · Ctrl + wheel or a double click to zoom · a click opens a step · hollow: it waits for a job slot · a line at the pointer: one names a file of the other",
-      h("span"));
+    super(
+      context,
+      "Steps over time, one bar each",
+      "Drag to pan · Ctrl + wheel or a double click to zoom · a click opens a step · hollow: it waits for a job slot · a line at the pointer: one names a file of the other",
+      h("span"),
+    );
   }
 
   show(rows: number[]) {
@@ -59,7 +68,8 @@ export class UnitsChart extends TimeView {
     const ix = process[row];
     const thread = ix === null ? -1 : data.threadsFrom[ix];
     for (let p = first[thread] ?? 0; thread >= 0 && p < first[thread + 1]; p++) {
-      if (KINDS[kind[p]][0] === "job slot" && end[p] > from[row] && start[p] < to[row]) known.push([Math.max(start[p], from[row]), Math.min(end[p], to[row])]);
+      if (KINDS[kind[p]][0] === "job slot" && end[p] > from[row] && start[p] < to[row])
+        known.push([Math.max(start[p], from[row]), Math.min(end[p], to[row])]);
     }
     this.slots.set(row, known);
     return known;
@@ -72,13 +82,16 @@ export class UnitsChart extends TimeView {
       const links = this.links;
       const of = (row: number) => {
         let link = links.get(row);
-        if (!link) links.set(row, (link = { needs: new Set(), needed: new Set(), before: new Set(), after: new Set() }));
+        if (!link)
+          links.set(row, (link = { needs: new Set(), needed: new Set(), before: new Set(), after: new Set() }));
         return link;
       };
-      this.data.doc.steps.after.forEach((others, row) => others.forEach((other) => {
-        of(row).needs.add(other);
-        of(other).needed.add(row);
-      }));
+      this.data.doc.steps.after.forEach((others, row) =>
+        others.forEach((other) => {
+          of(row).needs.add(other);
+          of(other).needed.add(row);
+        }),
+      );
       let last = -1;
       for (const { process, several } of steps(this.data)) {
         const row = several > 1 ? null : step[process];
@@ -138,7 +151,11 @@ export class UnitsChart extends TimeView {
       const name = fit(ctx, text, Math.max(width - right - 8, left - 8, 60));
       const wide = ctx.measureText(name).width;
       // Behind the bar, or before it where the picture ends.
-      ctx.fillText(name, right + 4 + wide <= width || left - 4 - wide < 0 ? Math.min(right + 4, width - wide - 2) : left - 4 - wide, y + HEIGHT / 2);
+      ctx.fillText(
+        name,
+        right + 4 + wide <= width || left - 4 - wide < 0 ? Math.min(right + 4, width - wide - 2) : left - 4 - wide,
+        y + HEIGHT / 2,
+      );
       ctx.globalAlpha = 1;
     }
     link?.needs.forEach((other) => this.edge(frame, other, this.hovered));
@@ -175,10 +192,31 @@ export class UnitsChart extends TimeView {
     const { data } = this;
     const { from, spent, at_once } = data.doc.steps;
     const link = this.link(row);
-    const names = (title: string, rows: Set<number> | undefined) => rows && rows.size > 0 ? h("div", {}, `${title} ${[...rows].slice(0, 4).map((one) => data.stepTitle(one)).join(", ")}`) : null;
-    this.tip.show(event, h("strong", {}, data.stepTitle(row)),
-      h("div", { class: "dim" }, `from ${at(from[row])} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`),
-      h("div", {}, data.string(spent[row])), names("Names files of", link?.needs), names("Its files are named by", link?.needed), names("On the critical path after", link?.before), names("On the critical path before", link?.after));
+    const names = (title: string, rows: Set<number> | undefined) =>
+      rows && rows.size > 0
+        ? h(
+            "div",
+            {},
+            `${title} ${[...rows]
+              .slice(0, 4)
+              .map((one) => data.stepTitle(one))
+              .join(", ")}`,
+          )
+        : null;
+    this.tip.show(
+      event,
+      h("strong", {}, data.stepTitle(row)),
+      h(
+        "div",
+        { class: "dim" },
+        `from ${at(from[row])} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`,
+      ),
+      h("div", {}, data.string(spent[row])),
+      names("Names files of", link?.needs),
+      names("Its files are named by", link?.needed),
+      names("On the critical path after", link?.before),
+      names("On the critical path before", link?.after),
+    );
   }
 
   protected pick(t: number, y: number) {

@@ -15,7 +15,8 @@ const [, , directory] = process.argv;
 const firefox = process.env.FIREFOX;
 /** In make test-long. */
 const allCases = process.env.TR_LONG !== undefined;
-const browser = firefox ? await playwright._bidiFirefox.launch({ executablePath: firefox })
+const browser = firefox
+  ? await playwright._bidiFirefox.launch({ executablePath: firefox })
   : await playwright.chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 browser.on("disconnected", () => process.exit(1));
 /** The contexts that the running test has opened. */
@@ -45,7 +46,9 @@ async function open(name, hash = "", options = {}) {
   });
   // What is copied, without asking for the clipboard.
   await page.addInitScript(() => {
-    Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => void (window.copied = text) } });
+    Object.defineProperty(navigator, "clipboard", {
+      value: { writeText: async (text) => void (window.copied = text) },
+    });
   });
   await page.goto(url(name) + hash);
   await page.waitForSelector("html[data-ready]");
@@ -58,31 +61,34 @@ async function open(name, hash = "", options = {}) {
 }
 
 /** Texts with too little contrast to what lies behind them. */
-const poor = (page) => page.evaluate(() => {
-  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-  const over = (color, below) => {
-    canvas.fillStyle = `rgb(${below.join()})`;
-    canvas.fillRect(0, 0, 1, 1);
-    canvas.fillStyle = color;
-    canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-  };
-  const behind = (element) => (element ? over(getComputedStyle(element).backgroundColor, behind(element.parentElement)) : [255, 255, 255]);
-  const light = (rgb) => {
-    const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const poor = [];
-  for (const element of document.querySelectorAll("body *")) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== "");
-    if (!own || !element.checkVisibility() || element.closest("script, button:disabled, select, svg")) continue;
-    const below = behind(element);
-    const [a, b] = [light(over(getComputedStyle(element).color, below)), light(below)];
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (contrast < 4.5) poor.push(`${contrast.toFixed(2)} ${element.className} "${element.textContent.slice(0, 40)}"`);
-  }
-  return poor;
-});
+const poor = (page) =>
+  page.evaluate(() => {
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    const over = (color, below) => {
+      canvas.fillStyle = `rgb(${below.join()})`;
+      canvas.fillRect(0, 0, 1, 1);
+      canvas.fillStyle = color;
+      canvas.fillRect(0, 0, 1, 1);
+      return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const behind = (element) =>
+      element ? over(getComputedStyle(element).backgroundColor, behind(element.parentElement)) : [255, 255, 255];
+    const light = (rgb) => {
+      const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const poor = [];
+    for (const element of document.querySelectorAll("body *")) {
+      const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== "");
+      if (!own || !element.checkVisibility() || element.closest("script, button:disabled, select, svg")) continue;
+      const below = behind(element);
+      const [a, b] = [light(over(getComputedStyle(element).color, below)), light(below)];
+      const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      if (contrast < 4.5)
+        poor.push(`${contrast.toFixed(2)} ${element.className} "${element.textContent.slice(0, 40)}"`);
+    }
+    return poor;
+  });
 
 /** The functions on a CPU or that waited, in the report's order: waits have a row for each reason there. */
 function functions({ rows }, off) {
@@ -95,36 +101,58 @@ function functions({ rows }, off) {
     sums.set(key, sum);
   }
   const less = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  return [...sums.values()].sort((a, b) => b.self_ns - a.self_ns || b.total_ns - a.total_ns || less(a.function, b.function) || less(a.binary, b.binary));
+  return [...sums.values()].sort(
+    (a, b) =>
+      b.self_ns - a.self_ns || b.total_ns - a.total_ns || less(a.function, b.function) || less(a.binary, b.binary),
+  );
 }
 
 /** Until what was done is drawn, and stands in the address. */
-const settle = (page) => page.evaluate(() => new Promise((done) => {
-  const ask = () => (document.documentElement.dataset.moving ? setTimeout(ask, 20) : done());
-  requestAnimationFrame(() => requestAnimationFrame(ask));
-}));
+const settle = (page) =>
+  page.evaluate(
+    () =>
+      new Promise((done) => {
+        const ask = () => (document.documentElement.dataset.moving ? setTimeout(ask, 20) : done());
+        requestAnimationFrame(() => requestAnimationFrame(ask));
+      }),
+  );
 /** Firefox takes two clicks of BiDi for one double click only if the machine is quick. */
 async function doubleClick(place, position) {
   if (!firefox) return place.dblclick({ position });
   const { x, y } = await place.boundingBox();
   await place.dispatchEvent("dblclick", { bubbles: true, clientX: x + position.x, clientY: y + position.y });
 }
-const hash = async (page) => Object.fromEntries(new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)));
+const hash = async (page) =>
+  Object.fromEntries(new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)));
 
 /** What the tip says at any of these places, from the canvas' corner: moves of a pointer, which a mouse would take a minute for. */
 async function tips(page, canvas, xs, ys) {
-  return new Set(await page.locator(canvas).evaluate((canvas, { xs, ys }) => {
-    const { left, top } = canvas.getBoundingClientRect();
-    const tip = document.querySelector(".tip");
-    const said = [];
-    for (const x of xs) for (const y of ys) {
-      canvas.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, pointerType: "mouse", clientX: left + x, clientY: top + y }));
-      if (tip.checkVisibility()) said.push(tip.textContent);
-    }
-    return said;
-  }, { xs, ys }));
+  return new Set(
+    await page.locator(canvas).evaluate(
+      (canvas, { xs, ys }) => {
+        const { left, top } = canvas.getBoundingClientRect();
+        const tip = document.querySelector(".tip");
+        const said = [];
+        for (const x of xs)
+          for (const y of ys) {
+            canvas.dispatchEvent(
+              new PointerEvent("pointermove", {
+                bubbles: true,
+                pointerType: "mouse",
+                clientX: left + x,
+                clientY: top + y,
+              }),
+            );
+            if (tip.checkVisibility()) said.push(tip.textContent);
+          }
+        return said;
+      },
+      { xs, ys },
+    ),
+  );
 }
-const range = (from, to, step = 1) => Array.from({ length: Math.ceil((to - from) / step) }, (_, at) => from + at * step);
+const range = (from, to, step = 1) =>
+  Array.from({ length: Math.ceil((to - from) / step) }, (_, at) => from + at * step);
 
 /** The table with every column, as CSV, by the first line's names. */
 async function csv(page) {
@@ -192,9 +220,18 @@ const tests = {
   async functions_equal_the_report() {
     const { flame } = analysis("stacks");
     const page = await open("stacks", "#view=stacks");
-    const sampled = async () => [await page.getAttribute("#sampled", "data-count"), await page.getAttribute("#sampled", "data-ns")].map(Number);
-    const shown = () => page.$$eval(".functions tbody tr", (rows) => rows.map((row) => [row.dataset.self, row.dataset.total, row.cells[4].textContent, row.cells[5].textContent].join()));
-    for (const [doing, off, all] of [["on", false, [flame.samples, flame.ns]], ["off", true, [flame.off_cpu_samples, flame.off_cpu_ns]]]) {
+    const sampled = async () =>
+      [await page.getAttribute("#sampled", "data-count"), await page.getAttribute("#sampled", "data-ns")].map(Number);
+    const shown = () =>
+      page.$$eval(".functions tbody tr", (rows) =>
+        rows.map((row) =>
+          [row.dataset.self, row.dataset.total, row.cells[4].textContent, row.cells[5].textContent].join(),
+        ),
+      );
+    for (const [doing, off, all] of [
+      ["on", false, [flame.samples, flame.ns]],
+      ["off", true, [flame.off_cpu_samples, flame.off_cpu_ns]],
+    ]) {
       await page.click(`#view-stacks [data-value=${doing}]`);
       await settle(page);
       assert.deepEqual(await sampled(), all);
@@ -208,8 +245,13 @@ const tests = {
     assert.deepEqual(await sampled(), [flame.samples + flame.off_cpu_samples, flame.ns + flame.off_cpu_ns]);
     // The reasons of the waits divide them.
     await page.click("#view-stacks [data-value=off]");
-    const reasons = await page.$$eval("#reason option", (all) => all.map((option) => option.value).filter((value) => value));
-    assert.ok(["child", "timer"].every((name) => reasons.includes(name)), reasons.join());
+    const reasons = await page.$$eval("#reason option", (all) =>
+      all.map((option) => option.value).filter((value) => value),
+    );
+    assert.ok(
+      ["child", "timer"].every((name) => reasons.includes(name)),
+      reasons.join(),
+    );
     let [samples, ns] = [0, 0];
     for (const reason of reasons) {
       await page.selectOption("#reason", reason);
@@ -240,17 +282,33 @@ const tests = {
     const check = async (what, hash, tgids, [from, to] = []) => {
       for (const off of [false, true]) {
         const all = events.filter((event) => event.off_cpu === off && tgids.has(event.tgid));
-        const part = ({ t, ns }) => (from === undefined ? ns : off ? Math.max(0, Math.min(t, to) - Math.max(t - ns, from)) : t >= from && t <= to ? ns : 0);
+        const part = ({ t, ns }) =>
+          from === undefined
+            ? ns
+            : off
+              ? Math.max(0, Math.min(t, to) - Math.max(t - ns, from))
+              : t >= from && t <= to
+                ? ns
+                : 0;
         const inside = all.filter((event) => part(event) > 0);
         await page.evaluate((hash) => (location.hash = hash), `#view=stacks&doing=${off ? "off" : "on"}${hash}`);
         await settle(page);
-        const [count, ns] = [await page.getAttribute("#sampled", "data-count"), await page.getAttribute("#sampled", "data-ns")].map(Number);
+        const [count, ns] = [
+          await page.getAttribute("#sampled", "data-count"),
+          await page.getAttribute("#sampled", "data-ns"),
+        ].map(Number);
         const truth = inside.reduce((sum, event) => sum + part(event), 0);
         const said = `${what}, ${off ? "off" : "on"}: ${count}, ${ns} are not ${inside.length}, ${truth}`;
         // In a part of the recording times are rounded to a 65,536th of it.
         if (from === undefined) assert.deepEqual([count, ns], [inside.length, truth], said);
-        else assert.ok(Math.abs(count - inside.length) <= 1 && Math.abs(ns - truth) <= 10_200_000 + all.length * (trace.duration_ns / 65_536), said);
-        if (inside.length === 0) assert.match(await page.textContent("#view-stacks .empty:visible"), /^No stack was sampled/);
+        else
+          assert.ok(
+            Math.abs(count - inside.length) <= 1 &&
+              Math.abs(ns - truth) <= 10_200_000 + all.length * (trace.duration_ns / 65_536),
+            said,
+          );
+        if (inside.length === 0)
+          assert.match(await page.textContent("#view-stacks .empty:visible"), /^No stack was sampled/);
       }
     };
     const pids = new Set(events.map((event) => event.tgid));
@@ -261,14 +319,25 @@ const tests = {
     await check("a range", `&t=${span.join("-")}`, pids, span);
     await check("a range of none", "&t=1000-3000", pids, [1000, 3000]);
     // A subtree: a process and its descendants.
-    const inside = (p, root) => p && (p.pid === root || inside(processes.find((q) => q.pid === p.ppid), root));
+    const inside = (p, root) =>
+      p &&
+      (p.pid === root ||
+        inside(
+          processes.find((q) => q.pid === p.ppid),
+          root,
+        ));
     for (const [ix, { pid }] of processes.entries()) {
       const below = new Set(processes.filter((p) => inside(p, pid)).map((p) => p.pid));
       await check(`the subtree of ${pid}`, `&root=${ix}`, below);
     }
     // From the details of a process to its stacks.
-    const most = [...pids].map((pid) => [events.filter((event) => event.tgid === pid).length, pid]).sort((a, b) => b[0] - a[0])[0][1];
-    await page.evaluate((ix) => (location.hash = `#view=tree&sel=${ix}`), processes.findIndex((p) => p.pid === most));
+    const most = [...pids]
+      .map((pid) => [events.filter((event) => event.tgid === pid).length, pid])
+      .sort((a, b) => b[0] - a[0])[0][1];
+    await page.evaluate(
+      (ix) => (location.hash = `#view=tree&sel=${ix}`),
+      processes.findIndex((p) => p.pid === most),
+    );
     await settle(page);
     await page.click(".details .buttons >> text=Stacks");
     await settle(page);
@@ -281,7 +350,9 @@ const tests = {
   async stacks_have_groups_as_roots() {
     const page = await open("stacks", "#view=stacks&rows=program");
     await settle(page);
-    const rows = await page.$$eval(".functions tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const rows = await page.$$eval(".functions tbody tr", (all) =>
+      all.map((row) => [...row.cells].map((cell) => cell.textContent)),
+    );
     const totals = new Map(rows.filter((cells) => cells[5] === "").map((cells) => [cells[4], cells[2]]));
     let found = 0;
     for (const name of new Set(analysis("stacks").processes.map((p) => p.comm))) {
@@ -299,14 +370,22 @@ const tests = {
   async a_function_has_callers_and_callees() {
     const { flame } = analysis("stacks");
     const page = await open("stacks", "#view=stacks");
-    const table = (name) => page.$$eval(`.functions table[aria-label=${name}] tbody tr`, (rows) => rows.map((row) => [row.cells[2].textContent, Number(row.dataset.ns)]));
+    const table = (name) =>
+      page.$$eval(`.functions table[aria-label=${name}] tbody tr`, (rows) =>
+        rows.map((row) => [row.cells[2].textContent, Number(row.dataset.ns)]),
+      );
     const names = async (name) => (await table(name)).map(([name]) => name);
     const choose = async (name, binary) => {
-      await page.evaluate(([name, binary]) => {
-        const rows = [...document.querySelectorAll(".functions tbody tr")];
-        const row = rows.find(({ cells }) => cells[4].textContent === name && (!binary || cells[5].textContent === binary));
-        row.querySelector("button").click();
-      }, [name, binary]);
+      await page.evaluate(
+        ([name, binary]) => {
+          const rows = [...document.querySelectorAll(".functions tbody tr")];
+          const row = rows.find(
+            ({ cells }) => cells[4].textContent === name && (!binary || cells[5].textContent === binary),
+          );
+          row.querySelector("button").click();
+        },
+        [name, binary],
+      );
       await settle(page);
     };
     // Of each function: what its callers have and what its callees and itself have is its total.
@@ -339,7 +418,10 @@ const tests = {
       await settle(page);
     }
     assert.ok(way.includes("vfs_read") && way.includes("read"), way.join());
-    assert.ok((await names("Callees")).some((name) => way.includes(name)), "and back");
+    assert.ok(
+      (await names("Callees")).some((name) => way.includes(name)),
+      "and back",
+    );
     // In the picture it has callers above it and callees below it; the address keeps it.
     const { fn } = await hash(page);
     assert.match(await page.getAttribute("#view-stacks canvas", "aria-label"), /^Callers above and callees below main/);
@@ -408,7 +490,10 @@ const tests = {
       const all = functions(flame, false);
       const n = all.filter((row) => names.includes(row.function)).length;
       const ns = all.filter((row) => row.function === outer).reduce((sum, row) => sum + row.total_ns, 0);
-      assert.equal(await page.textContent("#highlighted"), `${n} ${n === 1 ? "function" : "functions"}, ${time(ns)}, ${((ns * 100) / flame.ns).toFixed(0)} %`);
+      assert.equal(
+        await page.textContent("#highlighted"),
+        `${n} ${n === 1 ? "function" : "functions"}, ${time(ns)}, ${((ns * 100) / flame.ns).toFixed(0)} %`,
+      );
       assert.equal(await page.locator(".functions tr.wanted").count(), n);
     };
     await check(["three"], "three");
@@ -425,7 +510,8 @@ const tests = {
     const session = await page.context().newCDPSession(page);
     const nodes = (await session.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
     for (const role of ["button", "tab", "searchbox", "combobox", "image", "table"]) {
-      for (const node of nodes.filter((node) => node.role?.value === role)) assert.ok((node.name?.value ?? "").trim() !== "", `a ${role} without a name`);
+      for (const node of nodes.filter((node) => node.role?.value === role))
+        assert.ok((node.name?.value ?? "").trim() !== "", `a ${role} without a name`);
     }
     page.calm();
   },
@@ -469,7 +555,8 @@ const tests = {
     for (const name of ["demo", "build"]) {
       const page = await open(name, "#view=timeline");
       const { wall_ns, inferred_ns } = analysis(name).critical_path.path;
-      const card = async () => (await page.$$eval(".step-card > *", (all) => all.map((one) => one.textContent))).join("\n");
+      const card = async () =>
+        (await page.$$eval(".step-card > *", (all) => all.map((one) => one.textContent))).join("\n");
       const facts = async () => {
         const text = await card();
         const [, n, of, from, to] = /step (\d+) of (\d+)\n([\d.]+) s to ([\d.]+) s/.exec(text);
@@ -488,13 +575,16 @@ const tests = {
       }
       // All of the path, each step where the last one ended.
       assert.equal(seen.length, seen[0].of);
-      for (let n = 1; n < seen.length; n++) assert.ok(Math.abs(seen[n].from - seen[n - 1].to) < 0.0011, `${seen[n].from} after ${seen[n - 1].to}`);
+      for (let n = 1; n < seen.length; n++)
+        assert.ok(Math.abs(seen[n].from - seen[n - 1].to) < 0.0011, `${seen[n].from} after ${seen[n - 1].to}`);
       const length = seen.at(-1).to - seen[0].from;
       assert.ok(Math.abs(length - wall_ns / 1e9) < 0.002, `${length} s, not ${wall_ns} ns`);
       assert.equal(inferred > 0, inferred_ns > 0, `${inferred} of ${inferred_ns} ns`);
       const last = await hash(page);
       assert.equal(Number(last.step), seen.length - 1);
-      assert.ok(seen[0].text.includes("Unlocked by the start of the recording") && seen.at(-1).text.includes("Unlocks the end"));
+      assert.ok(
+        seen[0].text.includes("Unlocked by the start of the recording") && seen.at(-1).text.includes("Unlocks the end"),
+      );
       await page.press("body", "[");
       await settle(page);
       assert.equal((await facts()).n, seen.length - 1);
@@ -527,25 +617,42 @@ const tests = {
     const { from, to } = JSON.parse(readFileSync(`${directory}/part-span.json`, "utf8"));
     const part = analysis("part");
     const page = await open("demo", `#t=${from}-${to}`);
-    const near = (is, should, what) => assert.ok(Math.abs(is - should) <= 2000 + should * 0.0005, `${what}: ${is}, not ${should}`);
-    assert.ok((await page.textContent("#chosen")).startsWith("Only 3.000 s to 7.000 s"), await page.textContent("#chosen"));
+    const near = (is, should, what) =>
+      assert.ok(Math.abs(is - should) <= 2000 + should * 0.0005, `${what}: ${is}, not ${should}`);
+    assert.ok(
+      (await page.textContent("#chosen")).startsWith("Only 3.000 s to 7.000 s"),
+      await page.textContent("#chosen"),
+    );
     assert.equal(await page.textContent("#f-processes b"), String(part.totals.processes));
     // Where the kernel's totals narrow the unknown time, no event shows when.
-    const events = (what) => part.totals[`${what}_ns`] - part.processes.reduce((sum, p) => sum + p[`${what}_by_kernel_ns`], 0);
-    for (const state of ["on_cpu", "run_queue"]) near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), events(state), state);
-    for (const state of ["blocked", "sleep"]) near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), part.totals[`${state}_ns`], state);
+    const events = (what) =>
+      part.totals[`${what}_ns`] - part.processes.reduce((sum, p) => sum + p[`${what}_by_kernel_ns`], 0);
+    for (const state of ["on_cpu", "run_queue"])
+      near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), events(state), state);
+    for (const state of ["blocked", "sleep"])
+      near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), part.totals[`${state}_ns`], state);
     assert.ok((await page.textContent("#f-busy")).startsWith((events("on_cpu") / (to - from)).toFixed(2)));
     const busy = await page.$$eval("#busy .row", (rows) => rows.map((row) => Number(row.dataset.ns)));
     const unknown = part.trace.concurrency_unknown_ns > 0 ? [busy.pop()] : [];
     unknown.forEach((ns) => near(ns, part.trace.concurrency_unknown_ns, "unknown"));
     assert.equal(busy.length, part.trace.concurrency_ns.filter((ns, n) => ns > 0 || n <= 2).length);
-    busy.forEach((ns, n) => assert.ok(Math.abs(ns - part.trace.concurrency_ns[n]) <= part.trace.concurrency_unknown_ns + 100000, `${n} busy: ${ns}`));
+    busy.forEach((ns, n) =>
+      assert.ok(
+        Math.abs(ns - part.trace.concurrency_ns[n]) <= part.trace.concurrency_unknown_ns + 100000,
+        `${n} busy: ${ns}`,
+      ),
+    );
     assert.equal(await page.$("#advice"), null);
     const rows = await csv(page);
     assert.equal(rows.length, part.processes.length);
     for (const process of part.processes) {
       const row = rows.find((row) => row.pid === String(process.pid));
-      for (const what of ["on_cpu", "run_queue"]) near(Number(row[`${what}_ns`]), process[`${what}_ns`] - process[`${what}_by_kernel_ns`], `${what} of ${process.pid}`);
+      for (const what of ["on_cpu", "run_queue"])
+        near(
+          Number(row[`${what}_ns`]),
+          process[`${what}_ns`] - process[`${what}_by_kernel_ns`],
+          `${what} of ${process.pid}`,
+        );
       near(Number(row.wall_ns), process.wall_ns, `wall of ${process.pid}`);
     }
     // With a subtree and a search as well.
@@ -553,7 +660,11 @@ const tests = {
     await page.view("overview");
     const cc1 = part.processes.filter((p) => p.argv?.[0].endsWith("/cc1"));
     assert.equal(await page.textContent("#f-processes b"), String(cc1.length));
-    near(Number(await page.getAttribute("#t-on_cpu", "data-ns")), cc1.reduce((sum, p) => sum + p.on_cpu_ns - p.on_cpu_by_kernel_ns, 0), "cc1");
+    near(
+      Number(await page.getAttribute("#t-on_cpu", "data-ns")),
+      cc1.reduce((sum, p) => sum + p.on_cpu_ns - p.on_cpu_by_kernel_ns, 0),
+      "cc1",
+    );
     await page.click("#chosen .link");
     await settle(page);
     assert.equal(await page.textContent("#f-processes b"), String(analysis("demo").totals.processes));
@@ -636,7 +747,10 @@ const tests = {
     assert.ok((await page.locator("[role=treeitem]").count()) < 8);
     const wall = alike.reduce((sum, p) => sum + p.wall_ns, 0) / 1e6;
     const [, shown, unit] = /^([\d.]+) (m?s)$/.exec(await group.locator(".num").nth(1).textContent());
-    assert.ok(Math.abs(Number(shown) * (unit === "s" ? 1000 : 1) - wall) <= wall * 0.02, `${shown} ${unit}, not ${wall} ms`);
+    assert.ok(
+      Math.abs(Number(shown) * (unit === "s" ? 1000 : 1) - wall) <= wall * 0.02,
+      `${shown} ${unit}, not ${wall} ms`,
+    );
     // A cell of the icicle, which opens to its members.
     await page.locator(".icicle canvas").click({ position: { x: 40, y: 36 } });
     await settle(page);
@@ -651,7 +765,9 @@ const tests = {
     await settle(page);
     const { processes, trace } = analysis("many");
     // On a busy machine some are not short.
-    const alike = processes.filter((p) => p.argv?.[0] === "/bin/true" && p.wall_ns < Math.min(50e6, trace.duration_ns / 10));
+    const alike = processes.filter(
+      (p) => p.argv?.[0] === "/bin/true" && p.wall_ns < Math.min(50e6, trace.duration_ns / 10),
+    );
     assert.ok(alike.length > 200);
     const wall = alike.reduce((sum, p) => sum + p.wall_ns, 0) / 1e6;
     const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
@@ -664,7 +780,8 @@ const tests = {
       for (let y = 2; y < box.height; y += 6) {
         await page.mouse.move(box.x + (box.width * ns) / trace.duration_ns, box.y + y);
         const tip = (await page.isVisible(".tip")) ? await page.textContent(".tip") : "";
-        if (tip && tip !== seen.at(-1)?.tip) seen.push({ tip, y: box.y + y + 2, title: await page.textContent(".tip strong") });
+        if (tip && tip !== seen.at(-1)?.tip)
+          seen.push({ tip, y: box.y + y + 2, title: await page.textContent(".tip strong") });
       }
       return seen;
     };
@@ -672,7 +789,10 @@ const tests = {
     let seen = await rows(middle);
     assert.equal(seen.length, 2, JSON.stringify(seen));
     const [, shown, unit] = name.exec(seen[1].title);
-    assert.ok(Math.abs(Number(shown) * (unit === "s" ? 1000 : 1) - wall) <= wall * 0.02, `${shown} ${unit}, not ${wall} ms`);
+    assert.ok(
+      Math.abs(Number(shown) * (unit === "s" ? 1000 : 1) - wall) <= wall * 0.02,
+      `${shown} ${unit}, not ${wall} ms`,
+    );
     const click = () => page.mouse.click(box.x + (box.width * middle) / trace.duration_ns, seen[1].y);
     await click();
     await settle(page);
@@ -720,19 +840,31 @@ const tests = {
     const { processes, trace } = analysis("demo");
     const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
     const page = await open("demo", "#view=timeline");
-    const colors = () => page.evaluate(() => {
-      const style = getComputedStyle(document.documentElement);
-      return Object.fromEntries(["on", ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => `program-${n}`)].map((name) => [parseInt(style.getPropertyValue(`--${name}`).trim().slice(1), 16), name]));
-    });
+    const colors = () =>
+      page.evaluate(() => {
+        const style = getComputedStyle(document.documentElement);
+        return Object.fromEntries(
+          ["on", ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => `program-${n}`)].map((name) => [
+            parseInt(style.getPropertyValue(`--${name}`).trim().slice(1), 16),
+            name,
+          ]),
+        );
+      });
     // The palette's colours in a column of a canvas, most of them first.
     const column = async (selector, ns) => {
-      const seen = await page.evaluate(([selector, share]) => {
-        const canvas = document.querySelector(selector);
-        const copy = new OffscreenCanvas(1, canvas.height).getContext("2d");
-        copy.drawImage(canvas, -Math.round(canvas.width * share), 0);
-        const { data } = copy.getImageData(0, 0, 1, canvas.height);
-        return Array.from({ length: data.length / 4 }, (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2]);
-      }, [selector, ns / trace.duration_ns]);
+      const seen = await page.evaluate(
+        ([selector, share]) => {
+          const canvas = document.querySelector(selector);
+          const copy = new OffscreenCanvas(1, canvas.height).getContext("2d");
+          copy.drawImage(canvas, -Math.round(canvas.width * share), 0);
+          const { data } = copy.getImageData(0, 0, 1, canvas.height);
+          return Array.from(
+            { length: data.length / 4 },
+            (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2],
+          );
+        },
+        [selector, ns / trace.duration_ns],
+      );
       const named = await colors();
       const counts = {};
       for (const pixel of seen) if (named[pixel]) counts[named[pixel]] = (counts[named[pixel]] ?? 0) + 1;
@@ -747,7 +879,8 @@ const tests = {
     const keys = await page.$$eval("#hues .key", (all) => all.map((key) => key.textContent));
     // By CPU time, as in the overview.
     const cpu = {};
-    for (const p of processes) if (p.argv) cpu[p.argv[0].split("/").at(-1)] = (cpu[p.argv[0].split("/").at(-1)] ?? 0) + p.on_cpu_ns;
+    for (const p of processes)
+      if (p.argv) cpu[p.argv[0].split("/").at(-1)] = (cpu[p.argv[0].split("/").at(-1)] ?? 0) + p.on_cpu_ns;
     assert.equal(keys[0], Object.keys(cpu).sort((a, b) => cpu[b] - cpu[a])[0]);
     assert.equal(keys.at(-1), "others");
     assert.deepEqual(await column(canvas, at(longest)), ["program-1"]);
@@ -764,7 +897,14 @@ const tests = {
     const edges = await page.evaluate(() => {
       const lane = document.querySelector(".lane canvas");
       const { data } = lane.getContext("2d").getImageData(0, 0, lane.width, lane.height);
-      return [...new Set(Array.from({ length: data.length / 4 }, (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2]))];
+      return [
+        ...new Set(
+          Array.from(
+            { length: data.length / 4 },
+            (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2],
+          ),
+        ),
+      ];
     });
     const named = await colors();
     const above = edges.map((pixel) => named[pixel]).filter((name) => name);
@@ -780,7 +920,9 @@ const tests = {
     await settle(page);
     const box = await page.locator(".icicle canvas").boundingBox();
     const root = processes.find((p) => !processes.some((q) => q.pid === p.ppid));
-    const small = processes.filter((p) => p.ppid === root.pid && p.argv?.[0] === "cc" && p.tree.on_cpu_ns < root.tree.on_cpu_ns * 0.012);
+    const small = processes.filter(
+      (p) => p.ppid === root.pid && p.argv?.[0] === "cc" && p.tree.on_cpu_ns < root.tree.on_cpu_ns * 0.012,
+    );
     assert.ok(small.length > 10);
     const seen = new Set();
     for (let x = 4; x < box.width; x += 8) {
@@ -794,13 +936,19 @@ const tests = {
       await page.mouse.move(box.x + x, box.y + 36);
       if ((await page.textContent(".tip strong")) === `${small.length} × cc`) break;
     }
-    assert.ok((await page.textContent(".tip")).includes(`${(cpu * 100).toFixed(1)} % with descendants`), await page.textContent(".tip"));
+    assert.ok(
+      (await page.textContent(".tip")).includes(`${(cpu * 100).toFixed(1)} % with descendants`),
+      await page.textContent(".tip"),
+    );
     page.calm();
   },
 
   // The strip tells which CPUs others have while a task waits.
   async the_strip_shows_the_cpus_of_others() {
-    for (const [name, others] of [["demo", true], ["chaos", false]]) {
+    for (const [name, others] of [
+      ["demo", true],
+      ["chaos", false],
+    ]) {
       const page = await open(name);
       const { trace } = analysis(name);
       const box = await page.locator(".strip-plot").boundingBox();
@@ -812,7 +960,8 @@ const tests = {
         unknown += / unknown/.test(tip) ? 1 : 0;
         const [, on, wait] = /([\d.]+) on CPU · ([\d.]+) run queue/.exec(tip);
         const mine = Math.min(Number(wait), trace.cpus - Number(on));
-        if (others && mine > 0.2) assert.ok(Math.abs(Number(/others have ([\d.]+) of/.exec(tip)?.[1] ?? 0) - mine) < 0.2, tip);
+        if (others && mine > 0.2)
+          assert.ok(Math.abs(Number(/others have ([\d.]+) of/.exec(tip)?.[1] ?? 0) - mine) < 0.2, tip);
       }
       assert.ok(most <= trace.cpus && most > 0 === others, `${name}: ${most}`);
       if (analysis(name).totals.unknown_ns === 0) assert.equal(unknown, 0);
@@ -824,8 +973,13 @@ const tests = {
   async waits_have_their_reasons() {
     const { off_cpu, disk } = analysis("fsync");
     const page = await open("fsync");
-    const rows = Object.fromEntries(await page.$$eval("#reasons .row", (all) => all.map((row) => [row.querySelector(".bar-name").textContent, Number(row.dataset.ns)])));
-    const total = (...names) => off_cpu.reasons.filter(({ reason }) => names.includes(reason)).reduce((sum, { total_ns }) => sum + total_ns, 0);
+    const rows = Object.fromEntries(
+      await page.$$eval("#reasons .row", (all) =>
+        all.map((row) => [row.querySelector(".bar-name").textContent, Number(row.dataset.ns)]),
+      ),
+    );
+    const total = (...names) =>
+      off_cpu.reasons.filter(({ reason }) => names.includes(reason)).reduce((sum, { total_ns }) => sum + total_ns, 0);
     const row = (...names) => names.reduce((sum, name) => sum + (rows[name] ?? 0), 0);
     assert.equal(row("child"), total("child"));
     assert.equal(row("run queue"), total("woken"));
@@ -852,7 +1006,9 @@ const tests = {
     await settle(page);
     const box = await page.locator(".resources canvas").boundingBox();
     const seen = await tips(page, ".resources canvas", range(box.width * 0.6, box.width), [9, 27, 45]);
-    for (const it of network.connections.filter(({ begun_ns, closed_ns }) => (closed_ns ?? trace.duration_ns) - begun_ns > trace.duration_ns / 100)) {
+    for (const it of network.connections.filter(
+      ({ begun_ns, closed_ns }) => (closed_ns ?? trace.duration_ns) - begun_ns > trace.duration_ns / 100,
+    )) {
       const remote = `${it.direction === "in" ? "from " : ""}${it.remote}:${it.remote_port}`;
       const tip = [...seen].find((tip) => tip.startsWith(remote) && tip.includes(`pid ${it.pid} `));
       assert.ok(tip, `${JSON.stringify(it)} in ${[...seen].join("\n")}`);
@@ -868,7 +1024,9 @@ const tests = {
     await settle(page);
     const box = await page.locator(".resources canvas").boundingBox();
     const seen = await tips(page, ".resources canvas", range(0, box.width), [9, 27, 45, 63]);
-    const long = network.lookups.filter((it) => (it.answered_ns ?? trace.duration_ns) - it.asked_ns > trace.duration_ns / 100);
+    const long = network.lookups.filter(
+      (it) => (it.answered_ns ?? trace.duration_ns) - it.asked_ns > trace.duration_ns / 100,
+    );
     assert.ok(long.length > 0);
     for (const it of long) {
       const tip = [...seen].find((tip) => tip.startsWith(`DNS ${it.name}`) && tip.includes(`pid ${it.pid} `));
@@ -885,7 +1043,10 @@ const tests = {
     const box = await page.locator(".resources canvas").boundingBox();
     const seen = await tips(page, ".resources canvas", range(box.width * 0.25, box.width, 3), range(9, box.height, 18));
     const percent = (share) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
-    const lanes = [["Pressure: CPU", "cpu_some_ns"], ["Pressure: I/O", "io_some_ns"]];
+    const lanes = [
+      ["Pressure: CPU", "cpu_some_ns"],
+      ["Pressure: I/O", "io_some_ns"],
+    ];
     let found = 0;
     for (const [lane, name] of lanes) {
       const shares = machine.samples.map((it) => (it[name] ?? 0) / it.length_ns);
@@ -894,7 +1055,10 @@ const tests = {
       const longest = machine.samples.filter((it) => it.length_ns > 5e8);
       for (const it of longest) {
         const text = `${lane}: ${percent(Math.min(1, it[name] / it.length_ns))}`;
-        assert.ok([...seen].some((tip) => tip.startsWith(text)), `${text} in ${[...seen].join("\n")}`);
+        assert.ok(
+          [...seen].some((tip) => tip.startsWith(text)),
+          `${text} in ${[...seen].join("\n")}`,
+        );
       }
     }
     assert.ok(found > 0, JSON.stringify(machine.samples));
@@ -905,7 +1069,12 @@ const tests = {
     const { processes } = analysis("cargo");
     const page = await open("cargo", "#view=timeline");
     await settle(page);
-    const height = () => page.evaluate(() => document.querySelector("#view-timeline .spacer").offsetHeight + document.querySelector("#view-timeline .scroll").clientHeight);
+    const height = () =>
+      page.evaluate(
+        () =>
+          document.querySelector("#view-timeline .spacer").offsetHeight +
+          document.querySelector("#view-timeline .scroll").clientHeight,
+      );
     const before = await height();
     const many = processes.findIndex((p) => p.threads > 30);
     await page.evaluate((ix) => (location.hash = `#view=timeline&sel=${ix}`), many);
@@ -938,7 +1107,8 @@ const tests = {
     for (const [cpu, tip] of seen.entries()) assert.ok(tip.includes(`CPU ${cpu}`), tip);
     // While all sleep nobody knows what the CPUs did: others were not recorded.
     const asleep = processes.find((p) => p.argv?.[0] === "sleep");
-    for (const tip of await tips(asleep.start_ns + asleep.wall_ns / 2)) assert.match(tip, /idle, or a task that is not recorded/);
+    for (const tip of await tips(asleep.start_ns + asleep.wall_ns / 2))
+      assert.match(tip, /idle, or a task that is not recorded/);
     page.calm();
   },
 
@@ -964,14 +1134,17 @@ const tests = {
       return colored / (width * height);
     });
     const had = processes.reduce((sum, process) => sum + process.on_cpu_ns, 0) / (trace.duration_ns * trace.cpus);
-    assert.ok(Math.abs(share * 18 / 16 - had) < 0.06, `${share} of the pixels, ${had} of the time`);
+    assert.ok(Math.abs((share * 18) / 16 - had) < 0.06, `${share} of the pixels, ${had} of the time`);
     page.calm();
   },
 
   // The page of `tr diff`: a verdict, both paths over one axis, the differences of the JSON.
   async two_recordings_side_by_side() {
     const diff = analysis("diff");
-    for (const [viewport, colorScheme] of [[{ width: 1280, height: 800 }, "light"], [{ width: 390, height: 800 }, "dark"]]) {
+    for (const [viewport, colorScheme] of [
+      [{ width: 1280, height: 800 }, "light"],
+      [{ width: 390, height: 800 }, "dark"],
+    ]) {
       const context = await newContext({ viewport, colorScheme });
       const page = await context.newPage();
       const said = [];
@@ -984,7 +1157,12 @@ const tests = {
       // As long as the paths are, and a part where it was.
       const place = async (side, name) => {
         const all = await page.locator(`#path-${side}`).boundingBox();
-        const part = await page.locator(`#path-${side} > svg`, { hasText: name }).first().locator("rect").first().boundingBox();
+        const part = await page
+          .locator(`#path-${side} > svg`, { hasText: name })
+          .first()
+          .locator("rect")
+          .first()
+          .boundingBox();
         return [(part.x - all.x) / all.width, part.width / all.width];
       };
       const { processes, trace } = analysis("demo");
@@ -999,15 +1177,33 @@ const tests = {
       // All processes that did not only wait: each compiler where it ran, no driver, no make.
       const lanes = await page.$$eval("#lanes-base > svg > title", (all) => all.map((one) => one.textContent));
       for (const p of processes.filter((p) => p.argv?.[0].endsWith("/cc1") && p.wall_ns > trace.duration_ns / 100)) {
-        const [, label, at] = lanes.map((text) => /^(.*): .* from ([\d.]+) s$/.exec(text)).find(([, label, at]) => label.startsWith("cc1 ") && Math.abs(at * 1e9 - p.start_ns) < 2e6) ?? [];
+        const [, label, at] =
+          lanes
+            .map((text) => /^(.*): .* from ([\d.]+) s$/.exec(text))
+            .find(([, label, at]) => label.startsWith("cc1 ") && Math.abs(at * 1e9 - p.start_ns) < 2e6) ?? [];
         assert.ok(label, `${p.argv} at ${p.start_ns} in ${lanes.join("\n")}`);
-        const bar = await page.locator("#lanes-base > svg", { hasText: `${label}:` }).first().locator("rect").first().boundingBox();
+        const bar = await page
+          .locator("#lanes-base > svg", { hasText: `${label}:` })
+          .first()
+          .locator("rect")
+          .first()
+          .boundingBox();
         const lane = await page.locator("#lanes-base").boundingBox();
         assert.ok(Math.abs((bar.x - lane.x) / lane.width - at / (trace.duration_ns / 1e9)) < 0.01, `${label} ${bar.x}`);
       }
       assert.equal(lanes.filter((text) => /^(make|cc) /.test(text)).length, 0, lanes.join("\n"));
-      const cells = await page.$$eval("section.diff", (sections) => Object.fromEntries(sections.map((section) => [section.querySelector("h2").textContent.split(" (")[0], [...section.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))])));
-      assert.ok(cells["The whole"] && cells["By step"] && cells["By program"] && cells.Faster, Object.keys(cells).join());
+      const cells = await page.$$eval("section.diff", (sections) =>
+        Object.fromEntries(
+          sections.map((section) => [
+            section.querySelector("h2").textContent.split(" (")[0],
+            [...section.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent)),
+          ]),
+        ),
+      );
+      assert.ok(
+        cells["The whole"] && cells["By step"] && cells["By program"] && cells.Faster,
+        Object.keys(cells).join(),
+      );
       const cc1 = diff.programs.find((p) => p.program === "cc1");
       const row = cells["By program"].find(([name]) => name === "cc1");
       assert.ok(cc1 && row, JSON.stringify(diff.programs[0]));
@@ -1122,14 +1318,21 @@ const tests = {
   async fingers_zoom_and_pan() {
     const { duration_ns } = analysis("demo").trace;
     for (const view of ["timeline", "heatmap"]) {
-      const page = await open("demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+      const page = await open("demo", `#view=${view}`, {
+        viewport: { width: 390, height: 844 },
+        hasTouch: true,
+        isMobile: true,
+      });
       await settle(page);
       const session = await page.context().newCDPSession(page);
       const box = await page.locator(`#view-${view} .scroll canvas`).boundingBox();
       const gutter = view === "timeline" ? 0 : 112;
       const plot = box.width - gutter;
       const touch = async (type, ...places) => {
-        await session.send("Input.dispatchTouchEvent", { type, touchPoints: places.map((share, id) => ({ id, x: box.x + gutter + plot * share, y: box.y + 60 })) });
+        await session.send("Input.dispatchTouchEvent", {
+          type,
+          touchPoints: places.map((share, id) => ({ id, x: box.x + gutter + plot * share, y: box.y + 60 })),
+        });
         await settle(page);
       };
       const span = async () => ((await hash(page)).t ?? `0-${duration_ns}`).split("-").map(Number);
@@ -1157,14 +1360,26 @@ const tests = {
     const page = await open("demo", "#view=timeline");
     await page.press("body", "?");
     const names = { "↑": "ArrowUp", "↓": "ArrowDown", "←": "ArrowLeft", "→": "ArrowRight", Esc: "Escape" };
-    const listed = (await page.$$eval(".help dt", (all) => all.map((dt) => dt.textContent))).filter((text) => !/wheel|drag|click/.test(text))
-      .flatMap((text) => text.split(/\s+/)).map((key) => names[key] ?? key);
+    const listed = (await page.$$eval(".help dt", (all) => all.map((dt) => dt.textContent)))
+      .filter((text) => !/wheel|drag|click/.test(text))
+      .flatMap((text) => text.split(/\s+/))
+      .map((key) => names[key] ?? key);
     await page.keyboard.press("Escape");
     const printable = Array.from({ length: 94 }, (_, n) => String.fromCharCode(33 + n));
     for (const key of new Set([...printable, ...listed])) {
-      await page.evaluate(() => (location.hash = "#view=timeline&sel=30&t=2000000000-4000000000&q=cc1&root=0&ruler=1-9000"));
+      await page.evaluate(
+        () => (location.hash = "#view=timeline&sel=30&t=2000000000-4000000000&q=cc1&root=0&ruler=1-9000"),
+      );
       await settle(page);
-      const state = () => page.evaluate(() => [location.hash, document.documentElement.dataset.theme, document.querySelector("dialog").open, document.activeElement.tagName].join());
+      const state = () =>
+        page.evaluate(() =>
+          [
+            location.hash,
+            document.documentElement.dataset.theme,
+            document.querySelector("dialog").open,
+            document.activeElement.tagName,
+          ].join(),
+        );
       const before = await state();
       await page.keyboard.press(key);
       await settle(page);
@@ -1191,7 +1406,15 @@ const tests = {
   // WCAG 2: a contrast of 4.5 between a text and what is behind it.
   async every_text_can_be_read() {
     for (const colorScheme of ["light", "dark"]) {
-      for (const [name, hash] of [["demo", ""], ["fails", ""], ["demo", "#view=timeline&step=3&sel=3"], ["demo", "#view=tree&sel=5"], ["demo", "#view=table&t=1000000000-3000000000"], ["stacks", "#view=stacks&find=read"], ["stacks", "#view=stacks&fn=1"]]) {
+      for (const [name, hash] of [
+        ["demo", ""],
+        ["fails", ""],
+        ["demo", "#view=timeline&step=3&sel=3"],
+        ["demo", "#view=tree&sel=5"],
+        ["demo", "#view=table&t=1000000000-3000000000"],
+        ["stacks", "#view=stacks&find=read"],
+        ["stacks", "#view=stacks&fn=1"],
+      ]) {
         const page = await open(name, hash, { colorScheme });
         await settle(page);
         assert.deepEqual(await poor(page), [], `${name}${hash} ${colorScheme}`);
@@ -1208,14 +1431,20 @@ const tests = {
     // Its path is a chain of forks and exits, as in the terminal.
     assert.ok((await page.textContent("#view-overview")).includes("Chain of forks and exits: what set the build time"));
     await page.view("timeline");
-    const words = await page.evaluate(() => [document.body.innerText, ...[...document.querySelectorAll("[title],[aria-label]")].map((one) => `${one.title} ${one.ariaLabel}`)].join("\n"));
+    const words = await page.evaluate(() =>
+      [
+        document.body.innerText,
+        ...[...document.querySelectorAll("[title],[aria-label]")].map((one) => `${one.title} ${one.ariaLabel}`),
+      ].join("\n"),
+    );
     assert.equal(/critical path/i.exec(words), null);
     for (const state of ["sleep", "blocked"]) assert.equal(await page.$(`#t-${state}`), null, state);
     assert.equal(Number(await page.getAttribute("#t-asleep_or_blocked", "data-ns")), totals.asleep_or_blocked_ns);
     const rows = await csv(page);
     assert.equal(rows.length, processes.length);
     for (const row of rows) {
-      for (const column of ["sleep_ns", "blocked_ns", "preempted_ns", "voluntary"]) assert.equal(row[column], "", column);
+      for (const column of ["sleep_ns", "blocked_ns", "preempted_ns", "voluntary"])
+        assert.equal(row[column], "", column);
     }
     page.calm();
     await page.context().close();
@@ -1238,7 +1467,21 @@ const tests = {
         const row = byKey.get(key(process.pid, process.start_ns));
         assert.ok(row, `pid ${process.pid}`);
         const known = (value) => (value === null ? "" : String(value));
-        for (const column of ["wall_ns", "on_cpu_ns", "run_queue_ns", "blocked_ns", "sleep_ns", "unknown_ns", "preempted_ns", "block_io_ns", "vfork_ns", "max_off_cpu_ns", "max_rss_bytes", "ppid", "threads"]) {
+        for (const column of [
+          "wall_ns",
+          "on_cpu_ns",
+          "run_queue_ns",
+          "blocked_ns",
+          "sleep_ns",
+          "unknown_ns",
+          "preempted_ns",
+          "block_io_ns",
+          "vfork_ns",
+          "max_off_cpu_ns",
+          "max_rss_bytes",
+          "ppid",
+          "threads",
+        ]) {
           assert.equal(row[column], known(process[column]), `${column} of pid ${process.pid}`);
         }
         assert.equal(row.tree_on_cpu_ns, String(process.tree.on_cpu_ns));
@@ -1273,7 +1516,8 @@ const tests = {
       for (const name of ["on", "wait", "blocked"]) {
         const [c, n] = [color(name), data.length];
         found[name] = 0;
-        for (let at = 0; at < n; at += 4) if (((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]) === c) found[name]++;
+        for (let at = 0; at < n; at += 4)
+          if (((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]) === c) found[name]++;
       }
       return found;
     });
@@ -1297,7 +1541,8 @@ const tests = {
       await settle(page);
     };
     const span = async () => ((await hash(page)).t ?? `0-${whole}`).split("-").map(Number);
-    const near = (is, should, what) => assert.ok(Math.abs(is - should) < whole * 0.005, `${what}: ${is}, not ${should}`);
+    const near = (is, should, what) =>
+      assert.ok(Math.abs(is - should) < whole * 0.005, `${what}: ${is}, not ${should}`);
     await drag(0.25, 0.5);
     let [from, to] = await span();
     near(from, whole * 0.25, "from");
@@ -1344,7 +1589,10 @@ const tests = {
     for (const path of paths) {
       await page.selectOption(".cgroups select", path);
       await settle(page);
-      assert.ok((await page.textContent("#view-table [role=status]")).startsWith(`${below(path).toLocaleString("en")} of`), path);
+      assert.ok(
+        (await page.textContent("#view-table [role=status]")).startsWith(`${below(path).toLocaleString("en")} of`),
+        path,
+      );
       assert.equal((await hash(page)).cgroup, path);
     }
     await page.selectOption(".cgroups select", "");
@@ -1392,8 +1640,11 @@ const tests = {
   async an_address_keeps_what_is_seen() {
     const page = await open("demo", "#view=timeline&t=5000000000-9000000000&sel=60&q=cc1&wakeups=1");
     const see = async (page) => [
-      await page.getAttribute("#tab-timeline", "aria-selected"), await page.textContent(".range"),
-      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute("#wakeups", "aria-pressed"),
+      await page.getAttribute("#tab-timeline", "aria-selected"),
+      await page.textContent(".range"),
+      await page.textContent(".details h2"),
+      await page.inputValue("input[type=search]"),
+      await page.getAttribute("#wakeups", "aria-pressed"),
     ];
     const first = await see(page);
     assert.equal(first[0], "true");
@@ -1440,7 +1691,10 @@ const tests = {
     assert.equal(await page.locator(".scope > .dim:last-child").textContent(), `${processes.length} processes`);
     // And in the icicle.
     await page.locator(".icicle canvas").click({ position: { x: 12, y: 36 } });
-    await page.waitForFunction((n) => document.querySelector(".scope > .dim:last-child")?.textContent === `${n} processes`, largest.tree.processes);
+    await page.waitForFunction(
+      (n) => document.querySelector(".scope > .dim:last-child")?.textContent === `${n} processes`,
+      largest.tree.processes,
+    );
     page.calm();
   },
 
@@ -1448,8 +1702,16 @@ const tests = {
     const { processes, trace } = analysis("demo");
     const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
     const failed = processes.find((p) => p.exit?.code === 1);
-    for (const [process, view] of [[longest, "heatmap"], [failed, "heatmap"], [longest, "timeline"], [failed, "timeline"]]) {
-      const page = await open("demo", `#view=${view}&q=${process.pid}${view === "timeline" ? `&t=${process.start_ns}-${process.end_ns}` : ""}`);
+    for (const [process, view] of [
+      [longest, "heatmap"],
+      [failed, "heatmap"],
+      [longest, "timeline"],
+      [failed, "timeline"],
+    ]) {
+      const page = await open(
+        "demo",
+        `#view=${view}&q=${process.pid}${view === "timeline" ? `&t=${process.start_ns}-${process.end_ns}` : ""}`,
+      );
       await page.press("body", "n");
       await page.press("body", "Enter");
       await settle(page);
@@ -1457,7 +1719,13 @@ const tests = {
       // In the row's name; in the lane, a little before the end, where the failure is marked.
       await page.mouse.move(...(view === "heatmap" ? [box.x + 30, box.y + 12] : [box.x + box.width - 60, box.y + 30]));
       const tip = await page.textContent(".tip:not([hidden])");
-      for (const said of [`pid ${process.pid}`, process.argv[0].slice(0, 40), `from ${(process.start_ns / 1e9).toFixed(3)} s`, "wall ", `exit ${process.exit.code}`]) {
+      for (const said of [
+        `pid ${process.pid}`,
+        process.argv[0].slice(0, 40),
+        `from ${(process.start_ns / 1e9).toFixed(3)} s`,
+        "wall ",
+        `exit ${process.exit.code}`,
+      ]) {
         assert.ok(tip.includes(said), `${view}: no "${said}" in "${tip}"`);
       }
       page.calm();
@@ -1470,7 +1738,10 @@ const tests = {
     const x = gutter + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * (box.width - gutter);
     await page.mouse.move(box.x + x, box.y + 12);
     const cell = await page.textContent(".tip:not([hidden])");
-    const ms = [...cell.matchAll(/(?:on CPU|run queue|blocked|sleep|unknown) ([\d.]+) (ms|µs)/g)].reduce((sum, [, n, unit]) => sum + Number(n) / (unit === "ms" ? 1 : 1000), 0);
+    const ms = [...cell.matchAll(/(?:on CPU|run queue|blocked|sleep|unknown) ([\d.]+) (ms|µs)/g)].reduce(
+      (sum, [, n, unit]) => sum + Number(n) / (unit === "ms" ? 1 : 1000),
+      0,
+    );
     const whole = (trace.duration_ns / 1e6 / (box.width - gutter)) * 6;
     assert.ok(Math.abs(ms - whole) < 1.5, `${ms} ms of ${whole} in "${cell}"`);
     page.calm();
@@ -1506,13 +1777,19 @@ const tests = {
   async steps_and_tests_have_a_table() {
     for (const name of ["demo", "cargo"]) {
       const page = await open(name, "#view=steps");
-      const { steps: { steps }, processes } = analysis(name);
+      const {
+        steps: { steps },
+        processes,
+      } = analysis(name);
       const told = steps.filter((step) => !step.moment);
       const tools = page.locator("#view-steps .toolbar");
       await tools.locator(".columns summary").click();
       for (const box of await tools.locator(".columns input").all()) await box.check();
       await tools.locator("text=Copy as CSV").click();
-      const lines = (await page.evaluate(() => window.copied)).trim().split("\n").map((line) => line.split(","));
+      const lines = (await page.evaluate(() => window.copied))
+        .trim()
+        .split("\n")
+        .map((line) => line.split(","));
       const [head, ...rows] = lines;
       const column = (key) => head.indexOf(key);
       assert.equal(rows.length, told.length);
@@ -1520,9 +1797,17 @@ const tests = {
       for (const key of ["wall_ns", "on_cpu_ns", "critical_path_ns", "start_ns"]) {
         assert.deepEqual(sorted(rows.map((row) => row[column(key)])), sorted(told.map((step) => step[key])), key);
       }
-      assert.deepEqual(sorted(rows.map((row) => row[column("path_run_queue_ns")])), sorted(told.map((step) => step.spent.run_queue_ns)), "run queue");
+      assert.deepEqual(
+        sorted(rows.map((row) => row[column("path_run_queue_ns")])),
+        sorted(told.map((step) => step.spent.run_queue_ns)),
+        "run queue",
+      );
       const walls = rows.map((row) => Number(row[column("wall_ns")]));
-      assert.deepEqual(walls, [...walls].sort((a, b) => b - a), "the longest first");
+      assert.deepEqual(
+        walls,
+        [...walls].sort((a, b) => b - a),
+        "the longest first",
+      );
       const longest = told.reduce((a, b) => (a.wall_ns >= b.wall_ns ? a : b));
       const parts = longest.spent;
       const waits = ["disk_ns", "network_ns", "sleep_ns"].reduce((sum, key) => sum + (parts[key] ?? 0), 0);
@@ -1555,29 +1840,46 @@ const tests = {
   async steps_are_drawn_over_time() {
     const page = await open("demo", "#view=steps&chart=1");
     await settle(page);
-    const { steps: { steps }, trace } = analysis("demo");
+    const {
+      steps: { steps },
+      trace,
+    } = analysis("demo");
     const inner = steps.filter((step) => step.wall_ns > 0 && !steps.some((other) => other.parent === step.id));
     inner.sort((a, b) => a.start_ns - b.start_ns || a.id - b.id);
     const box = await page.locator("#view-steps .scroll canvas").boundingBox();
     for (const n of [0, 5, 12]) {
-      await page.mouse.move(box.x + ((inner[n].start_ns + inner[n].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * n + 7);
+      await page.mouse.move(
+        box.x + ((inner[n].start_ns + inner[n].wall_ns / 2) / trace.duration_ns) * box.width,
+        box.y + 4 + 20 * n + 7,
+      );
       const tip = await page.textContent(".tip");
       assert.ok(tip.startsWith(inner[n].name), `${tip}, not ${inner[n].name}`);
       const moments = range(0, 2000).map((at) => inner[n].start_ns + ((at + 0.5) / 2000) * inner[n].wall_ns);
-      const mean = moments.reduce((sum, t) => sum + inner.filter((step) => step.start_ns <= t && t < step.end_ns).length, 0) / moments.length;
+      const mean =
+        moments.reduce((sum, t) => sum + inner.filter((step) => step.start_ns <= t && t < step.end_ns).length, 0) /
+        moments.length;
       const [, told] = /([\d.]+) steps at once/.exec(tip);
       assert.ok(Math.abs(Number(told) - mean) < 0.07, `${told}, not ${mean}`);
     }
     // By the Makefile gen makes kernels_0.c, and nothing that the others make goes into gen.
-    for (const [name, needs] of [["kernels_0.o", true], ["gen", false]]) {
+    for (const [name, needs] of [
+      ["kernels_0.o", true],
+      ["gen", false],
+    ]) {
       const n = inner.findIndex((step) => step.name === name);
-      await page.mouse.move(box.x + ((inner[n].start_ns + inner[n].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * n + 7);
+      await page.mouse.move(
+        box.x + ((inner[n].start_ns + inner[n].wall_ns / 2) / trace.duration_ns) * box.width,
+        box.y + 4 + 20 * n + 7,
+      );
       const tip = await page.textContent(".tip");
       assert.equal(/Names files of gen/.test(tip), needs, tip);
       assert.equal(/Its files are named by .*\.o/.test(tip), !needs, tip);
       assert.ok(!tip.includes("make -C"), tip);
     }
-    await page.mouse.click(box.x + ((inner[5].start_ns + inner[5].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * 5 + 7);
+    await page.mouse.click(
+      box.x + ((inner[5].start_ns + inner[5].wall_ns / 2) / trace.duration_ns) * box.width,
+      box.y + 4 + 20 * 5 + 7,
+    );
     await page.waitForSelector("#view-timeline:visible");
     await settle(page);
     assert.equal((await hash(page)).q, `step:${inner[5].name}`);
@@ -1589,7 +1891,10 @@ const tests = {
     const page = await open("demo");
     const { steps } = analysis("demo").steps;
     const inner = steps.filter((step) => !step.moment && !steps.some((other) => other.parent === step.id));
-    const slow = inner.sort((a, b) => b.wall_ns - a.wall_ns).slice(0, 5).map((step) => step.name);
+    const slow = inner
+      .sort((a, b) => b.wall_ns - a.wall_ns)
+      .slice(0, 5)
+      .map((step) => step.name);
     const shown = await page.$$eval("#slowest .row .bar-name", (all) => all.map((one) => one.textContent));
     assert.deepEqual(shown.slice(0, 5), slow);
     const bad = steps.filter((step) => step.exit && step.exit.code > 0).map((step) => `✕ ${step.name}`);
@@ -1625,7 +1930,7 @@ const tests = {
     // The longest compilation and what follows it remain.
     assert.ok(eight < 0.7 * was && eight >= cpu / 8, `${eight}`);
     assert.equal(await page.textContent(".choices [aria-pressed=true]"), `8 CPUs${(eight / 1e9).toFixed(2)} s`);
-    assert.ok(await page.locator(".lanes i").count() > 60);
+    assert.ok((await page.locator(".lanes i").count()) > 60);
     page.calm();
   },
 
@@ -1642,10 +1947,20 @@ const tests = {
     const { from, to } = analysis("part-span");
     const page = await open("demo", `#view=timeline&ruler=${from}-${to}`);
     await settle(page);
-    const list = async (title) => Object.fromEntries(await page.$$eval(".range-sums section", (all, title) => {
-      const section = all.find((one) => one.querySelector("h3").textContent === title);
-      return [...section.querySelectorAll(".row")].map((row) => [row.querySelector(".bar-name").textContent, Number(row.dataset.ns)]);
-    }, title));
+    const list = async (title) =>
+      Object.fromEntries(
+        await page.$$eval(
+          ".range-sums section",
+          (all, title) => {
+            const section = all.find((one) => one.querySelector("h3").textContent === title);
+            return [...section.querySelectorAll(".row")].map((row) => [
+              row.querySelector(".bar-name").textContent,
+              Number(row.dataset.ns),
+            ]);
+          },
+          title,
+        ),
+      );
     const part = analysis("part");
     const cc1 = part.processes.filter((p) => p.comm === "cc1").reduce((sum, p) => sum + p.on_cpu_ns, 0);
     const programs = await list("CPU time by program");
@@ -1664,7 +1979,11 @@ const tests = {
     // A search narrows it; it goes when it is closed.
     await page.fill(".find input", "program:cc1");
     await page.waitForFunction(() => document.querySelector(".range-sums").textContent.includes("search program:cc1"));
-    await page.waitForFunction(() => document.querySelectorAll(".range-sums section .bar-name")[1]?.closest("section").querySelector("h3").textContent !== "CPU time by program");
+    await page.waitForFunction(
+      () =>
+        document.querySelectorAll(".range-sums section .bar-name")[1]?.closest("section").querySelector("h3")
+          .textContent !== "CPU time by program",
+    );
     assert.ok(await page.isVisible("#view-timeline"));
     await page.keyboard.press("Escape");
     await page.press("body", "x");
@@ -1679,7 +1998,11 @@ const tests = {
       const page = await open("demo", state);
       await settle(page);
       const card = page.locator(".card", { hasText: "Critical path: what set the build time" });
-      const rows = await card.locator(".row").evaluateAll((all) => all.map((row) => [row.querySelector(".bar-name").textContent, row.querySelector(".bar").className]));
+      const rows = await card
+        .locator(".row")
+        .evaluateAll((all) =>
+          all.map((row) => [row.querySelector(".bar-name").textContent, row.querySelector(".bar").className]),
+        );
       page.calm();
       return rows;
     };
@@ -1697,9 +2020,15 @@ const tests = {
     const page = await open("demo", "#view=table&rows=program");
     await settle(page);
     await page.click("#view-table .tools:visible >> text=Copy as CSV");
-    const [head, ...rows] = (await page.evaluate(() => window.copied)).trim().split("\n").map((line) => line.split(","));
+    const [head, ...rows] = (await page.evaluate(() => window.copied))
+      .trim()
+      .split("\n")
+      .map((line) => line.split(","));
     const cpu = (row) => Number(row[head.indexOf("on_cpu_ns")]);
-    assert.equal(rows.reduce((sum, row) => sum + cpu(row), 0), whole);
+    assert.equal(
+      rows.reduce((sum, row) => sum + cpu(row), 0),
+      whole,
+    );
     const cc1 = processes.filter((p) => p.comm === "cc1").reduce((sum, p) => sum + p.on_cpu_ns, 0);
     assert.equal(cpu(rows.find((row) => row[0] === "cc1")), cc1);
     await page.click("#view-table [data-group=cc1]");
@@ -1716,7 +2045,13 @@ const tests = {
     await settle(page);
     const names = await page.$$eval(".tree > li > .line > .name", (all) => all.map((one) => one.textContent));
     const { steps } = analysis("demo").steps;
-    assert.ok(names.length > 5 && names.every((name) => name === "no step" || steps.some((step) => step.name === name.replace(/, \d+ failed$/, ""))), names.join());
+    assert.ok(
+      names.length > 5 &&
+        names.every(
+          (name) => name === "no step" || steps.some((step) => step.name === name.replace(/, \d+ failed$/, "")),
+        ),
+      names.join(),
+    );
     const item = page.locator(".tree > li").first();
     assert.equal(await item.getAttribute("aria-expanded"), "false");
     await item.locator(".line").first().click();
@@ -1739,24 +2074,48 @@ const tests = {
   // axe finds nothing in any view, light or dark, wide or narrow.
   async axe_is_clean() {
     const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-    for (const [name, colorScheme, width] of [["stacks", "light", 1280], ["demo", "dark", 390], ["demo", "light", 1024]]) {
+    for (const [name, colorScheme, width] of [
+      ["stacks", "light", 1280],
+      ["demo", "dark", 390],
+      ["demo", "light", 1024],
+    ]) {
       const page = await open(name, "", { colorScheme, viewport: { width, height: 800 } });
       // The page's policy lets in no script but its own; this one is not of the page.
       await page.evaluate(axe);
       const views = await page.$$eval("[role=tab]", (all) => all.map((tab) => tab.id.slice(4)));
       assert.ok(views.includes(name === "demo" ? "steps" : "stacks"), views.join());
-      for (const state of [...views.map((view) => `view=${view}`), "view=steps&chart=1", "view=timeline&sel=0&t=0-900000000", "view=tree&rows=program", "view=steps&order=path", "view=table&sort=max_rss"]) {
+      for (const state of [
+        ...views.map((view) => `view=${view}`),
+        "view=steps&chart=1",
+        "view=timeline&sel=0&t=0-900000000",
+        "view=tree&rows=program",
+        "view=steps&order=path",
+        "view=table&sort=max_rss",
+      ]) {
         await page.evaluate((hash) => (location.hash = hash), state);
         await settle(page);
         // Its rule for contrasts takes as long as all others together.
-        const found = await page.evaluate(async () => (await axe.run(document, { resultTypes: ["violations"], rules: { "color-contrast": { enabled: false } } })).violations
-          .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join("\n")}`));
+        const found = await page.evaluate(async () =>
+          (
+            await axe.run(document, { resultTypes: ["violations"], rules: { "color-contrast": { enabled: false } } })
+          ).violations.map(
+            ({ id, nodes }) =>
+              `${id}: ${nodes
+                .slice(0, 3)
+                .map((node) => node.html.slice(0, 160))
+                .join("\n")}`,
+          ),
+        );
         assert.deepEqual([...found, ...(await poor(page))], [], `${name} ${colorScheme} ${state}`);
         assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${state}: sideways`);
         if (width < 400 && name === "demo") {
           // The column that sorts is in sight.
           const sorting = page.locator('.view:not([hidden]) th[aria-sort]:not([aria-sort="none"]):visible');
-          assert.equal(await sorting.count() > 0, /^view=(table|steps(&order.*)?)\b/.test(state) && !state.includes("chart"), state);
+          assert.equal(
+            (await sorting.count()) > 0,
+            /^view=(table|steps(&order.*)?)\b/.test(state) && !state.includes("chart"),
+            state,
+          );
           for (const one of await sorting.all()) {
             const { x, width: wide } = await one.boundingBox();
             assert.ok(x >= 0 && x + wide <= width, `${state}: ${x} ${wide}`);
@@ -1775,7 +2134,10 @@ const tests = {
     await page.locator("#view-timeline .scroll canvas").focus();
     await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Tab");
-    assert.notEqual(await page.locator("#view-timeline .scroll canvas").evaluate((one) => getComputedStyle(one).outlineStyle), "none");
+    assert.notEqual(
+      await page.locator("#view-timeline .scroll canvas").evaluate((one) => getComputedStyle(one).outlineStyle),
+      "none",
+    );
     await page.keyboard.press("j");
     await settle(page);
     const { processes } = analysis("demo");
@@ -1793,7 +2155,10 @@ const tests = {
 
   // The timeline begins in the upper 300 px, of a window of any height.
   async the_timeline_begins_high() {
-    for (const [width, height] of [[1440, 900], [1366, 650]]) {
+    for (const [width, height] of [
+      [1440, 900],
+      [1366, 650],
+    ]) {
       const page = await open("demo", "#view=timeline", { viewport: { width, height } });
       await settle(page);
       const { y } = await page.locator("#view-timeline .scroll").boundingBox();
@@ -1808,23 +2173,30 @@ const tests = {
     const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
     const page = await open("demo", `#view=timeline&q=${longest.ppid}`);
     // The pixels that are not as when last asked, and those of the arrows' colour.
-    const changed = () => page.evaluate(() => {
-      const canvas = document.querySelector("#view-timeline .scroll canvas");
-      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
-      copy.drawImage(canvas, 0, 0);
-      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
-      const accent = parseInt(getComputedStyle(document.documentElement).getPropertyValue("--accent").trim().slice(1), 16);
-      const pixels = Array.from({ length: data.length / 4 }, (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2]);
-      const before = globalThis.before ?? pixels;
-      globalThis.before = pixels;
-      const count = (is) => pixels.reduce((n, pixel, at) => n + is(pixel, at), 0);
-      const differs = (pixel, at) => pixel !== before[at];
-      return {
-        pixels: count(differs),
-        accent: count((pixel) => pixel === accent),
-        drawn: count((pixel, at) => differs(pixel, at) && pixel === accent),
-      };
-    });
+    const changed = () =>
+      page.evaluate(() => {
+        const canvas = document.querySelector("#view-timeline .scroll canvas");
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+        copy.drawImage(canvas, 0, 0);
+        const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+        const accent = parseInt(
+          getComputedStyle(document.documentElement).getPropertyValue("--accent").trim().slice(1),
+          16,
+        );
+        const pixels = Array.from(
+          { length: data.length / 4 },
+          (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2],
+        );
+        const before = globalThis.before ?? pixels;
+        globalThis.before = pixels;
+        const count = (is) => pixels.reduce((n, pixel, at) => n + is(pixel, at), 0);
+        const differs = (pixel, at) => pixel !== before[at];
+        return {
+          pixels: count(differs),
+          accent: count((pixel) => pixel === accent),
+          drawn: count((pixel, at) => differs(pixel, at) && pixel === accent),
+        };
+      });
     assert.ok(await page.isDisabled("#wakeups"));
     await page.press("body", "n");
     await page.waitForSelector(".details:not([hidden])");
@@ -1848,7 +2220,15 @@ const tests = {
     for (const view of ["heatmap", "timeline", "tree", "stacks", "table"]) await page.view(view);
     const rows = await csv(page);
     const argv = rows.map((row) => row.argv).join("\n");
-    for (const shown of ["<script>window.owned=1</script>", "</script><img src=x onerror=window.owned=1>", "\\u{2028}", "\\u{202e}", "\\xff\\xfe", "{{script}}", "=HYPERLINK"]) {
+    for (const shown of [
+      "<script>window.owned=1</script>",
+      "</script><img src=x onerror=window.owned=1>",
+      "\\u{2028}",
+      "\\u{202e}",
+      "\\xff\\xfe",
+      "{{script}}",
+      "=HYPERLINK",
+    ]) {
       assert.ok(argv.includes(shown), `${shown} in ${argv.slice(0, 900)}`);
     }
     // Functions with such names, in the list, as the chosen one, and under the pointer.
@@ -1857,8 +2237,14 @@ const tests = {
     await page.evaluate(() => (location.hash = "#view=stacks"));
     await settle(page);
     const names = await page.$$eval(".functions tbody .link", (all) => all.map((link) => link.textContent));
-    assert.deepEqual(names, flame.rows.map((row) => row.function));
-    assert.ok(names.includes("<script>window.owned=1</script>") && names.some((name) => name.includes("\\u{202e}")), names.join("\n"));
+    assert.deepEqual(
+      names,
+      flame.rows.map((row) => row.function),
+    );
+    assert.ok(
+      names.includes("<script>window.owned=1</script>") && names.some((name) => name.includes("\\u{202e}")),
+      names.join("\n"),
+    );
     const { binary } = flame.rows[0];
     for (const [fn, name] of names.entries()) {
       await page.locator(".functions tbody .link").nth(fn).click();
@@ -1877,7 +2263,9 @@ const tests = {
       await settle(page);
     }
     const state = await page.evaluate(() => ({
-      owned: window.owned, scripts: document.scripts.length, images: document.images.length,
+      owned: window.owned,
+      scripts: document.scripts.length,
+      images: document.images.length,
       odd: /[\u2028\u2029\u202a-\u202e\u2066-\u2069\u200e\u200f]/.test(document.documentElement.outerHTML),
     }));
     assert.deepEqual(state, { owned: undefined, scripts: 4, images: 0, odd: false });
@@ -1887,7 +2275,10 @@ const tests = {
       const script = document.createElement("script");
       script.textContent = "window.owned = 2";
       document.body.append(script);
-      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.owned=3'><iframe src='https://example.com/'></iframe>");
+      document.body.insertAdjacentHTML(
+        "beforeend",
+        "<img src=x onerror='window.owned=3'><iframe src='https://example.com/'></iframe>",
+      );
     });
     await page.waitForTimeout(200);
     assert.equal(await page.evaluate(() => window.owned), undefined);
@@ -1895,7 +2286,10 @@ const tests = {
     const policy = firefox ? /Content-Security-Policy|^request: https:\/\/example.com\/$/ : /Content Security Policy/;
     const said = page.said.filter((line) => !policy.test(line) && !line.startsWith("request: file:"));
     assert.deepEqual(said, []);
-    assert.ok(page.said.some((line) => /Content.Security.Policy/.test(line)), "the policy was asked");
+    assert.ok(
+      page.said.some((line) => /Content.Security.Policy/.test(line)),
+      "the policy was asked",
+    );
   },
 
   async the_tree_is_named_and_goes_by_keys() {
@@ -1910,20 +2304,33 @@ const tests = {
     const children = processes.filter((p) => p.ppid === root.pid);
     assert.equal(items.length, 1 + children.length);
     for (const name of items) assert.match(name, /^.+, CPU .+, wall .+, (exit \d+|killed by .+|alive at the end)$/);
-    assert.ok(items.some((name) => name.startsWith("cc kernels_3.c, CPU")), items.join("\n"));
+    assert.ok(
+      items.some((name) => name.startsWith("cc kernels_3.c, CPU")),
+      items.join("\n"),
+    );
     for (const role of ["button", "tab", "searchbox", "combobox", "checkbox", "image"]) {
       for (const name of named(role)) assert.ok(name.trim() !== "", `a ${role} without a name`);
     }
     // Down, open, into, up again.
     await page.focus("[role=treeitem][tabindex='0']");
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
-    const at = () => page.evaluate(() => [document.activeElement.getAttribute("aria-level"), document.activeElement.getAttribute("aria-label").split(",")[0]]);
+    const at = () =>
+      page.evaluate(() => [
+        document.activeElement.getAttribute("aria-level"),
+        document.activeElement.getAttribute("aria-label").split(",")[0],
+      ]);
     assert.equal((await at())[0], "3");
     await page.keyboard.press("ArrowLeft");
     assert.equal((await at())[0], "2");
     assert.equal(await page.getAttribute("[role=treeitem][tabindex='0']", "aria-selected"), "true");
     // The views by their numbers, help and back.
-    for (const [key, view] of [["2", "steps"], ["3", "heatmap"], ["6", "table"], ["1", "overview"], ["4", "timeline"]]) {
+    for (const [key, view] of [
+      ["2", "steps"],
+      ["3", "heatmap"],
+      ["6", "table"],
+      ["1", "overview"],
+      ["4", "timeline"],
+    ]) {
       await page.evaluate(() => document.activeElement.blur());
       await page.keyboard.press(key);
       await page.waitForSelector(`#view-${view}:visible`);
@@ -1941,13 +2348,17 @@ const tests = {
       const { trace, totals, processes } = analysis(name);
       const page = await open(name);
       assert.ok(trace.warnings.length > 0, name);
-      const lines = () => page.$$eval("#warned li", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.title));
+      const lines = () =>
+        page.$$eval("#warned li", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.title));
       assert.deepEqual(await lines(), trace.warnings, name);
       for (const view of ["heatmap", "timeline", "tree", "table", "overview"]) {
         await page.view(view);
         const said = await lines();
         assert.deepEqual(said, trace.warnings.slice(0, view === "overview" ? undefined : 1), view);
-        const [warned, strip] = [await page.locator("#warned").boundingBox(), await page.locator(".strip").boundingBox()];
+        const [warned, strip] = [
+          await page.locator("#warned").boundingBox(),
+          await page.locator(".strip").boundingBox(),
+        ];
         assert.ok(warned.y + warned.height <= strip.y + 1, view);
       }
       const method = name === "poll" ? "poll" : "bpf";
@@ -1982,9 +2393,23 @@ const tests = {
 
   // Opened at sizes of laptops, tablets and phones, not only resized to them.
   async every_view_is_drawn_at_every_size() {
-    for (const [width, height] of [[1280, 720], [1366, 500], [390, 844], ...(allCases ? [[1366, 650], [1024, 768]] : [])]) {
+    for (const [width, height] of [
+      [1280, 720],
+      [1366, 500],
+      [390, 844],
+      ...(allCases
+        ? [
+            [1366, 650],
+            [1024, 768],
+          ]
+        : []),
+    ]) {
       // As many lanes above the rows as there are, and the details beside them.
-      for (const [name, hash, views] of [["demo", "", ["overview", "heatmap", "timeline", "tree", "table"]], ["facts", "#cpus=1&sel=0", ["timeline"]], ["stacks", "", ["stacks"]]]) {
+      for (const [name, hash, views] of [
+        ["demo", "", ["overview", "heatmap", "timeline", "tree", "table"]],
+        ["facts", "#cpus=1&sel=0", ["timeline"]],
+        ["stacks", "", ["stacks"]],
+      ]) {
         const page = await open(name, hash, { viewport: { width, height } });
         for (const view of views) {
           await page.view(view);
@@ -1997,20 +2422,34 @@ const tests = {
               const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
               copy.drawImage(canvas, 0, 0);
               const colors = new Set(new Uint32Array(copy.getImageData(0, 0, width, height).data.buffer));
-              const stretched = Math.abs(width / height - canvas.clientWidth / canvas.clientHeight) > 0.1 * (width / height);
+              const stretched =
+                Math.abs(width / height - canvas.clientWidth / canvas.clientHeight) > 0.1 * (width / height);
               return colors.size < 8 || canvas.clientHeight < 17 || stretched;
             });
             const plot = [...document.querySelectorAll(".view:not([hidden]) .scroll > canvas")].filter(shown);
-            const scrolls = (element) => element && (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-            const beyond = [...document.querySelectorAll("#app *")].filter((element) =>
-              shown(element) && element.getBoundingClientRect().right > innerWidth + 1 && !element.matches(".tip, .tip *, .window, .window *") && !scrolls(element.parentElement));
+            const scrolls = (element) =>
+              element && (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+            const beyond = [...document.querySelectorAll("#app *")].filter(
+              (element) =>
+                shown(element) &&
+                element.getBoundingClientRect().right > innerWidth + 1 &&
+                !element.matches(".tip, .tip *, .window, .window *") &&
+                !scrolls(element.parentElement),
+            );
             const page = document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : [];
             const words = (element) => `${element.tagName}.${element.className} in ${element.parentElement?.className}`;
-            return { blank: blank.map(words), seen: plot.map((canvas) => canvas.clientHeight), beyond: [...page, ...beyond].map(words) };
+            return {
+              blank: blank.map(words),
+              seen: plot.map((canvas) => canvas.clientHeight),
+              beyond: [...page, ...beyond].map(words),
+            };
           });
           const where = `${name}, ${view} at ${width} × ${height}`;
           assert.deepEqual(blank, [], `blank: ${where}`);
-          assert.ok(seen.every((rows) => rows >= 150), `${seen} px of rows: ${where}`);
+          assert.ok(
+            seen.every((rows) => rows >= 150),
+            `${seen} px of rows: ${where}`,
+          );
           assert.deepEqual(beyond, [], `wider than the page: ${where}`);
         }
         page.calm();
@@ -2021,7 +2460,10 @@ const tests = {
 
   async it_fits_a_phone_and_paper() {
     for (const view of ["overview", "heatmap", "timeline", "tree", "table", "stacks"]) {
-      const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+      const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, {
+        viewport: { width: 390, height: 844 },
+        hasTouch: true,
+      });
       await settle(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 390, `${view} is ${wide} px wide`);
@@ -2035,26 +2477,42 @@ const tests = {
     }
     // Printed from a dark screen: light, on a page, nothing cut off at its right end.
     const cut = await open("demo");
-    const ends = await cut.$$eval(".strip .axis text", (all) => all.map((text) => text.getBoundingClientRect()).map((box) => [box.left, box.right]));
+    const ends = await cut.$$eval(".strip .axis text", (all) =>
+      all.map((text) => text.getBoundingClientRect()).map((box) => [box.left, box.right]),
+    );
     const plot = await cut.locator(".strip-plot").boundingBox();
-    assert.ok(ends.every(([left, right]) => left >= plot.x - 1 && right <= plot.x + plot.width + 2), JSON.stringify(ends));
+    assert.ok(
+      ends.every(([left, right]) => left >= plot.x - 1 && right <= plot.x + plot.width + 2),
+      JSON.stringify(ends),
+    );
     await cut.context().close();
-    for (const [view, pages] of [["overview", 3], ["heatmap", 1], ["timeline", 1], ["tree", 1], ["stacks", 1]]) {
+    for (const [view, pages] of [
+      ["overview", 3],
+      ["heatmap", 1],
+      ["timeline", 1],
+      ["tree", 1],
+      ["stacks", 1],
+    ]) {
       const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, { colorScheme: "dark" });
-      await page.evaluate(() => addEventListener("beforeprint", () => {
-        const all = [...document.querySelectorAll(".view:not([hidden]) canvas, .strip canvas")];
-        window.printed = {
-          right: Math.max(...all.map((canvas) => canvas.getBoundingClientRect().right)),
-          dark: getComputedStyle(document.documentElement).getPropertyValue("--dark").trim(),
-          sharp: all.every((canvas) => canvas.width >= 1.9 * canvas.clientWidth),
-        };
-      }));
+      await page.evaluate(() =>
+        addEventListener("beforeprint", () => {
+          const all = [...document.querySelectorAll(".view:not([hidden]) canvas, .strip canvas")];
+          window.printed = {
+            right: Math.max(...all.map((canvas) => canvas.getBoundingClientRect().right)),
+            dark: getComputedStyle(document.documentElement).getPropertyValue("--dark").trim(),
+            sharp: all.every((canvas) => canvas.width >= 1.9 * canvas.clientWidth),
+          };
+        }),
+      );
       const pdf = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
       assert.equal(pdf.match(/\/Type \/Page\b/g).length, pages, view);
       const printed = await page.evaluate(() => window.printed);
       assert.ok(printed.right <= 980, `${view}: ${printed.right}`);
       assert.deepEqual([printed.dark, printed.sharp], ["0", true]);
-      assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--dark").trim()), "1");
+      assert.equal(
+        await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--dark").trim()),
+        "1",
+      );
       page.calm();
       await page.context().close();
     }

@@ -7,7 +7,13 @@ const [, , file] = process.argv;
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 const url = pathToFileURL(file).href;
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-const CATEGORIES = ["devtools.timeline", "blink.user_timing", "loading", "disabled-by-default-devtools.timeline.frame", "devtools.timeline.frame"];
+const CATEGORIES = [
+  "devtools.timeline",
+  "blink.user_timing",
+  "loading",
+  "disabled-by-default-devtools.timeline.frame",
+  "devtools.timeline.frame",
+];
 
 /** The browser's trace of what happens meanwhile. */
 async function traced(page, what) {
@@ -25,7 +31,9 @@ for (let round = 0; round < 3; round++) {
     await page.waitForSelector("html[data-ready]");
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   });
-  const begin = events.filter((e) => e.name === "navigationStart" && e.args?.data?.documentLoaderURL === url).map((e) => e.ts);
+  const begin = events
+    .filter((e) => e.name === "navigationStart" && e.args?.data?.documentLoaderURL === url)
+    .map((e) => e.ts);
   // The page says when its first view is drawn, in the trace.
   const ready = events.filter((e) => e.name === "first-view").map((e) => e.ts);
   first.push((Math.max(...ready) - Math.max(...begin)) / 1000);
@@ -44,29 +52,48 @@ for (const view of ["heatmap", "timeline", "heatmap&rows=program", "heatmap&rows
     let seconds = 0;
     const events = await traced(page, async () => {
       // Input in every frame, as of a hand that does not rest.
-      seconds = await page.evaluate(({ step, x, y }) => new Promise((done) => {
-        const canvas = document.elementFromPoint(x, y);
-        const begun = performance.now();
-        let n = 0;
-        const send = (type, init) => canvas.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerId: 1, button: 0, pointerType: "mouse", ...init }));
-        canvas.setPointerCapture = () => {};
-        if (step === "pan") send("pointerdown", { clientX: x, clientY: y });
-        const next = () => {
-          if (step === "zoom") canvas.dispatchEvent(new WheelEvent("wheel", { bubbles: true, cancelable: true, ctrlKey: true, clientX: x, clientY: y, deltaY: n % 60 < 30 ? -12 : 12 }));
-          else send("pointermove", { clientX: x - 150 + 150 * Math.cos(n / 12), clientY: y });
-          if (++n < 120) requestAnimationFrame(next);
-          else {
-            if (step === "pan") send("pointerup", { clientX: x, clientY: y });
-            done((performance.now() - begun) / 1000);
-          }
-        };
-        requestAnimationFrame(next);
-      }), { step, x, y });
+      seconds = await page.evaluate(
+        ({ step, x, y }) =>
+          new Promise((done) => {
+            const canvas = document.elementFromPoint(x, y);
+            const begun = performance.now();
+            let n = 0;
+            const send = (type, init) =>
+              canvas.dispatchEvent(
+                new PointerEvent(type, { bubbles: true, pointerId: 1, button: 0, pointerType: "mouse", ...init }),
+              );
+            canvas.setPointerCapture = () => {};
+            if (step === "pan") send("pointerdown", { clientX: x, clientY: y });
+            const next = () => {
+              if (step === "zoom")
+                canvas.dispatchEvent(
+                  new WheelEvent("wheel", {
+                    bubbles: true,
+                    cancelable: true,
+                    ctrlKey: true,
+                    clientX: x,
+                    clientY: y,
+                    deltaY: n % 60 < 30 ? -12 : 12,
+                  }),
+                );
+              else send("pointermove", { clientX: x - 150 + 150 * Math.cos(n / 12), clientY: y });
+              if (++n < 120) requestAnimationFrame(next);
+              else {
+                if (step === "pan") send("pointerup", { clientX: x, clientY: y });
+                done((performance.now() - begun) / 1000);
+              }
+            };
+            requestAnimationFrame(next);
+          }),
+        { step, x, y },
+      );
     });
     // Frames that came to the screen, as the compositor has it.
     const frames = events.filter((e) => e.name === "DrawFrame").length;
     const scripts = events.filter((e) => e.name === "FireAnimationFrame" && e.dur).map((e) => e.dur / 1000);
-    console.log(`${view.padEnd(22)} ${name.padEnd(5)} ${(frames / seconds).toFixed(0).padStart(3)} frames/s (target: 50), script ${median(scripts).toFixed(1)} ms a frame, most ${Math.max(...scripts).toFixed(1)} ms`);
+    console.log(
+      `${view.padEnd(22)} ${name.padEnd(5)} ${(frames / seconds).toFixed(0).padStart(3)} frames/s (target: 50), script ${median(scripts).toFixed(1)} ms a frame, most ${Math.max(...scripts).toFixed(1)} ms`,
+    );
   };
   await run("zoom", "zoom");
   for (let times = 0; times < 3; times++) await page.keyboard.press("+");
@@ -80,7 +107,15 @@ for (const view of ["table", "steps"]) {
   await page.waitForSelector("html[data-ready]");
   if (!(await page.isVisible(`#view-${view}`))) continue;
   await page.waitForTimeout(300);
-  const room = await page.evaluate((view) => Math.max(...[...document.querySelectorAll(`#view-${view} .table-scroll`)].map((one) => one.scrollHeight - one.clientHeight)), view);
+  const room = await page.evaluate(
+    (view) =>
+      Math.max(
+        ...[...document.querySelectorAll(`#view-${view} .table-scroll`)].map(
+          (one) => one.scrollHeight - one.clientHeight,
+        ),
+      ),
+    view,
+  );
   // What does not move draws no frames.
   if (room < 60 * 120) {
     console.log(`${view.padEnd(22)} scroll: too few rows to tell`);
@@ -89,17 +124,21 @@ for (const view of ["table", "steps"]) {
   }
   let seconds = 0;
   const events = await traced(page, async () => {
-    seconds = await page.evaluate((view) => new Promise((done) => {
-      const scroll = [...document.querySelectorAll(`#view-${view} .table-scroll`)].find((one) => one.offsetParent);
-      const begun = performance.now();
-      let n = 0;
-      const next = () => {
-        scroll.scrollTop += n < 60 ? 120 : -120;
-        if (++n < 120) requestAnimationFrame(next);
-        else done((performance.now() - begun) / 1000);
-      };
-      requestAnimationFrame(next);
-    }), view);
+    seconds = await page.evaluate(
+      (view) =>
+        new Promise((done) => {
+          const scroll = [...document.querySelectorAll(`#view-${view} .table-scroll`)].find((one) => one.offsetParent);
+          const begun = performance.now();
+          let n = 0;
+          const next = () => {
+            scroll.scrollTop += n < 60 ? 120 : -120;
+            if (++n < 120) requestAnimationFrame(next);
+            else done((performance.now() - begun) / 1000);
+          };
+          requestAnimationFrame(next);
+        }),
+      view,
+    );
   });
   const frames = events.filter((e) => e.name === "DrawFrame").length;
   console.log(`${view.padEnd(22)} scroll ${(frames / seconds).toFixed(0).padStart(3)} frames/s (target: 50)`);
