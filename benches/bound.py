@@ -4,19 +4,18 @@ tells a change in 1 % of series without one. No method that has to learn the noi
 import math
 
 import numpy as np
-
 from tr_fleet import changes
 
 RUNS, SERIES = 200, 4000
 CHANGE = math.log1p(0.05)
 PLACES = np.arange(changes.LEAST, RUNS - changes.LEAST + 1)
-I = np.arange(RUNS)
-APART = abs(I[:, None] - I)
+RUN_NUMBERS = np.arange(RUNS)
+APART = abs(RUN_NUMBERS[:, None] - RUN_NUMBERS)
 
 
 def stays(rho, scale):
     """The covariance of noise of which a part stays."""
-    return scale * scale * rho ** APART
+    return scale * scale * rho**APART
 
 
 def own(scale):
@@ -30,7 +29,7 @@ def walk(scale):
 def response(scale, *weights):
     """The covariance of normal shocks that go on with these weights."""
     weights = np.array(weights + (0.0,) * (RUNS + 400 - len(weights)))
-    return (scale * scale * np.array([weights[: 400] @ weights[lag : lag + 400] for lag in range(RUNS)]))[APART]
+    return (scale * scale * np.array([weights[:400] @ weights[lag : lag + 400] for lag in range(RUNS)]))[APART]
 
 
 def mixed(rho, next, scale):
@@ -84,8 +83,13 @@ def normal(rng, covariance):
 
 def two_kinds(rng, distance, share, inside=0.02):
     """The likelihood ratio of a change of 5 % up or down where two kinds of runs alternate, of known levels."""
+
     def likely(values):
-        return np.log((1 - share) * np.exp(-((values / inside) ** 2) / 2) + share * np.exp(-(((values - distance) / inside) ** 2) / 2) + 1e-300)
+        return np.log(
+            (1 - share) * np.exp(-((values / inside) ** 2) / 2)
+            + share * np.exp(-(((values - distance) / inside) ** 2) / 2)
+            + 1e-300
+        )
 
     def scan(values):
         gains = [likely(values - it) - likely(values) for it in (CHANGE, -CHANGE)]

@@ -30,7 +30,8 @@ export interface Schedules {
   runs: Run[];
 }
 
-const LANE = 15, GAP = 2;
+const LANE = 15,
+  GAP = 2;
 const sorted = (values: (number | null)[]) => [...new Set(values)].sort((a, b) => (a ?? 0) - (b ?? 0));
 
 export class Forecast {
@@ -45,18 +46,48 @@ export class Forecast {
   private pictures = h("div", { class: "pictures" });
 
   /** `color` returns the color of a program. */
-  constructor(private data: Schedules, private color: (program: string) => string) {
+  constructor(
+    private data: Schedules,
+    private color: (program: string) => string,
+  ) {
     this.cpus = sorted(data.runs.map((run) => run.cpus)) as number[];
     this.jobs = sorted(data.runs.map((run) => run.jobs));
-    const range = (name: string, values: unknown[]) => h("input", { type: "range", min: 0, max: values.length - 1, step: 1, "aria-label": name, oninput: () => this.draw() });
+    const range = (name: string, values: unknown[]) =>
+      h("input", {
+        type: "range",
+        min: 0,
+        max: values.length - 1,
+        step: 1,
+        "aria-label": name,
+        oninput: () => this.draw(),
+      });
     this.slider = { cpus: range("CPUs", this.cpus), jobs: range("Jobs at once", this.jobs) };
-    const line = (name: string, key: "cpus" | "jobs") => h("label", { class: "slide" }, h("span", {}, name), this.slider[key], this.said[key]);
-    this.element = h("div", { class: "forecast" },
-      h("div", { class: "card" },
-        line("CPUs", "cpus"), this.jobs.length > 1 ? line("Jobs at once", "jobs") : null, this.choices, this.first, this.decides),
-      h("div", { class: "card" }, this.pictures,
-        h("p", { class: "aside" }, `The bars are the ${data.names.length} longest of the run's ${count(data.processes)} processes that start no others or have a tenth of its CPU time; those on the simulated path are drawn full. Schedules between these numbers are not in the page.`)),
-      h("ul", { class: "aside assumed" }, ...data.assumed.map((text) => h("li", {}, `assumed: ${text}`))));
+    const line = (name: string, key: "cpus" | "jobs") =>
+      h("label", { class: "slide" }, h("span", {}, name), this.slider[key], this.said[key]);
+    this.element = h(
+      "div",
+      { class: "forecast" },
+      h(
+        "div",
+        { class: "card" },
+        line("CPUs", "cpus"),
+        this.jobs.length > 1 ? line("Jobs at once", "jobs") : null,
+        this.choices,
+        this.first,
+        this.decides,
+      ),
+      h(
+        "div",
+        { class: "card" },
+        this.pictures,
+        h(
+          "p",
+          { class: "aside" },
+          `The bars are the ${data.names.length} longest of the run's ${count(data.processes)} processes that start no others or have a tenth of its CPU time; those on the simulated path are drawn full. Schedules between these numbers are not in the page.`,
+        ),
+      ),
+      h("ul", { class: "aside assumed" }, ...data.assumed.map((text) => h("li", {}, `assumed: ${text}`))),
+    );
     const [cpus, jobs] = data.start;
     this.slider.cpus.value = String(Math.max(0, this.cpus.indexOf(cpus)));
     this.slider.jobs.value = String(Math.max(0, this.jobs.indexOf(jobs)));
@@ -78,19 +109,46 @@ export class Forecast {
     this.said.jobs.textContent = jobs === null ? "as recorded" : String(jobs);
     this.slider.cpus.setAttribute("aria-valuetext", `${cpus} CPUs`);
     this.slider.jobs.setAttribute("aria-valuetext", jobs === null ? "as recorded" : `${jobs} jobs`);
-    this.first.replaceChildren(h("b", {}, `${time(recorded.wall)} → ${time(likely)}`), ` (${time(low)} to ${time(high)}), ${run.used} % of ${cpus} ${cpus === 1 ? "CPU" : "CPUs"} in use`);
+    this.first.replaceChildren(
+      h("b", {}, `${time(recorded.wall)} → ${time(likely)}`),
+      ` (${time(low)} to ${time(high)}), ${run.used} % of ${cpus} ${cpus === 1 ? "CPU" : "CPUs"} in use`,
+    );
     this.decides.textContent = `path: ${run.decides}`;
-    this.choices.replaceChildren(...this.cpus.map((it, at) => {
-      const other = data.runs.find((run) => run.cpus === it && run.jobs === jobs)!;
-      return h("button", { type: "button", "aria-pressed": String(it === cpus), onclick: () => {
-        this.slider.cpus.value = String(at);
-        this.draw();
-      } }, h("span", { class: "dim" }, `${it} ${it === 1 ? "CPU" : "CPUs"}`), h("b", {}, time(other.wall[1])));
-    }));
+    this.choices.replaceChildren(
+      ...this.cpus.map((it, at) => {
+        const other = data.runs.find((run) => run.cpus === it && run.jobs === jobs)!;
+        return h(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": String(it === cpus),
+            onclick: () => {
+              this.slider.cpus.value = String(at);
+              this.draw();
+            },
+          },
+          h("span", { class: "dim" }, `${it} ${it === 1 ? "CPU" : "CPUs"}`),
+          h("b", {}, time(other.wall[1])),
+        );
+      }),
+    );
     const most = Math.max(recorded.wall, likely);
     this.pictures.replaceChildren(
-      ...this.picture(`Recorded: ${recorded.cpus} ${recorded.cpus === 1 ? "CPU" : "CPUs"}, ${time(recorded.wall)}`, recorded.bars, recorded.wall, most, null),
-      ...this.picture(`Simulated: ${cpus} ${cpus === 1 ? "CPU" : "CPUs"}, ${jobs === null ? "jobs as recorded" : `${jobs} ${jobs === 1 ? "job" : "jobs"}`}, ${time(likely)}`, run.bars, likely, most, new Set(run.path)));
+      ...this.picture(
+        `Recorded: ${recorded.cpus} ${recorded.cpus === 1 ? "CPU" : "CPUs"}, ${time(recorded.wall)}`,
+        recorded.bars,
+        recorded.wall,
+        most,
+        null,
+      ),
+      ...this.picture(
+        `Simulated: ${cpus} ${cpus === 1 ? "CPU" : "CPUs"}, ${jobs === null ? "jobs as recorded" : `${jobs} ${jobs === 1 ? "job" : "jobs"}`}, ${time(likely)}`,
+        run.bars,
+        likely,
+        most,
+        new Set(run.path),
+      ),
+    );
   }
 
   /** The first lane that is free for each bar; bars begin in order. */
@@ -116,7 +174,11 @@ export class Forecast {
     for (const [at, lane] of placed) {
       const [from, to] = [bars[2 * at] * unit, bars[2 * at + 1] * unit];
       // A few letters of a name tell nothing.
-      const bar = h("i", { title: `${names[at]}: ${time(to - from)}, from ${time(from)}` }, to - from > most / 40 ? names[at] : null);
+      const bar = h(
+        "i",
+        { title: `${names[at]}: ${time(to - from)}, from ${time(from)}` },
+        to - from > most / 40 ? names[at] : null,
+      );
       const mixed = path && !path.has(at) ? "25%, var(--panel));color:var(--ink)" : "55%, white)";
       bar.style.cssText = `left:${share(from)};width:${share(to - from)};top:${lane * (LANE + GAP)}px;background:color-mix(in srgb, ${this.color(programs[at])} ${mixed}`;
       box.append(bar);

@@ -19,7 +19,15 @@ import { ruler } from "./marks";
 import { pin } from "./pins";
 import { count, time } from "./units";
 
-const TITLES: Record<View, string> = { overview: "Overview", steps: "Steps and tests", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
+const TITLES: Record<View, string> = {
+  overview: "Overview",
+  steps: "Steps and tests",
+  heatmap: "Heatmap",
+  timeline: "Timeline",
+  tree: "Tree",
+  table: "Table",
+  stacks: "Stacks",
+};
 
 /** The pointer's actions. */
 const POINTER: [string, string][] = [
@@ -73,11 +81,25 @@ async function main() {
   const table = new Table(context);
   const flame = data.stacks && new Flame(context, data.stacks);
   const all = viewsOf(data);
-  const views = { overview: new Overview(context, order), steps: stepsView, heatmap, timeline, tree, table, stacks: flame ?? tree };
+  const views = {
+    overview: new Overview(context, order),
+    steps: stepsView,
+    heatmap,
+    timeline,
+    tree,
+    table,
+    stacks: flame ?? tree,
+  };
   const { state } = store;
 
-  const search = h("input", { type: "search", placeholder: "Search: text or /regex/", "aria-label": "Search processes", autocomplete: "off", spellcheck: "false",
-    oninput: () => store.set({ q: search.value }) });
+  const search = h("input", {
+    type: "search",
+    placeholder: "Search: text or /regex/",
+    "aria-label": "Search processes",
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: () => store.set({ q: search.value }),
+  });
   const found = h("span", { class: "found", role: "status" });
   search.addEventListener("keydown", (event) => {
     if (event.key === "Enter") next(event.shiftKey ? -1 : 1);
@@ -87,8 +109,20 @@ async function main() {
     }
   });
 
-  const tabs = all.map((view, at) => h("button", { type: "button", role: "tab", id: `tab-${view}`, "aria-controls": `view-${view}`, title: `${TITLES[view]} (${at + 1})`,
-    onclick: () => store.set({ view }) }, TITLES[view]));
+  const tabs = all.map((view, at) =>
+    h(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${view}`,
+        "aria-controls": `view-${view}`,
+        title: `${TITLES[view]} (${at + 1})`,
+        onclick: () => store.set({ view }),
+      },
+      TITLES[view],
+    ),
+  );
   const tablist = h("div", { role: "tablist", "aria-label": "Views", class: "tabs" }, ...tabs);
   tablist.addEventListener("keydown", (event) => {
     const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -99,8 +133,16 @@ async function main() {
     store.set({ view: all[at] });
     tabs[at].focus();
   });
-  const panels = Object.fromEntries(all.map((view) => [view,
-    h("section", { role: "tabpanel", id: `view-${view}`, "aria-labelledby": `tab-${view}`, class: "view" }, views[view].element)])) as Record<View, HTMLElement>;
+  const panels = Object.fromEntries(
+    all.map((view) => [
+      view,
+      h(
+        "section",
+        { role: "tabpanel", id: `view-${view}`, "aria-labelledby": `tab-${view}`, class: "view" },
+        views[view].element,
+      ),
+    ]),
+  ) as Record<View, HTMLElement>;
   const cgroups = cgroupSelect(data, store);
   const scope = h("div", { class: "scope" });
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
@@ -109,31 +151,66 @@ async function main() {
   const said = h("p", { class: "offscreen", role: "status", id: "said" });
   // Two lines of it, unless all is asked for.
   const title = h("h1", { title: trace.command, id: "command" }, trace.command);
-  const more = h("button", { type: "button", class: "icon", id: "whole-command", "aria-expanded": "false", "aria-controls": "command", "aria-label": "The whole command line", title: "The whole command line",
-    onclick: () => more.setAttribute("aria-expanded", String(title.classList.toggle("whole"))) }, "…");
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "icon",
+      id: "whole-command",
+      "aria-expanded": "false",
+      "aria-controls": "command",
+      "aria-label": "The whole command line",
+      title: "The whole command line",
+      onclick: () => more.setAttribute("aria-expanded", String(title.classList.toggle("whole"))),
+    },
+    "…",
+  );
   new ResizeObserver(() => {
     more.hidden = !title.classList.contains("whole") && title.scrollHeight <= title.clientHeight + 1;
   }).observe(title);
 
   app.replaceChildren(
-    h("header", { class: "top" },
+    h(
+      "header",
+      { class: "top" },
       h("span", { class: "brand" }, "tr"),
-      title, more,
+      title,
+      more,
       h("div", { class: "find" }, search, found),
-      h("button", { type: "button", class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
-      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() }, "?")),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "icon",
+          title: "Dark or light (t)",
+          "aria-label": "Dark or light",
+          onclick: toggleTheme,
+        },
+        "◐",
+      ),
+      h(
+        "button",
+        { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() },
+        "?",
+      ),
+    ),
     ...warned(data, () => store.set({ view: "overview" })),
     strip.element,
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
     h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), side),
-    tip.element, said, help,
+    tip.element,
+    said,
+    help,
   );
 
   /** What is selected, for those who do not see it. */
   function say() {
     const { sel } = state;
     const p = data.doc.processes;
-    said.textContent = sel < 0 ? "" : `Selected: ${data.label(sel)}, pid ${p.pid[sel]}, wall ${time(data.wall(sel))}, CPU ${time(p.on_cpu[sel])}, ${data.exit(sel)}`;
+    said.textContent =
+      sel < 0
+        ? ""
+        : `Selected: ${data.label(sel)}, pid ${p.pid[sel]}, wall ${time(data.wall(sel))}, CPU ${time(p.on_cpu[sel])}, ${data.exit(sel)}`;
   }
 
   let later = 0;
@@ -144,7 +221,8 @@ async function main() {
       tabs[at].setAttribute("aria-selected", String(active));
       tabs[at].tabIndex = active ? 0 : -1;
       // A narrow screen has no room for all.
-      if (active && changed?.has("view") !== false) tablist.scrollLeft = tabs[at].offsetLeft + tabs[at].offsetWidth / 2 - tablist.clientWidth / 2;
+      if (active && changed?.has("view") !== false)
+        tablist.scrollLeft = tabs[at].offsetLeft + tabs[at].offsetWidth / 2 - tablist.clientWidth / 2;
     }
     document.body.dataset.view = state.view;
     tip.hide();
@@ -155,14 +233,19 @@ async function main() {
     // Sums over a large recording wait for the end of a drag.
     clearTimeout(later);
     const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
-    const sums = state.view === "overview" || state.view === "tree" || state.view === "table" || state.view === "stacks";
+    const sums =
+      state.view === "overview" || state.view === "tree" || state.view === "table" || state.view === "stacks";
     if (moved && sums && data.pieces.kind.length > LARGE) later = setTimeout(() => views[state.view].update(), 120);
     else views[state.view].update();
     cgroups?.update();
     showScope();
     if (document.activeElement !== search || changed?.has("q") === false) search.value = state.q;
     search.setAttribute("aria-invalid", String(store.badQuery));
-    found.textContent = store.badQuery ? "no valid expression" : store.matches ? `${count(store.matchCount)} found` : "";
+    found.textContent = store.badQuery
+      ? "no valid expression"
+      : store.matches
+        ? `${count(store.matchCount)} found`
+        : "";
     if (changed?.has("sel")) say();
     if (!changed || changed.has("sel") || changed.has("view")) {
       const view = views[state.view];
@@ -176,7 +259,19 @@ async function main() {
       parts.push(h("button", { type: "button", class: "link", onclick: () => store.set({ root: -1 }) }, "All"));
       const path = data.ancestors(state.root);
       for (const ix of path.slice(-4)) {
-        parts.push(h("span", { class: "dim" }, "›"), h("button", { type: "button", class: ix === state.root ? "link here" : "link", title: data.label(ix), onclick: () => store.set({ root: ix }) }, data.label(ix)));
+        parts.push(
+          h("span", { class: "dim" }, "›"),
+          h(
+            "button",
+            {
+              type: "button",
+              class: ix === state.root ? "link here" : "link",
+              title: data.label(ix),
+              onclick: () => store.set({ root: ix }),
+            },
+            data.label(ix),
+          ),
+        );
       }
       parts.push(h("span", { class: "dim" }, `${count(store.scopeCount)} processes`));
     }
@@ -213,38 +308,88 @@ async function main() {
     if ("step" in view) view.step(by);
   };
   const keys: Key[] = [
-    [all.map((_, at) => String(at + 1)), all.map((view) => TITLES[view]).join(", "), (key) => store.set({ view: all[Number(key) - 1] })],
-    [["/"], "search: text, /regular expression/, program:name, step:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
+    [
+      all.map((_, at) => String(at + 1)),
+      all.map((view) => TITLES[view]).join(", "),
+      (key) => store.set({ view: all[Number(key) - 1] }),
+    ],
+    [
+      ["/"],
+      "search: text, /regular expression/, program:name, step:name, pid:1,2 or is:failed",
+      () => {
+        search.focus();
+        search.select();
+      },
+    ],
     [["n", "N"], "next, previous match", (key) => next(key === "n" ? 1 : -1)],
-    [["ArrowUp", "ArrowDown", "k", "j"], "select the previous, the next row", (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1)],
-    [["ArrowLeft", "ArrowRight", "a", "d"], "pan", (key) => store.pan(key === "ArrowLeft" || key === "a" ? -0.15 : 0.15)],
+    [
+      ["ArrowUp", "ArrowDown", "k", "j"],
+      "select the previous, the next row",
+      (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1),
+    ],
+    [
+      ["ArrowLeft", "ArrowRight", "a", "d"],
+      "pan",
+      (key) => store.pan(key === "ArrowLeft" || key === "a" ? -0.15 : 0.15),
+    ],
     [["+", "=", "w"], "zoom in", () => store.zoomBy(0.6)],
     [["-", "s"], "zoom out", () => store.zoomBy(1 / 0.6)],
     [["0"], "show the whole recording", () => store.zoom(...store.whole)],
     [["z"], "zoom to the measured time, or to the selected process", zoomTo],
-    [["Enter"], "only the subtree of the selected process; into a group", () => {
-      if (state.view === "heatmap" && heatmap.enter()) return;
-      if (state.sel >= 0) store.set({ root: state.sel });
-    }],
+    [
+      ["Enter"],
+      "only the subtree of the selected process; into a group",
+      () => {
+        if (state.view === "heatmap" && heatmap.enter()) return;
+        if (state.sel >= 0) store.set({ root: state.sel });
+      },
+    ],
     [["u"], "up: to the parent, to all", () => tree.up()],
     [["[", "]"], `${data.pathName}: the step before, the next one`, (key) => move(context, key === "[" ? -1 : 1)],
-    [["f"], "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)", () => store.set({ fold: !state.fold })],
+    [
+      ["f"],
+      "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)",
+      () => store.set({ fold: !state.fold }),
+    ],
     [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
-    [["r"], "lanes of network, disks and the machine, where recorded (Timeline)", () => store.set({ resources: !state.resources })],
+    [
+      ["r"],
+      "lanes of network, disks and the machine, where recorded (Timeline)",
+      () => store.set({ resources: !state.resources }),
+    ],
     [["x"], "the sums of what is shown (Heatmap, Timeline)", () => store.set({ sums: !state.sums })],
     [["e"], "wake-ups of the selected process (Timeline)", () => store.set({ wakeups: !state.wakeups })],
-    [["p"], "pin the selected process above the timeline, or let it go", () => { if (state.sel >= 0) pin(store, state.sel); }],
-    [["m"], "note at the pointer (Heatmap, Timeline); the link keeps it", () => {
-      if (state.view === "heatmap" || state.view === "timeline") views[state.view].annotate();
-    }],
+    [
+      ["p"],
+      "pin the selected process above the timeline, or let it go",
+      () => {
+        if (state.sel >= 0) pin(store, state.sel);
+      },
+    ],
+    [
+      ["m"],
+      "note at the pointer (Heatmap, Timeline); the link keeps it",
+      () => {
+        if (state.view === "heatmap" || state.view === "timeline") views[state.view].annotate();
+      },
+    ],
     [["t"], "dark or light", toggleTheme],
     [["?"], "this list", () => help.showModal()],
     [["Escape"], "remove the measured time, then the selection, the search, the subtree", letGo],
   ];
-  help.append(h("h2", {}, "Keys"),
-    h("dl", {}, ...keys.flatMap(([all, what]) => [h("dt", {}, all.map((key) => NAMES[key] ?? key).join("  ")), h("dd", {}, what)]),
-      ...[...POINTER, ...(flame ? FRAMES : [])].flatMap(([pointer, what]) => [h("dt", {}, pointer), h("dd", {}, what)])),
-    h("form", { method: "dialog" }, h("button", {}, "Close")));
+  help.append(
+    h("h2", {}, "Keys"),
+    h(
+      "dl",
+      {},
+      ...keys.flatMap(([all, what]) => [
+        h("dt", {}, all.map((key) => NAMES[key] ?? key).join("  ")),
+        h("dd", {}, what),
+      ]),
+      ...[...POINTER, ...(flame ? FRAMES : [])].flatMap(([pointer, what]) => [h("dt", {}, pointer), h("dd", {}, what)]),
+    ),
+    h("form", { method: "dialog" }, h("button", {}, "Close")),
+  );
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
@@ -305,8 +450,17 @@ async function main() {
 /** What makes the numbers incomplete, above all of them: all of it in the overview, else its first line. */
 function warned({ doc: { warnings } }: Data, all: () => void): HTMLElement[] {
   if (warnings.length === 0) return [];
-  const more = warnings.length > 1 ? h("button", { type: "button", class: "link", onclick: all }, `and ${warnings.length - 1} more`) : null;
-  return [h("ul", { class: "warned", id: "warned", role: "alert" }, ...warnings.map((text, at) => h("li", { title: text }, h("span", {}, text), at === 0 ? more : null)))];
+  const more =
+    warnings.length > 1
+      ? h("button", { type: "button", class: "link", onclick: all }, `and ${warnings.length - 1} more`)
+      : null;
+  return [
+    h(
+      "ul",
+      { class: "warned", id: "warned", role: "alert" },
+      ...warnings.map((text, at) => h("li", { title: text }, h("span", {}, text), at === 0 ? more : null)),
+    ),
+  ];
 }
 
 function restoreTheme() {
@@ -333,9 +487,12 @@ function cgroupSelect(data: Data, store: Store) {
   }
   const paths = [...counts.keys()].filter((path) => path !== "/").sort();
   if (paths.length < 2) return null;
-  const select = h("select", { "aria-label": "Cgroup", onchange: () => store.set({ cgroup: select.value }) },
+  const select = h(
+    "select",
+    { "aria-label": "Cgroup", onchange: () => store.set({ cgroup: select.value }) },
     h("option", { value: "" }, "All cgroups"),
-    ...paths.slice(0, 500).map((path) => h("option", { value: path }, `${path} (${count(counts.get(path)!)})`)));
+    ...paths.slice(0, 500).map((path) => h("option", { value: path }, `${path} (${count(counts.get(path)!)})`)),
+  );
   return {
     element: h("label", { class: "cgroups" }, "Cgroup ", select),
     update: () => {

@@ -7,7 +7,9 @@ const VIEWS = ["overview", "steps", "heatmap", "timeline", "tree", "table", "sta
 export type View = (typeof VIEWS)[number];
 /** The views of a recording. */
 export function viewsOf(data: Data): View[] {
-  return VIEWS.filter((view) => (view !== "stacks" || data.stacks) && (view !== "steps" || data.doc.steps.from.length > 0));
+  return VIEWS.filter(
+    (view) => (view !== "stacks" || data.stacks) && (view !== "steps" || data.doc.steps.from.length > 0),
+  );
 }
 /** What rows, roots and frames stand for: `--by` of `tr analyze`. */
 export const ROWS = ["process", "thread", "program", "step", "cgroup", "container"] as const;
@@ -122,9 +124,39 @@ export class Store {
   constructor(private data: Data) {
     const { from, to } = data.doc.trace;
     this.initial = {
-      view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
-      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, order: "wall", falling: true, kind: "", least: 0, bad: false, chart: false, q: "", step: -1, color: "state", fold: true, cpus: false, resources: true, sums: true, ruler: "", notes: "", pins: "", wakeups: false,
-      doing: data.stacks && !data.stacks.runs ? "off" : "on", reason: "", frame: 0, fn: -1, find: "",
+      view: "overview",
+      t0: from,
+      t1: Math.max(to, from + 1000),
+      sel: -1,
+      root: -1,
+      cgroup: "",
+      rows: "process",
+      measure: "all",
+      metric: "cpu",
+      sort: "on_cpu",
+      descending: true,
+      order: "wall",
+      falling: true,
+      kind: "",
+      least: 0,
+      bad: false,
+      chart: false,
+      q: "",
+      step: -1,
+      color: "state",
+      fold: true,
+      cpus: false,
+      resources: true,
+      sums: true,
+      ruler: "",
+      notes: "",
+      pins: "",
+      wakeups: false,
+      doing: data.stacks && !data.stacks.runs ? "off" : "on",
+      reason: "",
+      frame: 0,
+      fn: -1,
+      find: "",
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -206,7 +238,8 @@ export class Store {
       this.scopeCount = 0;
       for (let ix = 0; ix < data.n; ix++) {
         const path = data.cgroup(ix);
-        const below = state.cgroup === "" || path === state.cgroup || path.startsWith(state.cgroup.replace(/\/$/, "") + "/");
+        const below =
+          state.cgroup === "" || path === state.cgroup || path.startsWith(state.cgroup.replace(/\/$/, "") + "/");
         const inside = below && (state.root < 0 || data.within(ix, state.root));
         this.scope[ix] = inside ? 1 : 0;
         this.scopeCount += this.scope[ix];
@@ -272,7 +305,11 @@ export class Store {
 
   private write(changed: Set<keyof State>) {
     const now = performance.now();
-    const same = changed.size > 0 && [...changed].every((key) => ["t0", "t1", "q", "find"].includes(key) || (key === "ruler" && this.state.ruler !== ""));
+    const same =
+      changed.size > 0 &&
+      [...changed].every(
+        (key) => ["t0", "t1", "q", "find"].includes(key) || (key === "ruler" && this.state.ruler !== ""),
+      );
     const { dataset } = document.documentElement;
     clearTimeout(this.later);
     // Browsers take no more than 200 changes in 30 s, and each costs milliseconds.
@@ -295,7 +332,14 @@ export class Store {
 
   private read() {
     const s: State = { ...this.initial };
-    const words = new Map<string, readonly string[]>([["view", viewsOf(this.data)], ["rows", ROWS], ["measure", MEASURES], ["metric", METRICS], ["color", COLORS], ["doing", DOINGS]]);
+    const words = new Map<string, readonly string[]>([
+      ["view", viewsOf(this.data)],
+      ["rows", ROWS],
+      ["measure", MEASURES],
+      ["metric", METRICS],
+      ["color", COLORS],
+      ["doing", DOINGS],
+    ]);
     for (const part of location.hash.slice(1).split("&")) {
       const at = part.indexOf("=");
       if (at < 0) continue;
@@ -306,7 +350,8 @@ export class Store {
       } catch {
         continue;
       }
-      const below = (length: number, none: number, text = value) => (/^\d+$/.test(text) && Number(text) < length ? Number(text) : none);
+      const below = (length: number, none: number, text = value) =>
+        /^\d+$/.test(text) && Number(text) < length ? Number(text) : none;
       // Of all others: one of some words, a text, or yes and no.
       const type = typeof this.initial[key as keyof State];
       if (key === "t") {
@@ -315,7 +360,11 @@ export class Store {
         if (a >= 0 && b > a) [s.t0, s.t1] = [Math.min(from + a, to - 1000), Math.min(from + b, to)];
       } else if (key === "sel") s.sel = below(this.data.n, -1);
       else if (key === "root") s.root = below(this.data.n, -1);
-      else if (key === "pins") s.pins = value.split(",").filter((ix) => below(this.data.n, -1, ix) >= 0).join();
+      else if (key === "pins")
+        s.pins = value
+          .split(",")
+          .filter((ix) => below(this.data.n, -1, ix) >= 0)
+          .join();
       else if (key === "step") s.step = below(Infinity, -1);
       else if (key === "least") s.least = LEAST.includes(Number(value)) ? Number(value) : 0;
       else if (key === "frame") s.frame = below(this.data.stacks?.fn.length ?? 0, 0);
