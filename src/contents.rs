@@ -166,7 +166,11 @@ fn by_summary(outline: Outline) -> Contents {
 }
 
 fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
-    let analysis = progress::analyze(trace, &Options::default(), (budget, Use::Path));
+    let analysis = progress::analyze(
+        trace,
+        &Options::default(),
+        progress::Allowance::new(budget, Use::Path),
+    );
     let mut lost = BTreeMap::new();
     for span in &analysis.quality.lost {
         let sum: &mut u64 = lost.entry(span.stream).or_default();

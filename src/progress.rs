@@ -1,4 +1,4 @@
-//! Analyzing, with a bar on the terminal when it takes long.
+//! Analyzes a trace, with a bar on the terminal if that takes long.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -11,17 +11,31 @@ use tr_format::reader::Trace;
 use crate::budget::{Budget, Use};
 use tr_text::called::TR;
 
-/// No bar before this time.
+/// The time after which the bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// [`tr_analyze::analyze`] within a budget. If standard error is a terminal and the analysis takes longer
-/// than half a second, a bar there shows the progress, the rate and the time left. A timeline that
-/// would take more than the budget in its use is left out.
-pub fn analyze(trace: &Trace, options: &Options, (budget, wanted): (Budget, Use)) -> Analysis {
-    analyze_one_of(1, trace, options, (budget, wanted))
+/// The time and memory that an analysis may use.
+#[derive(Clone, Copy)]
+pub struct Allowance {
+    pub budget: Budget,
+    /// The use of the analysis, which decides how much memory a timeline takes.
+    pub wanted: Use,
+    /// The number of recordings that share the time of the budget.
+    pub files: usize,
 }
 
-/// The events in the frames of a span.
+impl Allowance {
+    /// An allowance for one recording.
+    pub fn new(budget: Budget, wanted: Use) -> Allowance {
+        Allowance {
+            budget,
+            wanted,
+            files: 1,
+        }
+    }
+}
+
+/// The number of events in the frames that overlap a span.
 pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
     let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
@@ -30,21 +44,24 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
-/// [`analyze`] of a whole recording with its timeline, one of several that share the budget's time.
-pub fn whole(files: usize, trace: &Trace, use_of: (Budget, Use)) -> Analysis {
+/// Like [`analyze`], for a whole recording with its timeline.
+pub fn whole(trace: &Trace, allowance: Allowance) -> Analysis {
     let options = Options {
         timeline: true,
         ..Options::default()
     };
-    analyze_one_of(files, trace, &options, use_of)
+    analyze(trace, &options, allowance)
 }
 
-fn analyze_one_of(
-    files: usize,
-    trace: &Trace,
-    options: &Options,
-    (budget, wanted): (Budget, Use),
-) -> Analysis {
+/// Like [`tr_analyze::analyze`], but within a budget. If standard error is a terminal and the analysis takes
+/// longer than half a second, a bar there shows the progress, the rate and the time left. A timeline that
+/// would take more memory than the budget allows for its use is left out.
+pub fn analyze(trace: &Trace, options: &Options, allowance: Allowance) -> Analysis {
+    let Allowance {
+        budget,
+        wanted,
+        files,
+    } = allowance;
     let events = events_in(trace, (options.from, options.to));
     let too_many = budget.too_many(events, wanted);
     let left_out = too_many.filter(|_| options.timeline || options.samples);
@@ -62,7 +79,7 @@ fn analyze_one_of(
     analysis
 }
 
-/// Reads the trace. Standard error has a line if the budget ends that.
+/// Reads the trace. If the budget stops the reading, standard error gets a line about it.
 fn read(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analysis {
     let (watch, begun) = (budget.begin(files), Instant::now());
     let (bar, terminal) = (ProgressBar::hidden(), std::io::stderr().is_terminal());

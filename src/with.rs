@@ -33,7 +33,7 @@ impl With {
 
     /// The analysis of a whole trace with its timeline and the files' spans.
     pub fn analyze(&self, trace: &Trace, budget: Budget) -> Result<Analysis, ExitCode> {
-        let mut analysis = progress::whole(1, trace, (budget, Use::Schedule));
+        let mut analysis = progress::whole(trace, progress::Allowance::new(budget, Use::Schedule));
         self.add(&mut analysis)?;
         Ok(analysis)
     }

@@ -341,7 +341,7 @@ fn a_file_of_another_kind_is_not_replaced() {
         let out = run(dir.path(), &format!("$TR {command} demo.bin -o {over}"));
         let said = said(&out);
         assert!(!out.status.success(), "{command}");
-        assert!(said.contains("the file that is there is not "), "{said}");
+        assert!(said.contains("the existing file is not "), "{said}");
         assert!(said.contains("--force"), "{said}");
         assert_eq!(std::fs::read(at("main.c")).unwrap(), b"int main");
         for (name, text) in FOREIGN {

@@ -54,7 +54,7 @@ fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
         "modules": [{ "number": 7, "build_id": build_id, "frames": frames }],
         "kernel": [],
         "processes": [],
-        "lifetime": [0, u64::MAX],
+        "lifetime": { "begin": 0, "end": u64::MAX },
         "paths_only": false,
     });
     let begun = Instant::now();

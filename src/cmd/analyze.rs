@@ -168,7 +168,11 @@ pub fn run(args: &Args) -> Done {
     // longer than to leave that to the system.
     let wanted = kinds.iter().map(|kind| wanted(*kind));
     let wanted = wanted.max_by_key(|it| *it as u64).unwrap_or(Use::Path);
-    let analysis = progress::analyze(&trace, &options, (args.budget, wanted));
+    let analysis = progress::analyze(
+        &trace,
+        &options,
+        progress::Allowance::new(args.budget, wanted),
+    );
     let mut analysis = std::mem::ManuallyDrop::new(analysis);
     args.span.check_in(&analysis)?;
     if let Some(done) = untraced(args, &analysis, &name) {
@@ -206,6 +210,7 @@ fn options(
             || kinds.iter().any(|kind| kind.needs_timeline())
             || shows_path(args, kinds, trace, span),
         samples: reasons || by_function,
+        ..Options::default()
     }
 }
 

@@ -145,7 +145,11 @@ pub fn run(args: &Args) -> Done {
                 }
                 not_traced.get_or_insert(why);
             }
-            let analysis = progress::whole(all, &trace, (args.budget, Use::Schedule));
+            let allowance = progress::Allowance {
+                files: all,
+                ..progress::Allowance::new(args.budget, Use::Schedule)
+            };
+            let analysis = progress::whole(&trace, allowance);
             loaded.push(Run::new(&file.to_string_lossy(), &analysis));
         }
         Ok(loaded)

@@ -232,7 +232,11 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         timeline: format.needs_timeline(),
         ..Options::default()
     };
-    let mut analysis = progress::analyze(&trace, &options, (args.budget, Use::Path));
+    let mut analysis = progress::analyze(
+        &trace,
+        &options,
+        progress::Allowance::new(args.budget, Use::Path),
+    );
     if args.with.paths().next().is_some() && !(format.is_otlp() || format == Format::Perfetto) {
         eprintln!(
             "tr: {} has no steps: --with adds nothing to it",

@@ -134,7 +134,7 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         let trace = open::warned(file)?;
         let added = runs.add(trace.meta(), errors::shown(file));
         added.map_err(errors::refused)?;
-        let analysis = progress::whole(1, &trace, (args.budget, Use::Times));
+        let analysis = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let job = Job::of(&analysis, &name).ok_or_else(|| {
             let file = errors::shown(file);

@@ -142,7 +142,7 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
 
 pub fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
-    let analysis = progress::whole(1, &trace, (args.budget, Use::Schedule));
+    let analysis = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Schedule));
     let predictor = Predictor::new(&analysis, args.wanted()).map_err(errors::refused)?;
     let forecast = predictor.forecast(&analysis);
     Ok(match args.format {

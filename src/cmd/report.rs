@@ -51,7 +51,11 @@ pub fn run(args: &Args) -> Done {
         samples: true,
         ..Options::default()
     };
-    let mut analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
+    let mut analysis = progress::analyze(
+        &trace,
+        &options,
+        progress::Allowance::new(args.budget, Use::Times),
+    );
     args.with.add(&mut analysis)?;
     args.span.check_in(&analysis)?;
     let not_traced = untraced::reason(&analysis);

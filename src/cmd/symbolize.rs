@@ -268,7 +268,10 @@ impl Unnamed {
         let paths = known.chain(self.paths.iter().cloned());
         Request {
             paths: paths.map(PathBuf::into_os_string).collect(),
-            lifetime: (begin, begin.saturating_add(self.end.since(meta.start))),
+            lifetime: tr_symbols::Lifetime {
+                begin,
+                end: begin.saturating_add(self.end.since(meta.start)),
+            },
             ..symbols::request(frames, modules, |tgid| tgid.0)
         }
     }

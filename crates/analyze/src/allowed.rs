@@ -1,4 +1,4 @@
-//! The CPUs that a build was allowed by its affinity and its cpuset.
+//! The CPUs on which a build may run by its affinity and its cpuset.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,16 @@ use tr_format::meta::Metadata;
 
 use crate::model::{CpuFigures, Switches};
 
-/// How many of the online CPUs the build was allowed, if it kept to fewer than all. A container, a
-/// server or a process that set its own affinity may have run on others: then they are no limit.
+/// The number of online CPUs on which the build could run, if it ran only on these and they are fewer than
+/// all. If a container, a server or a process with its own affinity has run on other CPUs, there is no
+/// such limit.
 pub fn limited_to(meta: &Metadata, cpus: &[(CpuId, CpuFigures)]) -> Option<u64> {
     let allowed: BTreeSet<CpuId> = meta.options.allowed.as_ref()?.iter().copied().collect();
     let online: BTreeSet<CpuId> = meta.cpus.iter().copied().collect();
     let count = allowed.intersection(&online).count();
     let mut ran = cpus
         .iter()
-        .filter(|(_, it)| it.switches != Switches::default());
+        .filter(|(_, figures)| figures.switches != Switches::default());
     let kept = ran.all(|(cpu, _)| allowed.contains(cpu));
     (kept && count > 0 && count < online.len()).then_some(count as u64)
 }

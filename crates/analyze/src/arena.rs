@@ -1,4 +1,4 @@
-//! Tables with typed indices: an index of one table does not fit another one.
+//! Tables with typed indices, so that an index of one table cannot be used with another one.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -8,8 +8,8 @@ pub trait Ix: Copy + Eq {
     fn place(self) -> usize;
 }
 
-/// A table that only grows. [`Arena::push`] alone makes indices, so every index of a
-/// table is valid for it.
+/// A table that only grows. Only [`Arena::push`] makes indices, so every index of a table is valid for
+/// this table.
 #[derive(Clone, Debug)]
 pub struct Arena<I, T> {
     items: Vec<T>,
@@ -36,13 +36,13 @@ impl<I, T> FromIterator<T> for Arena<I, T> {
 }
 
 impl<I: Ix, T> Arena<I, T> {
-    /// Adds an item, and makes its index.
+    /// Adds an item and returns its index.
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::new(self.items.len() - 1)
     }
 
-    /// Makes room for so many more items, if there is memory for them.
+    /// Reserves memory for this many more items, if there is enough.
     pub fn reserve(&mut self, items: usize) {
         // Memory that is not there may not be needed.
         let _ = self.items.try_reserve_exact(items);
@@ -70,7 +70,7 @@ impl<I: Ix, T> Arena<I, T> {
         }
     }
 
-    /// Two different items, to be changed; `None` when both are the same.
+    /// Mutable references to two different items; `None` if both indices are equal.
     #[inline]
     pub fn pair_mut(&mut self, one: I, other: I) -> Option<[&mut T; 2]> {
         let places = [one.place(), other.place()];

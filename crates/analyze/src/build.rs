@@ -1,4 +1,4 @@
-//! Makes the model from the finished tracker: sorts, counts, sums up the tree.
+//! Builds the model from the finished tracker: sorts and counts, and sums up the tree of processes.
 
 use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
@@ -16,10 +16,10 @@ use crate::questions::shortage;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The least number of processes or threads that is worth a thread of its own.
+/// The least number of processes or threads for which starting another thread pays.
 const FEW: usize = 1 << 10;
 
-/// Fills in everything that comes from the tracker.
+/// Fills in all parts of the analysis that come from the tracker.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
@@ -71,8 +71,14 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let process = |ix| order.process(&tracker, ix);
     analysis.runtimes_not_recorded = collected.containers.not_recorded;
     let (runtimes, found) = (collected.containers.runtimes, collected.servers.list);
-    let of: Vec<_> = runtimes.iter().map(|it| process(it.process)).collect();
-    let served: Vec<_> = found.iter().map(|it| process(it.process?)).collect();
+    let of: Vec<_> = runtimes
+        .iter()
+        .map(|runtime| process(runtime.process))
+        .collect();
+    let served: Vec<_> = found
+        .iter()
+        .map(|server| process(server.process?))
+        .collect();
     analysis.processes = processes(tracker, analysis, &order);
     containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
     servers::place(analysis, found.into_iter().zip(served));
@@ -87,7 +93,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     }
 }
 
-/// What was beyond a limit, and how often.
+/// The kinds of facts that exceeded a limit of the analysis, and the number of facts left out.
 fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)> {
     let beyond = [
         (
@@ -110,7 +116,7 @@ fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)>
     beyond.into_iter().filter(|(_, count)| *count > 0)
 }
 
-/// What the threads did over time.
+/// Fills in the timeline and the samples of the threads.
 fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
@@ -129,7 +135,7 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     }
 }
 
-/// The model's processes and threads in their order, and the index of each in the model.
+/// The processes and the threads of the model in their order, and the index of each in the model.
 struct Order {
     processes: Vec<ProcIx>,
     process: Arena<ProcIx, Option<ProcessIx>>,
@@ -188,7 +194,7 @@ impl Order {
         }
     }
 
-    /// The process of the model, the one that it was moved to.
+    /// The process of the model that a tracked process belongs to, also if it was moved to another process.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
         // A process is moved once, or twice when its events come before its snapshot.
         for _ in 0..4 {
@@ -201,8 +207,8 @@ impl Order {
     }
 }
 
-/// The processes of the model. Frees the tracker's tables, which take more memory than all
-/// else.
+/// The processes of the model. This frees the tables of the tracker, which need more memory than
+/// everything else.
 fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Process> {
     let rest: Vec<(Option<ProcessIx>, Exited)> = order
         .processes
@@ -229,7 +235,7 @@ fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Pr
         .collect()
 }
 
-/// The model of a thread.
+/// The thread of the model for a tracked task.
 fn thread_of(
     task: &Task,
     process: ProcessIx,
@@ -262,7 +268,7 @@ fn thread_of(
     thread
 }
 
-/// Sums over the exits of a process's threads; the I/O is known only if it is of each.
+/// The sums over the exits of a process's threads. The I/O is known only if it is known for each thread.
 fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     let sum = exits.reduce(|sum, exit| Exited {
@@ -273,7 +279,7 @@ fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     sum.unwrap_or_default()
 }
 
-/// The model of a process.
+/// The process of the model for a tracked process.
 fn process_of(
     entry: ProcessEntry,
     parent: Option<ProcessIx>,
@@ -345,8 +351,8 @@ fn process_of(
     }
 }
 
-/// Takes the parent from one process of each cycle of parents, which a damaged trace can claim:
-/// from the first one. So every walk up the tree ends, and one down visits a process once.
+/// Removes the parent of one process, the first one, in each cycle of parents. A damaged trace can have
+/// such cycles. Afterwards every walk up the tree ends, and a walk down visits each process once.
 /// Returns the number of cycles.
 fn cut_cycles(analysis: &mut Analysis) -> u64 {
     let mut cut = 0;
@@ -373,8 +379,8 @@ fn cut_cycles(analysis: &mut Analysis) -> u64 {
     cut
 }
 
-/// Fills in the children, and adds each tree to the parent's once it is complete. A parent
-/// that is older than the span may come after its child in the order of processes.
+/// Fills in the children of each process, and adds the sums of each complete subtree to those of the
+/// parent. A parent that is older than the span may come after its child in the order of processes.
 fn link(analysis: &mut Analysis) {
     let cycles = cut_cycles(analysis);
     if cycles > 0 {

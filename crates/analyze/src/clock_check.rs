@@ -1,19 +1,19 @@
 //! Checks that the clocks of the CPUs agree.
 //!
-//! Linux stamps the events of all CPUs from one timekeeper, so times are checked and
-//! never corrected. Two rules hold whatever the clocks show:
-//! - a task runs on one CPU at a time: if two of its runs overlap, the clocks differ by the
-//!   overlap at least, whichever run came first;
-//! - a task is forked before it is switched in for the first time. The tid alone does not prove that
-//!   it is the same task: a task that is not recorded may have had it before. Two facts do: such tasks
-//!   are told by name, and this one is not; or its run on one CPU began before the fork and ended after
-//!   it, without another switch of that CPU in between.
+//! Linux stamps the events of all CPUs from one timekeeper, so times are checked but never corrected. Two
+//! rules are true whatever the clocks show:
+//! - A task runs on one CPU at a time. If two of its runs overlap, the clocks differ by at least the
+//!   length of the overlap, whichever run came first.
+//! - A task is forked before it is switched in for the first time. The tid alone does not prove that it
+//!   is the same task, because a task that is not recorded may have had the tid before. Either of two
+//!   facts proves it: unrecorded tasks are recorded by name, and this one is not among them; or the run
+//!   on one CPU began before the fork and ended after it, without another switch of that CPU in between.
 //!
-//! A waking that follows the switch-in of its task proves nothing: a signal keeps a task
-//! runnable that was switched out as asleep, and a running task is woken on its way to sleep.
+//! A waking that follows the switch-in of its task proves nothing: a signal keeps a task runnable that
+//! was switched out as asleep, and a running task can be woken while it is about to sleep.
 //!
-//! One impossible order proves nothing: a guest's kernel may not report every switch. Two
-//! of one pair of CPUs do.
+//! One impossible order proves nothing, because the kernel of a virtual machine may not report every
+//! switch. Two impossible orders of one pair of CPUs are a proof.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,30 +21,30 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use crate::model::ClockDisagreement;
 
-/// A pair of CPUs with so many impossible orders has clocks that disagree.
+/// The number of impossible orders from which on the clocks of a pair of CPUs disagree.
 const ENOUGH: u64 = 2;
-/// Most pairs of CPUs that are looked after.
+/// The largest number of pairs of CPUs that are checked.
 const MOST: usize = 1 << 12;
-/// Places for first switch-ins; a later one takes the place of an earlier one.
+/// The number of first switch-ins that are remembered. A later one replaces an earlier one.
 const UNBORN: usize = 1 << 10;
 
 /// A task's switch-in on one CPU while it runs on another one.
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
-    /// The start of its run on the other CPU.
+    /// The start of the task's run on the other CPU.
     first: Ktime,
     cpu: CpuId,
     since: Ktime,
-    /// The switch-out of that CPU, if it came first.
+    /// The time of the switch-out on the other CPU, if that came first.
     until: Option<Ktime>,
 }
 
-/// A task that is forked on one CPU while one of its tid runs on another one.
+/// A task that is forked on one CPU while a task with the same tid runs on another CPU.
 #[derive(Clone, Copy, Debug)]
 struct Birth {
     tid: Tid,
-    /// The start of the run.
+    /// The start of the run on the other CPU.
     since: Ktime,
     cpu: CpuId,
     forked: Ktime,
@@ -53,25 +53,25 @@ struct Birth {
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,
-    /// The largest difference that they prove, ns.
+    /// The largest difference of the clocks that these orders prove, in ns.
     by: u64,
 }
 
 /// Counts impossible orders of events by pair of CPUs.
 #[derive(Debug, Default)]
 pub struct ClockCheck {
-    /// By pair of CPUs, the lower one first.
+    /// The impossible orders of each pair of CPUs, with the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// By the CPU that ran the task before the switch-in.
+    /// The overlaps that may turn out to be impossible, by the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
-    /// By the CPU that runs the task.
+    /// The births that may turn out to be impossible, by the CPU that runs the task.
     births: HashMap<CpuId, Birth>,
-    /// The last switch-ins of tasks that nothing has announced, by tid.
+    /// The last switch-ins of tasks that no earlier event has shown, by tid.
     unborn: Vec<(Tid, CpuId, Ktime)>,
 }
 
 impl ClockCheck {
-    /// Two events prove that the clocks of two CPUs differ by so much at least.
+    /// Records that two events prove a difference of at least `by` ns between the clocks of two CPUs.
     fn differ(&mut self, one: CpuId, other: CpuId, by: u64) {
         let pair = (one.min(other), one.max(other));
         let room = self.orders.len() < MOST || self.orders.contains_key(&pair);
@@ -82,8 +82,8 @@ impl ClockCheck {
         }
     }
 
-    /// `tid` is switched in on `cpu` while it is on another one since `first`, the last
-    /// switch of that.
+    /// Records that `tid` is switched in on `cpu` while it runs on another CPU, which it does since the last
+    /// switch of that CPU.
     pub fn overlap(&mut self, tid: Tid, (on, first): (CpuId, Ktime), cpu: CpuId, since: Ktime) {
         let overlap = Overlap {
             tid,
@@ -95,14 +95,14 @@ impl ClockCheck {
         self.overlaps.insert(on, overlap);
     }
 
-    /// Whether the next switch of a CPU may prove something.
+    /// Whether the next switch of a CPU may prove that clocks disagree.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         !self.overlaps.is_empty() || !self.births.is_empty()
     }
 
-    /// `cpu` switches away from `prev`. `goes_on` tells whether a CPU has had no switch since the one at
-    /// that time, as far as is known, and lost none.
+    /// Records that `cpu` switches away from `prev`. `goes_on` is whether a CPU has had no switch since its
+    /// switch at a time, as far as is known, and has lost none.
     pub fn switch_out(
         &mut self,
         cpu: CpuId,
@@ -136,7 +136,7 @@ impl ClockCheck {
         });
     }
 
-    /// A task that nothing has announced is switched in.
+    /// Records that a task is switched in that no earlier event has shown.
     #[inline]
     pub fn unborn(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
         if self.unborn.is_empty() {
@@ -147,7 +147,8 @@ impl ClockCheck {
         }
     }
 
-    /// `tid` is forked on `cpu`. `told`: a task that had the tid before would be known. `goes_on` as above.
+    /// Records that `tid` is forked on `cpu`. `told` is whether a task that had the tid before would be known.
+    /// `goes_on` has the same meaning as in [`ClockCheck::switch_out`].
     pub fn fork(
         &mut self,
         tid: Tid,
@@ -174,7 +175,7 @@ impl ClockCheck {
         }
     }
 
-    /// The pair of CPUs whose clocks disagree by most, if any do.
+    /// The pair of CPUs whose clocks disagree most, if the clocks of any two CPUs disagree.
     pub fn finish(&self) -> Option<ClockDisagreement> {
         let all = self.orders.iter();
         let proved = all.filter(|(_, orders)| orders.count >= ENOUGH);

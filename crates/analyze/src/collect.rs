@@ -1,4 +1,4 @@
-//! The collectors: each takes the events of one subject, and has what the model keeps of them.
+//! The collectors. Each takes the events of one subject, and has the facts that the model keeps of them.
 
 pub(crate) mod containers;
 pub mod disks;
@@ -19,23 +19,24 @@ use tr_format::event::{CgroupId, Ktime, LifeKind, Mark, Tid};
 
 use crate::ids::TaskIx;
 
-/// The most marks that are kept. A recorder writes fewer.
+/// The largest number of marks that are kept. A recorder writes fewer.
 const MARKS: usize = 1 << 20;
 
-/// The most intervals of requests to disks that are kept, with a KiB for each.
+/// The largest number of intervals of requests to disks that are kept. Each takes a KiB.
 const BLOCKS: usize = 1 << 16;
 
-/// The most samples of counters that are kept, with some 300 bytes for each: those of three days.
+/// The largest number of samples of counters that are kept. Each takes about 300 bytes; a recording of
+/// three days has this many.
 const SAMPLES: usize = 1 << 18;
 
-/// The collectors of a trace. None bears on a task's state.
+/// The collectors of a trace. No collector influences the states of tasks.
 #[derive(Default)]
 pub(crate) struct Collectors {
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     pub marks: Vec<(Ktime, Mark)>,
     pub counters: Vec<(Ktime, Counters)>,
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// Facts that the recording lacks from these times on.
+    /// Facts that the recording lacks from a time on: the time, and the facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     pub calls: syscalls::Calls,
     pub stacks: stacks::Collected,
@@ -57,7 +58,7 @@ impl Collectors {
         }
     }
 
-    /// Takes a lifecycle event, or one of the recorder's; `task` finds a task by its tid.
+    /// Takes a lifecycle event or an event of the recorder. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         self.memory.take(time, kind, &task);
         self.disks.take(time, kind, &task);

@@ -1,4 +1,4 @@
-//! The time in which n recorded tasks were running at once.
+//! The times in which n recorded tasks were running at once, for each n.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,14 @@ use tr_format::event::Ktime;
 
 use crate::state::State;
 
-/// The number of losses before a task's state was seen, counted from 1; 0 while its state
-/// is not known.
+/// The number of losses before a task's state was seen, counted from 1; 0 while the state is not
+/// known.
 pub type Epoch = u32;
 
-/// Counts the running tasks, as long as every living task's state is known. A loss makes
-/// all states unknown, and a task's next event makes its own known again. If every switch of all
-/// CPUs is recorded, a task of unknown state is on none of them from the first switch of the last CPU
-/// until something is lost.
+/// Counts the running tasks as long as the state of every living task is known. A loss makes all states
+/// unknown, and the next event of a task makes its state known again. If every switch of all CPUs is
+/// recorded, a task whose state is unknown is on no CPU from the time at which each CPU has switched once
+/// until events are lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {
     start: Ktime,
@@ -22,28 +22,28 @@ pub struct Concurrency {
     now: Ktime,
     running: u32,
     living: usize,
-    /// Living tasks whose state is known.
+    /// The number of living tasks whose states are known.
     known: usize,
     epoch: Epoch,
-    /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task of
-    /// unknown state may have been on such a CPU since before the recording.
+    /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task whose
+    /// state is unknown may have been on such a CPU since before the recording.
     unseen_cpus: Option<usize>,
-    /// The first switch of the last CPU, if every switch of all CPUs is recorded.
+    /// The time from which on each CPU has switched at least once, if every switch of all CPUs is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// The time in which n tasks were running, without the recent time.
+    /// The times in which n tasks were running, by n, without the recent time.
     times: Vec<u64>,
-    /// The recent time, which an event may still make unknown: the number of running
-    /// tasks, if known, and the time from which it holds, up to the next one.
+    /// The recent time, which an event may still make unknown: each entry has a time, and the number of
+    /// tasks that run from then until the next entry, if it is known.
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
 
-/// The epoch before anything is lost.
+/// The epoch before the first loss.
 const FIRST: Epoch = 1;
 
-/// The number of recent changes; older ones are final.
+/// The number of recent changes that are kept. Older changes are final.
 const RECENT: usize = 1 << 14;
 
-/// Adds to the time in which n tasks were running.
+/// Adds `ns` to the time in which n tasks were running.
 pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
     if times.len() <= n {
         times.resize(n + 1, 0);
@@ -54,7 +54,7 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 }
 
 impl Concurrency {
-    /// No task is running at the start of the span.
+    /// A counter for a span at whose start no task is running.
     pub fn new(start: Ktime, end: Ktime, unseen_cpus: Option<usize>) -> Concurrency {
         Concurrency {
             start,
@@ -66,7 +66,7 @@ impl Concurrency {
         }
     }
 
-    /// A CPU switches for the first time.
+    /// Notes that a CPU switches for the first time.
     pub fn see_cpu(&mut self, time: Ktime) {
         self.advance(time);
         self.unseen_cpus = self.unseen_cpus.map(|cpus| cpus.saturating_sub(1));
@@ -97,7 +97,7 @@ impl Concurrency {
         }
     }
 
-    /// Makes the oldest of the recent time final.
+    /// Makes the oldest part of the recent time final.
     fn settle(&mut self) {
         let Some((from, running)) = self.recent.pop_front() else {
             return;
@@ -108,8 +108,8 @@ impl Concurrency {
         }
     }
 
-    /// Makes the time from `from` to `now` unknown: a task may have been running without
-    /// having been counted, or the other way round. Time that is final stays.
+    /// Makes the time from `from` to `now` unknown, because a task may have been running without being
+    /// counted, or may have been counted without running. Time that is final stays as it is.
     pub fn take_back(&mut self, from: Ktime, now: Ktime) {
         self.advance(now);
         let mut from = from.max(self.start);
@@ -133,8 +133,8 @@ impl Concurrency {
         self.change(now, 0, State::Unknown, state)
     }
 
-    /// One task takes a CPU from another. `false`: nothing is counted, because not both
-    /// states were known.
+    /// Notes that one task takes a CPU from another. Returns `false`, and counts nothing, if the state of
+    /// one of the two was not known.
     #[inline]
     pub fn hand_over(&mut self, now: Ktime, one: Epoch, other: Epoch) -> bool {
         let known = (one == self.epoch) & (other == self.epoch);
@@ -144,7 +144,7 @@ impl Concurrency {
         known
     }
 
-    /// A living task goes from one state to another.
+    /// Notes that a living task goes from one state to another.
     #[inline]
     pub fn change(&mut self, now: Ktime, epoch: Epoch, from: State, to: State) -> Epoch {
         let was_known = epoch == self.epoch;
@@ -165,16 +165,16 @@ impl Concurrency {
         }
     }
 
-    /// Events are missing from `now` on. No state is known any more, except those that
-    /// [`Concurrency::vouch`] confirms next.
+    /// Notes that events are missing from `now` on. No state is known any more, except the states that the
+    /// next calls of [`Concurrency::vouch`] confirm.
     pub fn lose(&mut self, now: Ktime) {
         self.advance(now);
         self.epoch = self.epoch.saturating_add(1);
         self.known = 0;
     }
 
-    /// Confirms the state of a task on a CPU that has lost nothing, if its state was known
-    /// before the loss.
+    /// Confirms the state of a task on a CPU that has lost no events, if the state was known before the
+    /// loss.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;

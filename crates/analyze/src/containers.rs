@@ -1,9 +1,9 @@
-//! Containers in the model: whose they are, and the links between a client's waits for a daemon
-//! and the work of the containers that the daemon started for it.
+//! Containers in the model: their clients, and the links between the waits of a client for a daemon and
+//! the work of the containers that the daemon started for the client.
 //!
-//! The daemon is not recorded, so no waking leads from a client to its container or back. Two
-//! moments stand for them: a container begins in a wait of its client for the daemon, and in the
-//! wait in which the container's first process has ended, the client waited for that end.
+//! The daemon is not recorded, so no waking leads from a client to its container or back. Two moments
+//! replace such wakings. A container begins during a wait of its client for the daemon. And if the first
+//! process of the container ends during a wait of the client, then the client waited for that end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,32 +16,33 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 use crate::tools::{self, Family};
 
-/// What a container is called.
+/// The id, the name and the image of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Called {
-    /// Its id; empty: unknown, as are the next ones.
+    /// The id of the container; empty if it is unknown. The name and the image are unknown then, too.
     pub id: Arc<[u8]>,
     pub name: Arc<[u8]>,
     pub image: Arc<[u8]>,
-    /// Nobody has told whose it is: it may be another client's.
+    /// Whether the container may belong to another client, because no daemon has named its client.
     pub inferred: bool,
 }
 
-/// A container of which processes are recorded.
+/// A container with recorded processes.
 #[derive(Clone, Debug)]
 pub struct Container {
-    /// What it is called.
+    /// The id, the name and the image of the container.
     pub called: Arc<Called>,
-    /// Why its processes are recorded.
+    /// The reason why the processes of the container are recorded.
     pub evidence: Evidence,
-    /// The process that asked a daemon for it, if one did.
+    /// The process that requested the container from a daemon, if there is one.
     pub client: Option<ProcessIx>,
-    /// Its runtime's first recorded process. All others of the container are below it.
+    /// The first recorded process of the container's runtime. All other processes of the container are its
+    /// descendants.
     pub process: ProcessIx,
-    /// Its first process: the one with pid 1 inside.
+    /// The first process inside the container, which has the pid 1 there.
     pub main: Option<ProcessIx>,
-    /// The time in which a quota of its cgroup throttled it, in ns, all CPUs together; `None`:
-    /// unknown.
+    /// The time for which a quota of the container's cgroup throttled it, in ns, summed over all CPUs;
+    /// `None` if it is unknown.
     pub throttled: Option<u64>,
 }
 
@@ -56,7 +57,7 @@ impl ByPid {
         ByPid(all)
     }
 
-    /// The client of a process: the one of that id that lived at the process's start.
+    /// The client of a process: the process with this pid that lived when the process started.
     pub fn client(&self, analysis: &Analysis, pid: Tgid, of: ProcessIx) -> Option<ProcessIx> {
         let start = analysis.process(of).start;
         let lived = |ix: &ProcessIx| {
@@ -67,8 +68,8 @@ impl ByPid {
     }
 }
 
-/// Fills in [`Analysis::containers`], and the parents of those that are no descendants of recorded
-/// processes. Comes before the tree is summed up.
+/// Fills in [`Analysis::containers`], and the parents of runtimes that are not descendants of recorded
+/// processes. It has to be called before the tree of processes is summed up.
 pub(crate) fn place(
     analysis: &mut Analysis,
     runtimes: impl ExactSizeIterator<Item = (Runtime, Option<ProcessIx>)>,
@@ -133,8 +134,9 @@ pub(crate) fn place(
     }
 }
 
-/// Finds the containers' first processes, and divides their clients' waits where they begin and
-/// end. `runtimes`: the processes of their runtimes. Comes after the tree.
+/// Finds the first process of each container, and divides the waits of its client where the container
+/// begins and ends. `runtimes` has the processes of the runtimes. It has to be called after the tree of
+/// processes is summed up.
 pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
     let mut containers = std::mem::take(&mut analysis.containers);
     for container in &mut containers {
@@ -150,8 +152,9 @@ pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
     analysis.containers = containers;
 }
 
-/// The first process below a runtime's whose pid is 1 in its own pid namespace. If the container has
-/// none: the first that has executed a program after the runtime's, or one that is no runtime's.
+/// The first descendant of a runtime's process that has the pid 1 in its own pid namespace. If there is
+/// none, it is the first descendant that has executed a program after the runtime's program, or a
+/// program that is not a runtime.
 fn main_of(
     analysis: &Analysis,
     runtime: ProcessIx,
@@ -204,8 +207,9 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
     }
 }
 
-/// A container program that the runtime is a descendant of may ask again and again whether the
-/// container has ended: the sleep in which it ends is a wait for that.
+/// Links the sleeps of container programs that poll. A container program that is an ancestor of the
+/// runtime may query again and again whether the container has ended. The sleep during which the container
+/// ends is a wait for that end.
 fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Container) {
     let Some((last, at)) = container.main.and_then(|main| end_of(analysis, main)) else {
         return;
@@ -213,8 +217,9 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     for process in askers(analysis, container) {
         for thread in &analysis.process(process).threads {
             let stretch = timeline.around(*thread, at);
-            let sleeps =
-                |it: Stretch| matches!(it.doing, Bucket::Wait(_)) && it.waker() == Actor::Interrupt;
+            let sleeps = |stretch: Stretch| {
+                matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() == Actor::Interrupt
+            };
             if stretch.is_some_and(sleeps) {
                 timeline.divide(*thread, at, Actor::Thread(last));
             }
@@ -225,8 +230,8 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     end_waits(analysis, timeline, container, (lives, timer));
 }
 
-/// Links the waits of the processes that wait for a container, and that others ended while it lived, to
-/// what ran in it then.
+/// Links waits to the tasks that ran in a container: the waits of the processes that wait for the container,
+/// if another task ended them while the container lived.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -245,7 +250,7 @@ fn end_waits(
 }
 
 /// The container programs (`docker`, `podman`) that wait for a container: its client, or the one that
-/// its runtime comes from, and those above.
+/// started its runtime, and the container programs above it.
 fn askers<'a>(
     analysis: &'a Analysis,
     container: &Container,
@@ -254,7 +259,10 @@ fn askers<'a>(
     let first = container.client.or_else(|| above(&container.process));
     std::iter::successors(first, above).take_while(|ix| {
         let process = analysis.process(*ix);
-        let called = process.execs.last().and_then(|it| it.argv.args().next());
+        let called = process
+            .execs
+            .last()
+            .and_then(|exec| exec.argv.args().next());
         let mut known = process
             .tool()
             .into_iter()
@@ -263,7 +271,7 @@ fn askers<'a>(
     })
 }
 
-/// The lives of the containers that container programs wait for, by these.
+/// The lives of the containers that each container program waits for.
 pub(crate) struct WaitedFor(HashMap<ProcessIx, Vec<(Ktime, Ktime)>>);
 
 impl WaitedFor {
@@ -281,8 +289,8 @@ impl WaitedFor {
         WaitedFor(all)
     }
 
-    /// Whether a wait is part of one for a container, by whose end another one ends: a timer, or the
-    /// daemon, ended it while the container lived.
+    /// Whether a wait is part of waiting for a container: a timer or the daemon ended the wait while the
+    /// container lived.
     pub fn has(&self, analysis: &Analysis, thread: ThreadIx, wait: &Stretch) -> bool {
         let lives = self.0.get(&analysis.thread(thread).process);
         let others = matches!(wait.waker(), Actor::Outside(_) | Actor::Interrupt);
@@ -291,8 +299,9 @@ impl WaitedFor {
     }
 }
 
-/// The thread of a client that waited at a time and goes on first, and its wait. If none waits for somebody else,
-/// it is the one that ran last: Go's threads wait for locks and timers in the place of what waits for the daemon.
+/// The thread of a client that waited for the daemon at a time and goes on first, and its wait. If no thread
+/// waited for another task, it is the thread that ran last: Go's threads wait for locks and timers in
+/// place of the thread that waits for the daemon.
 pub(crate) fn first_waiter(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -300,14 +309,15 @@ pub(crate) fn first_waiter(
     at: Ktime,
 ) -> Option<(ThreadIx, Stretch)> {
     let waits = waiters(analysis, timeline, client, at);
-    let first = waits.into_iter().min_by_key(|it| it.1.to);
-    first.or_else(|| waiting(analysis, timeline, client, at).max_by_key(|it| it.1.from))
+    let first = waits.into_iter().min_by_key(|(_, wait)| wait.to);
+    first.or_else(|| waiting(analysis, timeline, client, at).max_by_key(|(_, wait)| wait.from))
 }
 
-/// The times in which the tasks of a container ran, or waited for a CPU, by their ends.
+/// The times in which tasks of a container ran or waited for a CPU, in the order of their ends. Each
+/// entry has the end, the beginning and the task.
 struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
-/// The most tasks that run at a time and are looked at.
+/// The largest number of tasks that are checked among those that run at one time.
 const AT_ONCE: usize = 64;
 
 impl Active {
@@ -321,7 +331,7 @@ impl Active {
                         continue;
                     }
                     let own = all.get_mut(before..).and_then(<[_]>::last_mut);
-                    match own.filter(|it| it.0 == stretch.from) {
+                    match own.filter(|(until, ..)| *until == stretch.from) {
                         Some(last) => last.0 = stretch.to,
                         None => all.push((stretch.to, stretch.from, *thread)),
                     }
@@ -332,9 +342,9 @@ impl Active {
         Active(all)
     }
 
-    /// The daemon ends a wait of its client while the container lives, mostly with the container's
-    /// output: what ran in the container then had led to that. If none ran, as while the exit of a shell
-    /// waits, it is the one that had run last.
+    /// Links the waits of a client that the daemon ended while the container lived, mostly with output of the
+    /// container, to the task that ran in the container then. If no task ran, which happens while the exit of
+    /// a shell waits, it is the task that ran last.
     fn end_waits(
         &self,
         timeline: &mut Timeline,
@@ -352,21 +362,21 @@ impl Active {
             if !waits || wait.to <= begin || wait.to > end {
                 continue;
             }
-            let next = self.0.partition_point(|it| it.0 < wait.to);
+            let next = self.0.partition_point(|(until, ..)| *until < wait.to);
             let mut running = self.0.iter().skip(next).take(AT_ONCE);
-            if let Some((_, _, worker)) = running.find(|it| it.1 < wait.to) {
+            if let Some((_, _, worker)) = running.find(|(_, from, _)| *from < wait.to) {
                 timeline.end_by(thread, number, Actor::Thread(*worker));
                 continue;
             }
             let before = next.checked_sub(1).and_then(|at| self.0.get(at));
-            if let Some((until, _, worker)) = before.filter(|it| it.0 > wait.from) {
+            if let Some((until, _, worker)) = before.filter(|(until, ..)| *until > wait.from) {
                 timeline.divide(thread, *until, Actor::Thread(*worker));
             }
         }
     }
 }
 
-/// The task that is not recorded and ends a wait of the client as the next one: the daemon's.
+/// The unrecorded task that ends the next wait of the client. It is a task of the daemon.
 fn daemon(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -376,13 +386,13 @@ fn daemon(
     let threads = analysis.process(client).threads.iter().copied();
     let ended = threads.filter_map(|thread| {
         let stretches = timeline.since(thread, after);
-        let mut waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_)));
-        waits.find(|it| it.to > after && matches!(it.waker(), Actor::Outside(_)))
+        let mut waits = stretches.filter(|wait| matches!(wait.doing, Bucket::Wait(_)));
+        waits.find(|wait| wait.to > after && matches!(wait.waker(), Actor::Outside(_)))
     });
-    ended.min_by_key(|it| it.to).map(|it| it.waker())
+    ended.min_by_key(|wait| wait.to).map(|wait| wait.waker())
 }
 
-/// The last thread of a process that has ended, and its end.
+/// The last thread of a process that has ended, and the time of its end.
 fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> {
     let process = analysis.process(process);
     let threads = process.threads.iter().copied();
@@ -390,7 +400,7 @@ fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> 
     (!process.alive).then_some((last, analysis.thread(last).end))
 }
 
-/// The threads of a process that waited at a time, and their waits.
+/// The threads of a process that waited at a time, with their waits.
 fn waiting<'a>(
     analysis: &'a Analysis,
     timeline: &'a Timeline,
@@ -405,8 +415,8 @@ fn waiting<'a>(
     })
 }
 
-/// The threads of a client that waited for the daemon at a time, and their waits: those that a task
-/// which is not recorded ended. If there is none: those that waited for a descriptor.
+/// The threads of a client that waited for the daemon at a time, with their waits: the waits that an
+/// unrecorded task ended. If there are none, they are the waits for a descriptor.
 fn waiters(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -414,17 +424,17 @@ fn waiters(
     at: Ktime,
 ) -> Vec<(ThreadIx, Stretch)> {
     let waits = waiting(analysis, timeline, client, at);
-    let outside = |it: &Stretch| matches!(it.waker(), Actor::Outside(_));
-    let polls = |it: &Stretch| {
+    let outside = |wait: &Stretch| matches!(wait.waker(), Actor::Outside(_));
+    let polls = |wait: &Stretch| {
         matches!(
-            it.reason,
+            wait.reason,
             Reason::Poll | Reason::SocketRead | Reason::SocketWrite
         )
     };
-    let (told, mut rest): (Vec<_>, Vec<_>) = waits.partition(|it| outside(&it.1));
-    if !told.is_empty() {
-        return told;
+    let (by_outsiders, mut rest): (Vec<_>, Vec<_>) = waits.partition(|(_, wait)| outside(wait));
+    if !by_outsiders.is_empty() {
+        return by_outsiders;
     }
-    rest.retain(|it| polls(&it.1));
+    rest.retain(|(_, wait)| polls(wait));
     rest
 }

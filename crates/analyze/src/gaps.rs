@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use tr_format::event::{CpuId, Ktime, Stream};
 
-/// Spans that neither overlap nor touch, in order.
+/// Spans of time in their order, which neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans(Vec<(Ktime, Ktime)>);
 
 impl Spans {
-    /// Adds a span, both ends included.
+    /// Adds a span, including both of its ends.
     pub fn insert(&mut self, since: Ktime, until: Ktime) {
         let first = self.0.partition_point(|(_, end)| *end < since);
         let last = self.0.partition_point(|(start, _)| *start <= until);
@@ -24,8 +24,8 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// The beginning, inside `from..to`, of the first span that ends after `from` and
-    /// begins before `to`.
+    /// The beginning of the first span that ends after `from` and begins before `to`, or `from` if the span
+    /// begins earlier.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);
         self.0
@@ -55,8 +55,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a gap of a stream. A gap of the lifecycle stream leaves the scheduling events
-    /// complete.
+    /// Adds a gap of a stream. A gap of the lifecycle stream does not affect the scheduling events.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         if stream == Stream::Lifecycle {
             self.lives.insert(since, until);
@@ -79,12 +78,12 @@ impl Gaps {
         self.lives.0.first().map(|(since, _)| *since)
     }
 
-    /// The beginning of the last gap of the lifecycle stream that began by `time`.
+    /// The beginning of the last gap of the lifecycle stream that began at or before `time`.
     pub fn lives_before(&self, time: Ktime) -> Option<Ktime> {
         self.lives.last_begun(time).map(|(since, _)| since)
     }
 
-    /// The beginning of each gap of each CPU.
+    /// The beginnings of all gaps of all CPUs.
     pub fn starts(&self) -> Vec<(Ktime, CpuId)> {
         let spans = self.cpus.iter();
         spans
@@ -92,7 +91,7 @@ impl Gaps {
             .collect()
     }
 
-    /// The end of each CPU's last gap that began by `time`.
+    /// For each CPU, the end of the last gap that began at or before `time`.
     pub fn last_of_each(&self, time: Ktime) -> impl Iterator<Item = (CpuId, Ktime)> + '_ {
         self.cpus.iter().filter_map(move |(cpu, spans)| {
             let (_, until) = spans.last_begun(time)?;
@@ -100,13 +99,13 @@ impl Gaps {
         })
     }
 
-    /// Spans in which events of any CPU are missing: a task off CPU may have been woken
-    /// there, or have run.
+    /// The spans in which events of at least one CPU are missing. A task that is off CPU may have been woken
+    /// there, or may have run there.
     pub fn any(&self) -> &Spans {
         &self.any
     }
 
-    /// Spans in which events of this CPU are missing.
+    /// The spans in which events of this CPU are missing.
     pub fn of(&self, cpu: CpuId) -> Option<&Spans> {
         self.cpus.get(&cpu)
     }

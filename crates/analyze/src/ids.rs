@@ -1,4 +1,4 @@
-//! The numbers of tasks and processes: in the tracker, and in the model.
+//! The indices of tasks and processes in the tracker and in the model.
 
 use std::num::NonZeroU32;
 
@@ -33,7 +33,7 @@ impl Ix for ThreadIx {
     }
 }
 
-/// A task of the tracker's table. An `Option` of it has four bytes, too.
+/// The index of a task in the tracker's table. An `Option` of it also has four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(NonZeroU32);
 
@@ -51,7 +51,7 @@ impl Ix for TaskIx {
     }
 }
 
-/// A process of the tracker's table.
+/// The index of a process in the tracker's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcIx(NonZeroU32);
 

@@ -1,6 +1,6 @@
-//! The kinds of time, and times by kind. Reports filter and merge these kinds; none has others.
+//! The kinds of time, and times by kind. Reports filter and merge these kinds; no report has other kinds.
 
-/// What a part of the time of a thread, of a path or of a step went to.
+/// The kind of a part of the time of a thread, a path or a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// On a CPU.
@@ -9,27 +9,27 @@ pub enum Kind {
     RunQueue,
     /// Waiting for a disk or a file.
     Disk,
-    /// Waiting for memory: for reclaim, or for pages from swap.
+    /// Waiting for memory: for its reclaim, or for pages from swap.
     Memory,
     /// Waiting for the network.
     Network,
     /// Waiting for a terminal.
     Terminal,
-    /// Asleep until a timer, or another interrupt that is not known better.
+    /// Asleep until a timer, or another interrupt of an unknown kind, ended the sleep.
     Sleep,
-    /// Stopped or traced, until an actor that is not known as a task.
+    /// Stopped or traced, until an actor that is not a known task ended it.
     Stopped,
-    /// In another uninterruptible wait that an interrupt ended.
+    /// In an uninterruptible wait of another kind, which an interrupt ended.
     Blocked,
-    /// Waiting for a task that is no part of the recording, or a kernel thread.
+    /// Waiting for a task that is not part of the recording, or for a kernel thread.
     Outside,
-    /// Of a step: work of tasks that are not in it, and their waits for a CPU.
+    /// In the time of a step: the work and the waits for a CPU of tasks that are not part of the step.
     Others,
-    /// Off CPU and not in a run queue: totals do not tell what the thread waited for.
+    /// Off CPU and not in a run queue. Totals do not show what the thread waited for.
     SleepOrBlocked,
-    /// On a CPU or not: totals do not tell what the thread did when.
+    /// On a CPU or off CPU. Totals do not show what the thread did at which time.
     Lived,
-    /// Not known: events are missing, or the wait has not ended yet.
+    /// Not known, because events are missing or the wait has not ended yet.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ impl Kind {
         Kind::Unknown,
     ];
 
-    /// The name in JSON, CSV and datasets.
+    /// The name of the kind in JSON, CSV and datasets.
     pub fn name(self) -> &'static str {
         match self {
             Kind::OnCpu => "on_cpu",
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is a wait of the thread's own for anything but a CPU.
+    /// Whether the kind is a wait of the thread itself for something other than a CPU.
     pub fn is_wait(self) -> bool {
         match self {
             Kind::Disk

@@ -1,10 +1,10 @@
-//! From a trace to the times of every thread, process and program.
+//! Computes the times of every thread, process and program from a trace.
 //!
 //! [`order`] merges the events of all streams, `tracker` follows every task through them
 //! with the states of `state` and the gaps of `gaps`, the collectors of `collect` take what
 //! is no state, and `build` makes the [`model`]. The questions of `questions`,
 //! [`critical_path`], [`what_if`], [`parallelism`], [`waits`] and others, evaluate its
-//! [`timeline`]. Knows nothing of BPF, of recording, of rendering.
+//! [`timeline`]. This crate knows nothing of BPF, of recording or of rendering.
 #![forbid(unsafe_code)]
 
 mod allowed;
@@ -44,13 +44,13 @@ pub use crate::questions::{
 pub use crate::reading::{analyze_watched, Watch};
 pub use crate::share::share;
 
-/// Waits for memory, and kills for lack of it.
+/// Waits for memory, and kills for lack of memory.
 pub mod memory {
     pub use crate::collect::memory::{MemoryEvent, MemoryKind};
     pub use crate::questions::shortage::{killed, waits, Killed, MemoryWaits};
 }
 
-/// TCP connections: who connected to whom, when, how many bytes went each way.
+/// TCP connections: which thread connected to which address, when, and how many bytes went each way.
 pub mod network {
     pub use crate::collect::network::{Connection, Online};
     pub use crate::questions::network::{among_themselves, waited, Ends, Waited};
@@ -59,20 +59,23 @@ pub mod network {
 /// The part of a trace to analyze.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// From here on, in ns since the trace's start.
+    /// The beginning of the part, in ns since the start of the trace; `None` for the start.
     pub from: Option<u64>,
-    /// Up to here, in ns since the trace's start.
+    /// The end of the part, in ns since the start of the trace; `None` for the end of the trace.
     pub to: Option<u64>,
-    /// Only time on this CPU counts as on-CPU; time on others counts as unknown.
+    /// If set, only time on this CPU counts as on-CPU, and time on other CPUs counts as unknown.
     pub cpu: Option<CpuId>,
-    /// Keep each thread's changes of state, 16 bytes for each.
+    /// Whether to keep each thread's changes of state. Each change takes 16 bytes.
     pub timeline: bool,
-    /// Keep the time of each sample of a stack, 32 bytes for each: [`stacks::Stacks::timed`].
+    /// Whether to keep the time of each sample of a stack ([`stacks::Stacks::timed`]). Each sample takes 32
+    /// bytes.
     pub samples: bool,
+    /// Whether no event may take the fast path. The result is the same; it is for tests.
+    pub without_fast_path: bool,
 }
 
-/// Analyzes a trace. Damage and loss are no error: they stand in
-/// [`model::Quality`], and their time is unknown.
+/// Analyzes a trace. Damage and loss are not errors: [`model::Quality`] lists them, and their time is
+/// unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     analyze_watched(trace, options, &mut |_, _| None)
 }

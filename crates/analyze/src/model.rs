@@ -31,119 +31,120 @@ use crate::tools::{self, Tool};
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     pub meta: Metadata,
-    /// The recorder's summary; `None` when the file has no proper end.
+    /// The recorder's summary; `None` if the file has no regular end.
     pub summary: Option<Summary>,
-    /// Start of the analyzed span (the trace's start, or `--from`).
+    /// The start of the analyzed span: the start of the trace, or `--from`.
     pub start: Ktime,
-    /// End of the analyzed span.
+    /// The end of the analyzed span.
     pub end: Ktime,
-    /// Length of the whole recording, in ns.
+    /// The length of the whole recording in ns.
     pub whole: u64,
     /// Losses, anomalies and clocks.
     pub quality: Quality,
     pub events: Events,
-    /// Sums over all processes.
+    /// The sums over all processes.
     pub totals: Totals,
     /// The processes of the recording, ordered by start time, then pid.
     pub processes: Vec<Process>,
-    /// Their threads, ordered by process, then start time, then tid.
+    /// The threads of these processes, ordered by process, then start time, then tid.
     pub threads: Vec<Thread>,
-    /// `concurrency[n]`: the time in which exactly n of the recorded tasks were on a
-    /// CPU. Sums to the span less `concurrency_unknown`.
+    /// The times in which exactly n of the recorded tasks were on a CPU: `concurrency[n]`, in ns. The sum is the
+    /// length of the span minus `concurrency_unknown`.
     pub concurrency: Vec<u64>,
-    /// The time in which the number of running tasks is not known.
+    /// The time in which the number of running tasks is not known, in ns.
     pub concurrency_unknown: u64,
-    /// The time from which on a task of unknown state is on no CPU, as long as nothing is lost: every CPU has
-    /// switched since the recording began, and every switch is recorded.
+    /// The time from which on a task whose state is unknown is on no CPU, as long as no events are lost: every
+    /// CPU has switched since the recording began, and every switch is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// The number of CPUs that the build was allowed, if it kept to fewer than were online.
+    /// The number of CPUs on which the build could run, if it ran only on these and more were online.
     pub limited_to: Option<u64>,
-    /// Each CPU's figures, by its number: the machine's CPUs and those of the events.
+    /// The figures of each CPU, in the order of their numbers: the CPUs of the machine and of the events.
     pub cpus: Vec<(CpuId, CpuFigures)>,
-    /// Paths of the cgroups of the events, by id.
+    /// The paths of the cgroups that events name, in the order of their ids.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
-    /// Marks that programs wrote to the recorder, with their times.
+    /// The marks that programs wrote to the recorder, with their times.
     pub marks: Vec<(Ktime, Mark)>,
-    /// TCP connections, in order of their beginning.
+    /// The TCP connections, in the order of their beginnings.
     pub connections: Vec<Connection>,
-    /// DNS queries, in their order.
+    /// The DNS queries, in the order of time.
     pub lookups: Vec<Lookup>,
-    /// The times in which each process had one of those open.
+    /// The times in which each process had a connection or a DNS query open.
     pub online: Online,
-    /// Samples of the machine's counters, in order of time. Those around the span are there,
-    /// too.
+    /// The samples of the machine's counters, in the order of time, including the nearest samples before and
+    /// after the span.
     pub counters: Vec<(Ktime, Counters)>,
-    /// The requests to disks of each interval that ends in the span, by the end.
+    /// The requests to disks in each interval that ends in the span, with the end of the interval.
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// System calls by process.
+    /// The system calls of each process.
     pub calls: Vec<Call>,
     pub stacks: Stacks,
-    /// Waits for memory and kills for lack of it, in order of time.
+    /// The waits for memory and the kills for lack of memory, in the order of time.
     pub memory: Vec<MemoryEvent>,
-    /// The threads whose page faults waited for memory, and not for a file's pages: with
+    /// The threads whose page faults waited for memory, not for pages of a file. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub short_of_memory: HashSet<ThreadIx>,
-    /// The kernel counts waits for pages from swap (`kernel.task_delayacct`).
+    /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
     pub swap_told: bool,
     /// The disks that threads waited for.
     pub waited_disks: WaitedDisks,
-    /// Tasks that are not recorded, as far as they met recorded ones.
+    /// The tasks that are not recorded but met recorded ones.
     pub outside: Outside,
-    /// Workers of the kernel that recorded threads woke: with
+    /// The workers of the kernel that recorded threads woke. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub workers: Workers,
-    /// Containers of which processes are recorded, in order of their first one's start.
+    /// The containers with recorded processes, in the order of the start of their first recorded process.
     pub containers: Vec<Container>,
-    /// The number of processes of containers' runtimes that are not recorded, because a recorded client and
-    /// others had connections to their daemon.
+    /// The number of processes of container runtimes that are not recorded, because a recorded client and
+    /// other clients had connections to the daemon.
     pub runtimes_not_recorded: u64,
-    /// Servers that recorded processes have asked, in order of their first answer.
+    /// The servers that have answered recorded processes, in the order of their first answers.
     pub servers: Vec<Server>,
-    /// Every thread's states in order, with
+    /// The states of every thread in the order of time. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
-    /// Every thread's samples in order, beside the timeline of a recording without
+    /// The samples of every thread in the order of time. They add to the timeline of a recording without
     /// scheduling events.
     pub samples: Vec<Vec<Sample>>,
-    /// Spans of other tools' files. The analysis has none: an importer adds them.
+    /// The spans from files of other tools. An analysis has none; an importer adds them.
     pub imported: Vec<Imported>,
 }
 
-/// A span of another tool's file, under the process that it belongs to.
+/// A span from a file of another tool, with the process that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub from: Ktime,
     pub to: Ktime,
-    /// The kind of step that it is.
+    /// The kind of step that the span is.
     pub kind: ImportedKind,
-    /// The tool's name for it, as the file has it.
+    /// The name of the span in the tool's file.
     pub name: Box<[u8]>,
     /// The result of a test.
     pub result: Option<&'static str>,
     pub process: ProcessIx,
-    /// The thread, if it is a span of one thread.
+    /// The thread, if the span belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// It is the whole life of the process.
+    /// Whether the span is the whole life of the process.
     pub whole: bool,
-    /// The reason why the span's place in time is not proven. A step without a proven place has no
-    /// figures.
+    /// The reason why the place of the span in time is not proven, if it is not. A step without a proven place
+    /// has no figures.
     pub doubt: Option<Doubt>,
 }
 
 /// The reason why the place in time of an imported span is not proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The place is known to so many ns only, which is too much for the span's length.
+    /// The place is known only with an error of this many ns, which is too large for the length of the span.
     Off(u64),
-    /// The place is known to so many ns, and a process began that close to a boundary of the span.
+    /// The place is known with an error of this many ns, and a process began that close to a boundary of the
+    /// span.
     Boundary(u64),
-    /// The file's times may be those of beginnings or of ends.
+    /// The times in the file may be the times of beginnings or of ends.
     Stamp,
-    /// The file's times have no zone, and several zones put them into the recording.
+    /// The times in the file have no time zone, and with several zones they are in the recording.
     Zone,
-    /// The suite's length does not bound the time between its tests.
+    /// The length of the test suite does not limit the time between its tests.
     Suite,
-    /// Another process or thread may have run the span at the same time.
+    /// Another process or thread, which ran at the same time, may have executed the span.
     Runner,
 }
 
@@ -152,7 +153,7 @@ pub enum Doubt {
 pub enum ImportedKind {
     /// A target of a build.
     Target,
-    /// A unit of a compiler, or a part of its work.
+    /// A unit of a compiler, or a part of the work of a compiler.
     Unit,
     Test,
 }
@@ -164,36 +165,39 @@ impl Analysis {
         self.end.since(self.start)
     }
 
-    /// The span is a part of the recording.
+    /// Whether the analyzed span is only a part of the recording.
     pub fn is_part(&self) -> bool {
         self.wall() < self.whole
     }
 
-    /// The source of all tasks' times.
+    /// The source of the times of all tasks.
     pub fn basis(&self) -> Basis {
         Basis::of(&self.meta.facts())
     }
 
-    /// The number of CPUs that the build could use. The machine's counters and streams are of all of
-    /// `meta.cpus`.
+    /// The number of CPUs that the build could use. The counters and the streams of the machine are about all
+    /// CPUs in `meta.cpus`.
     pub fn cpus_of_build(&self) -> u64 {
         let all = self.meta.cpus.len() as u64;
         self.limited_to.unwrap_or(all)
     }
 
-    /// A thread's samples; none in a recording with scheduling events.
+    /// The samples of a thread; none in a recording with scheduling events.
     pub fn samples_of(&self, thread: ThreadIx) -> &[Sample] {
         let samples = self.samples.get(thread.0 as usize);
         samples.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Tells the processes with this pid. If none has it, a container's user may mean that of the
-    /// container's own pid namespace, where one process alone has had it.
+    /// A predicate for the processes with this pid. If no process has it on the host, the user of a container
+    /// may mean a pid in the container's own namespace; that is used if only one process had it.
     pub fn has_pid(&self, pid: Tgid) -> impl Fn(&Process) -> bool {
-        let is_seen = self.processes.iter().any(|it| it.pid == pid);
-        let inside = self.processes.iter().filter(|it| it.ns_pid.0 == pid.0);
+        let is_seen = self.processes.iter().any(|process| process.pid == pid);
+        let inside = self
+            .processes
+            .iter()
+            .filter(|process| process.ns_pid.0 == pid.0);
         let by_container = !is_seen && inside.count() == 1;
-        move |it| it.pid == pid || by_container && it.ns_pid.0 == pid.0
+        move |process| process.pid == pid || by_container && process.ns_pid.0 == pid.0
     }
 
     /// A process by its index. Panics for an index of another analysis.
@@ -246,157 +250,157 @@ impl Analysis {
 /// The quality of a trace: how far an analysis's numbers can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
-    /// Spans of time in which events of a stream are missing.
+    /// The spans of time in which events of a stream are missing.
     pub lost: Vec<LostSpan>,
-    /// Sum of the known counts of `lost`.
+    /// The sum of the known counts in `lost`.
     pub lost_events: u64,
-    /// The count of some span is not known.
+    /// Whether the count of at least one span in `lost` is not known.
     pub lost_unknown: bool,
-    /// The place and the reason, when the file ends before the recording did.
+    /// The place and the reason, if the file ends before the recording ended.
     pub truncated: Option<String>,
-    /// That is because the recording goes on.
+    /// Whether the file has no end because the recording is still running.
     pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
-    /// The reason why there is no [`Analysis::timeline`], where reports would have one.
+    /// The reason why there is no [`Analysis::timeline`], if reports wanted one.
     pub left_out: Option<String>,
-    /// The largest step back in time inside one ring, ns.
+    /// The largest step back in time inside one ring, in ns.
     pub largest_inversion: u64,
-    /// The longest commit delay, in ns, that the file proves: the event was written
-    /// after a younger event of its ring, or the recorder had emptied that ring
-    /// after the event's stamp and not found it. The true delay may be longer. Never less
-    /// than `largest_inversion`.
+    /// The longest commit delay that the file proves, in ns: an event was written after a younger event of its
+    /// ring, or the recorder had emptied the ring after the stamp of the event and had not found the event.
+    /// The true delay may be longer. The value is never less than `largest_inversion`.
     pub commit_delay: u64,
-    /// Events that contradict what came before (a task on two CPUs, running
-    /// before its fork, …), by kind; empty on a good trace.
+    /// The numbers of events that contradict earlier ones (a task on two CPUs, a task running before its
+    /// fork, …), by kind. The list is empty for a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
-    /// Facts that the recording lacks from these times on, in words.
+    /// Facts that the recording lacks from a time on: the time, and the facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
-    /// Two CPUs whose clocks disagree, which makes all times of the trace doubtful.
+    /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,
-    /// The files of [`Analysis::imported`].
+    /// The files that the spans in [`Analysis::imported`] come from.
     pub imports: Vec<Import>,
 }
 
-/// Another tool's file: the number of its spans, and of those with a place in the recording.
+/// A file of another tool: the number of its spans, and the number of spans with a place in the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
     pub file: Box<[u8]>,
     pub spans: u64,
-    /// Those under a recorded process.
+    /// The number of spans that belong to a recorded process.
     pub placed: u64,
-    /// Those outside of the analyzed span.
+    /// The number of spans that are outside of the analyzed span of time.
     pub outside: u64,
-    /// Those that are left out for their number.
+    /// The number of spans that are left out because there are too many.
     pub left_out: u64,
-    /// The reason why the file, or a part of it, has no place; an assumption about its times.
+    /// The reason why the file or a part of it has no place in the recording, or an assumption about the
+    /// file's times.
     pub note: Option<String>,
-    /// A tool with its version that the file names, as `rustc 1.88.0`.
+    /// The tool and its version, if the file names them: `rustc 1.88.0`.
     pub tool: Option<String>,
 }
 
-/// The pair of CPUs whose clocks disagree by most, as impossible event orders prove.
+/// The pair of CPUs whose clocks disagree most, which impossible orders of events prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockDisagreement {
-    /// The pair; the order of events does not show which clock is right.
+    /// The two CPUs. The order of events does not show which clock is right.
     pub cpus: (CpuId, CpuId),
-    /// The least difference of the two clocks, ns.
+    /// The difference of the two clocks in ns, at least.
     pub by: u64,
-    /// Impossible event orders of all pairs of CPUs whose clocks disagree.
+    /// The number of impossible orders of events, of all pairs of CPUs whose clocks disagree.
     pub impossible_orders: u64,
 }
 
-/// A span with missing events.
+/// A span of time in which events are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostSpan {
-    /// The first lost event, or the last event before it.
+    /// The time of the first lost event, or of the last event before it.
     pub since: Ktime,
     pub until: Ktime,
     /// The stream that lacks events.
     pub stream: Stream,
-    /// The number of missing events, when that is known.
+    /// The number of missing events, if it is known.
     pub count: Option<u64>,
     /// The cause of the loss.
     pub cause: tr_format::event::LossCause,
 }
 
-/// Context switches counted from the events.
+/// Numbers of context switches, counted from the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Gave up the CPU (slept, blocked, exited).
+    /// Switches in which the task gave up the CPU because it slept, blocked or exited.
     pub voluntary: u64,
-    /// Was preempted, or yielded while runnable.
+    /// Switches in which the task was preempted, or yielded while it was runnable.
     pub involuntary: u64,
 }
 
 impl Switches {
-    /// Adds other counts to these.
+    /// Adds other numbers to these.
     pub fn add(&mut self, other: &Switches) {
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
         self.involuntary = self.involuntary.saturating_add(other.involuntary);
     }
 }
 
-/// A CPU's figures. The timeline has the time of each thread on it.
+/// The figures of a CPU. The timeline has the time of each thread on the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFigures {
-    /// The time in which its switches prove that no task ran, in ns.
+    /// The time in which no task ran, as the switches of the CPU prove, in ns.
     pub idle: u64,
-    /// All its switches are recorded (system-wide), so that `idle` is all of its idle time
-    /// except in gaps. Otherwise its idle time is not known.
+    /// Whether all switches of the CPU are recorded (system-wide), so that `idle` is all of its idle time
+    /// except in gaps. Otherwise the idle time is not known.
     pub idle_known: bool,
-    /// Switch-outs of recorded threads. Sums to the processes' switches.
+    /// The switch-outs of recorded threads. The sum over all CPUs is the sum of the processes' switches.
     pub switches: Switches,
-    /// Switch-ins of recorded threads that last ran on another CPU. Sums to the threads'
-    /// migrations.
+    /// The number of switch-ins of recorded threads that ran on another CPU before. The sum over all CPUs is
+    /// the sum of the threads' migrations.
     pub migrations: u64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its tid, as seen from the host.
+    /// The tid of the thread on the host.
     pub tid: Tid,
-    /// Its id in its own pid namespace; equal to `tid` outside containers.
+    /// The tid of the thread in its own pid namespace; equal to `tid` outside containers.
     pub ns_tid: Tid,
     pub process: ProcessIx,
-    /// Its last name.
+    /// The last name of the thread.
     pub comm: Comm,
-    /// Its start, or the span's start when it is older.
+    /// The start of the thread, or the start of the span if the thread is older.
     pub start: Ktime,
-    /// It was alive before the span's start.
+    /// Whether it was alive before the start of the span.
     pub started_before: bool,
-    /// Its last switch-out; the span's end when it was still alive then.
+    /// The last switch-out of the thread, or the end of the span if the thread was still alive then.
     pub end: Ktime,
-    /// It was still alive at the span's end.
+    /// Whether it was still alive at the end of the span.
     pub alive: bool,
-    /// Its time by state; sums to `end - start`.
+    /// The time of the thread by state. The sum is `end - start`.
     pub times: Times,
-    /// Parts of `times`.
+    /// The parts of `times` by cause.
     pub causes: Causes,
     pub switches: Switches,
-    /// Its longest time off CPU in ns.
+    /// The longest time off CPU of the thread, in ns.
     pub max_off_cpu: Option<u64>,
-    /// Moves from one CPU to another.
+    /// The number of moves from one CPU to another.
     pub migrations: u64,
-    /// Its raw `wait` status, once it has exited.
+    /// The raw `wait` status of the thread, if it has exited.
     pub status: Option<u32>,
-    /// The kernel's own figures at its exit, if the times rest on events.
+    /// The kernel's own figures at the exit of the thread, if the times are based on events.
     pub kernel: Option<KernelFigures>,
-    /// Parts of `times` that only those figures show; the timeline has them as unknown.
+    /// The parts of `times` that only the kernel's figures show. They are unknown in the timeline.
     pub by_kernel: ByKernel,
-    /// The beginning of its exit; `end` is its last switch-out, which comes later.
+    /// The time at which the thread began to exit. The last switch-out, `end`, comes later.
     pub exited: Option<Ktime>,
-    /// The thread that forked it, when that is part of the recording.
+    /// The thread that forked this one, if it is part of the recording.
     pub parent: Option<ThreadIx>,
 }
 
 impl Thread {
-    /// The length of its life in the span, in ns.
+    /// The length of the thread's life in the span, in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
 
-    /// A thread of which its ids and its life are known, and nothing else.
+    /// A thread of which only the ids and the life are known.
     pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
         Thread {
             tid,
@@ -420,7 +424,7 @@ impl Thread {
         }
     }
 
-    /// Its time by state as its events alone show it; the timeline adds up to that.
+    /// The time of the thread by state as the events alone show it. The timeline adds up to these times.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
         let off_cpu = self.times.asleep_or_blocked;
@@ -434,26 +438,26 @@ impl Thread {
     }
 }
 
-/// The kernel's own accounting of an exited task, to check the analysis by.
+/// The kernel's own accounting of an exited task. The analysis is checked against it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelFigures {
-    /// Exact run time in ns, over the task's whole life.
+    /// The exact run time over the whole life of the task, in ns.
     pub sum_exec_runtime: u64,
-    /// `sum_exec_runtime` is that of the last switch-out, not of the exit.
+    /// Whether `sum_exec_runtime` is the value at the last switch-out, not at the exit.
     pub is_final: bool,
     pub nvcsw: u64,
     pub nivcsw: u64,
-    /// Time in run queues in ns (`sched_info.run_delay`), where the kernel counts it.
+    /// The time in run queues in ns (`sched_info.run_delay`), if the kernel counts it.
     pub run_delay: Option<u64>,
 }
 
-/// Parts of a thread's [`Times`] in ns, that its events do not show. They are the
-/// difference between the kernel's totals of its whole life and the events' sums.
+/// The parts of a thread's [`Times`] in ns that its events do not show. They are the difference between
+/// the kernel's totals of the thread's whole life and the sums of the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByKernel {
-    /// Of `on_cpu`.
+    /// The part of `on_cpu`.
     pub on_cpu: u64,
-    /// Of `run_queue`.
+    /// The part of `run_queue`.
     pub run_queue: u64,
 }
 
@@ -475,70 +479,70 @@ impl ByKernel {
 /// One process: a thread group from its first thread to its last.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its pid, as seen from the host.
+    /// The pid of the process on the host.
     pub pid: Tgid,
-    /// Its pid in its own pid namespace; equal to `pid` outside containers.
+    /// The pid of the process in its own pid namespace; equal to `pid` outside containers.
     pub ns_pid: Tid,
-    /// Its parent's pid; `None` when not known.
+    /// The pid of the parent; `None` if it is not known.
     pub ppid: Option<Tgid>,
-    /// Its parent, when that is part of the recording. A process whose parent has
-    /// exited keeps the parent that forked it.
+    /// The parent of the process, if it is part of the recording. A process whose parent has exited keeps the
+    /// parent that forked it.
     pub parent: Option<ProcessIx>,
-    /// Its children, in order of start.
+    /// The children of the process, in the order of their starts.
     pub children: Vec<ProcessIx>,
-    /// Its last name.
+    /// The last name of the process.
     pub comm: Comm,
-    /// Arguments of its last exec; before its first exec (see `execs`) its parent's.
+    /// The arguments of the last exec; before the first exec (see `execs`) the arguments of the parent.
     pub argv: Argv,
-    /// Its last cgroup.
+    /// The last cgroup of the process.
     pub cgroup: CgroupId,
-    /// It is a kernel thread.
+    /// Whether the process is a kernel thread.
     pub kthread: bool,
-    /// The container whose runtime's first recorded process it is.
+    /// The container, if this is the first recorded process of the container's runtime.
     pub container: Option<Arc<Called>>,
-    /// It is a server that a recorded process has asked ([`Analysis::servers`]).
+    /// Whether the process is a server that has answered a recorded process ([`Analysis::servers`]).
     pub shared: bool,
-    /// Its start, or the span's start when it is older.
+    /// The start of the process, or the start of the span if the process is older.
     pub start: Ktime,
-    /// It was alive before the span's start.
+    /// Whether it was alive before the start of the span.
     pub started_before: bool,
-    /// Its last thread's last switch-out; the span's end when it was alive then.
+    /// The last switch-out of the last thread, or the end of the span if the process was still alive then.
     pub end: Ktime,
-    /// It was still alive at the span's end.
+    /// Whether it was still alive at the end of the span.
     pub alive: bool,
-    /// Its raw `wait` status; `None` while alive or when the exit was not seen.
+    /// The raw `wait` status of the process; `None` if it is alive or if its exit was not seen.
     pub status: Option<u32>,
     pub threads: Vec<ThreadIx>,
-    /// Its threads' time by state.
+    /// The sum of the threads' times by state.
     pub times: Times,
-    /// Parts of `times`.
+    /// The parts of `times` by cause.
     pub causes: Causes,
-    /// Parts of `times` that no events show.
+    /// The parts of `times` that no events show.
     pub by_kernel: ByKernel,
-    /// Its threads' context switches.
+    /// The context switches of the threads.
     pub switches: Switches,
-    /// The longest time off CPU of any of its threads, in ns.
+    /// The longest time off CPU of a single thread, in ns.
     pub max_off_cpu: Option<u64>,
-    /// Its largest resident set in bytes, once it has exited.
+    /// The largest resident set of the process in bytes, if it has exited.
     pub max_rss: Option<u64>,
-    /// Page faults, minor and major, of the threads that have exited, if they were recorded.
+    /// The numbers of minor and major page faults of the threads that have exited, if they were recorded.
     pub faults: Option<(u64, u64)>,
-    /// Bytes read from and written to storage, of the threads that have exited;
-    /// `None` where the kernel does not count it.
+    /// The numbers of bytes that the exited threads read from and wrote to storage; `None` if the kernel does
+    /// not count them.
     pub io: Option<(u64, u64)>,
-    /// Its programs, in order. A forked process that never called exec has none.
+    /// The programs of the process, in the order of time. A forked process that never called exec has none.
     pub execs: Vec<ExecSpan>,
-    /// Sums over this process and its descendants.
+    /// The sums over this process and its descendants.
     pub tree: Tree,
 }
 
 impl Process {
-    /// The length of its life in the span, in ns.
+    /// The length of the process's life in the span, in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
 
-    /// The program that it executed last, by its file's name.
+    /// The known build tool that the process executed last, by the name of its file.
     pub fn tool(&self) -> Option<&'static Tool> {
         tools::by_path(&self.execs.last()?.filename)
     }
@@ -547,11 +551,11 @@ impl Process {
 /// Sums over a process and its descendants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The number of processes, itself included.
+    /// The number of processes, including the process itself.
     pub processes: u64,
-    /// The sum of their times.
+    /// The sum of the processes' times.
     pub times: Times,
-    /// The latest end.
+    /// The latest end of a process.
     pub end: Ktime,
 }
 
@@ -559,27 +563,27 @@ pub struct Tree {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecSpan {
     pub start: Ktime,
-    /// It was running before the span's start; `start` is the span's start.
+    /// Whether the program was running before the start of the span. `start` is the start of the span then.
     pub started_before: bool,
-    /// The next exec, the process's end, or the span's end.
+    /// The time of the next exec, the end of the process, or the end of the span.
     pub end: Ktime,
-    /// It ended inside the span.
+    /// Whether the program ended inside the span.
     pub ended: bool,
-    /// The file that was executed; empty for a program that was running before.
+    /// The path of the executed file; empty for a program that was running before the recording.
     pub filename: Arc<[u8]>,
     pub argv: Argv,
-    /// The name after the exec.
+    /// The name of the process after the exec.
     pub comm: Comm,
-    /// Its threads' times from `start` to `end`.
+    /// The times of the process's threads from `start` to `end`.
     pub times: Times,
-    /// Its largest resident set in bytes. Kernels before 6.16 tell only that of a program that
-    /// needs more than each before it in the process, the one that it was forked from
-    /// included.
+    /// The largest resident set of the program in bytes. Kernels before 6.16 have it only if the program needs
+    /// more than every earlier program of the process, including the program that the process was forked
+    /// from.
     pub max_rss: Option<u64>,
 }
 
 impl ExecSpan {
-    /// Its length in ns.
+    /// The length of the program's run in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
@@ -591,11 +595,11 @@ pub struct Totals {
     pub processes: u64,
     pub threads: u64,
     pub execs: u64,
-    /// New tasks, threads included.
+    /// The number of new tasks, including threads.
     pub forks: u64,
-    /// Tasks that exited, threads included.
+    /// The number of tasks that exited, including threads.
     pub exits: u64,
     pub times: Times,
-    /// Parts of `times`.
+    /// The parts of `times` by cause.
     pub causes: Causes,
 }

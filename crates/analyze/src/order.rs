@@ -1,5 +1,5 @@
-//! Puts the events of all streams into the order of their times: exactly, for any commit
-//! delay, in memory that depends on the disorder of the streams and not on their length.
+//! Sorts the events of all streams by time. The order is exact for any commit delay, and the memory
+//! depends on the disorder of the streams, not on their length.
 //!
 //! Each stream is a chain of blocks in the order of writing. A block's header has its
 //! smallest time, so the minimum over the unread blocks bounds the events that are safe to
@@ -30,7 +30,7 @@ use blocks::{Block, Blocks, Content, Read, Spare};
 pub enum Event<'a> {
     /// A scheduling event of this CPU.
     Sched(CpuId, SchedEvent),
-    /// A lifecycle event, or one of the recorder's.
+    /// A lifecycle event, or an event of the recorder.
     Life(&'a LifeEvent),
 }
 
@@ -43,8 +43,8 @@ impl Event<'_> {
     }
 }
 
-/// The order of events with equal times: a gap begins before the events around it, a task is
-/// forked before it is woken, woken before it runs, and its last figures come after its last
+/// The rank of an event among events with equal times: a gap begins before the events around it; a task
+/// is forked before it is woken, and woken before it runs; its final figures come after its last
 /// switch.
 fn rank(event: &Event) -> u8 {
     match event {
@@ -69,33 +69,33 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The misfit of an event that comes next only if other events are missing, see
+/// The misfit of an event that can come next only if other events are missing; see
 /// [`Order::next_fitting`].
 pub(crate) const MISSING: u8 = 2;
 
 const SWITCH: u8 = 5;
 
-/// An event as it is sorted: 24 bytes.
+/// An event in its form for sorting, which has 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) time: u64,
-    /// As [`tr_format::sched::SchedBlock::from`]; of a [`LIFE`] event its place in the batch.
+    /// The task as in [`tr_format::sched::SchedBlock::from`]; for a [`LIFE`] event its place in the batch.
     pub(crate) from: u32,
-    /// As [`tr_format::sched::SchedBlock::to`]; of a [`LIFE`] event its stream's place.
+    /// The task as in [`tr_format::sched::SchedBlock::to`]; for a [`LIFE`] event the place of its stream.
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// As [`tr_format::sched::SchedBlock::flags`], or [`LIFE`].
+    /// The flags as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`].
     pub(crate) flags: u8,
-    /// As [`tr_format::sched::SchedBlock::reason`].
+    /// The number of the reason as in [`tr_format::sched::SchedBlock::reason`].
     pub(crate) reason: u8,
 }
 
-/// A record that stands for a lifecycle or recorder's event.
+/// The flag of a record that stands for a lifecycle event or an event of the recorder.
 pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
-    /// Its stream's number: the CPUs come first.
+    /// The number of the record's stream. The CPUs have the lowest numbers.
     fn stream(&self) -> u32 {
         match self.flags {
             LIFE => self.to,
@@ -103,7 +103,7 @@ impl Record {
         }
     }
 
-    /// The time and the task of a switch-in.
+    /// The time and the task, if the record is a switch-in.
     fn arrival(&self) -> Option<(u64, u32)> {
         let switch = self.flags & (LIFE | flag::WAKING) == 0;
         (switch && self.to != Tid::IDLE.0).then_some((self.time, self.to))
@@ -129,11 +129,11 @@ impl Record {
 /// Hands out the events of sorted runs.
 #[derive(Debug, Default)]
 pub struct Order {
-    /// The present run; up to `at` it has been handed out.
+    /// The present run, of which the records before `at` have been handed out.
     records: Vec<Record>,
     at: usize,
     lives: Vec<LifeEvent>,
-    /// All events before this time have come; all events, if there is none.
+    /// The time before which all events have arrived; `None` if all events have arrived.
     limit: Option<u64>,
     ties: Ties,
     latest: u64,
@@ -148,7 +148,7 @@ impl Order {
         }
     }
 
-    /// Takes the next run; gives back the memory of the one before.
+    /// Takes the next run, and returns the memory of the previous run for reuse.
     pub fn push(&mut self, run: SortedRun) -> SortedRun {
         let SortedRun {
             mut records,
@@ -182,8 +182,8 @@ impl Order {
         used
     }
 
-    /// Offers the next events, in order; `take` returns the number that it takes.
-    /// [`Order::next_fitting`] gives the others.
+    /// Offers the next events in their order. `take` returns the number of events that it takes. The other
+    /// events are returned by [`Order::next_fitting`].
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
         if !self.ties.is_empty() {
             return;
@@ -196,8 +196,8 @@ impl Order {
         self.at += taken;
     }
 
-    /// The next event, and its time: of several with equal times, the event for
-    /// which `misfit` is least. `None` when the next run is needed for it.
+    /// The next event and its time. Among several events with equal times it is the event with the smallest
+    /// `misfit`. `None` if the next run is needed first.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
@@ -236,7 +236,7 @@ impl Order {
         self.ties.pick(&self.lives, misfit)
     }
 
-    /// No event that could tie with one of that time is still to come.
+    /// Whether all events with this time have arrived, so that no event can still tie with it.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)
@@ -255,7 +255,7 @@ impl Order {
     }
 }
 
-/// Takes the place of an event that has been moved.
+/// A placeholder for an event that has been moved.
 fn nothing() -> LifeEvent {
     LifeEvent {
         time: Ktime(0),
@@ -268,11 +268,11 @@ fn nothing() -> LifeEvent {
 #[derive(Debug, Default)]
 struct Ties {
     queues: Vec<VecDeque<Record>>,
-    /// The queue of each stream.
+    /// The number of each stream's queue.
     places: BTreeMap<u32, usize>,
-    /// The first of each queue.
+    /// The first event of each queue.
     heads: BinaryHeap<Reverse<Head>>,
-    /// The number of switches into a task by its stamp.
+    /// The number of switches with the same stamp into the same task.
     arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
@@ -310,7 +310,7 @@ impl Ties {
         }
     }
 
-    /// Enters the first of a queue among the heads.
+    /// Adds the first event of a queue to the heads.
     fn enter(&mut self, queue: usize, lives: &[LifeEvent]) {
         let first = self.queues.get(queue).and_then(VecDeque::front);
         if let Some((record, event)) = first.and_then(|r| Some((r, r.event(lives)?))) {
@@ -323,21 +323,22 @@ impl Ties {
         }
     }
 
-    /// A switch, and the last one of its stream with that time: the task that it brings
-    /// stays, so the switch came after all others into that task with that stamp.
+    /// Whether an event is a switch, and the last switch of its stream with this time. The task that it
+    /// switches in stays on the CPU, so the switch came after all other switches into that task with this
+    /// stamp.
     fn stays(&self, head: &Head) -> bool {
         let queue = self.queues.get(head.queue);
         let after = queue.and_then(|queue| queue.get(1));
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
-    /// Several switches with this stamp bring the task that this one brings.
+    /// Whether several switches with this stamp switch in the same task.
     fn comes_again(&self, record: &Record) -> bool {
         let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// A switch has been handed out.
+    /// Notes that a switch has been handed out.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;
@@ -350,15 +351,16 @@ impl Ties {
         }
     }
 
-    /// The first event, or the best fitting one of those that tie with it.
+    /// The first event, or the event that fits best among the events that tie with it.
     fn pick(&mut self, lives: &[LifeEvent], misfit: impl Fn(&Event) -> u8) -> Option<Record> {
         let worth = |ties: &Ties, head: &Head| {
             let record = ties.queues.get(head.queue).and_then(VecDeque::front);
             let event = record.and_then(|record| record.event(lives));
             let misfit = event.map_or(u8::MAX, |event| misfit(&event));
-            match record.is_some_and(|record| ties.stays(head) && ties.comes_again(record)) {
-                true => misfit.max(MISSING),
-                false => misfit,
+            if record.is_some_and(|record| ties.stays(head) && ties.comes_again(record)) {
+                misfit.max(MISSING)
+            } else {
+                misfit
             }
         };
         let Reverse(mut first) = self.heads.pop()?;
@@ -395,7 +397,7 @@ impl Ties {
     }
 }
 
-/// All events of a source, in order: [`Batches`] and [`Order`] in one.
+/// An iterator over all events of a source in their order, which combines [`Batches`] and [`Order`].
 #[derive(Debug)]
 pub struct Merge<B: Blocks> {
     batches: Batches<B>,
@@ -404,7 +406,7 @@ pub struct Merge<B: Blocks> {
 }
 
 impl<B: Blocks> Merge<B> {
-    /// The events of these batches.
+    /// The events of these batches in their order.
     pub fn new(batches: Batches<B>) -> Merge<B> {
         Merge {
             batches,
@@ -426,7 +428,7 @@ impl<B: Blocks> Merge<B> {
         self.order.event(record).map(|(_, event)| event)
     }
 
-    /// The batches, for their counts.
+    /// The batches, which have the numbers of events.
     pub fn batches(&self) -> &Batches<B> {
         &self.batches
     }
@@ -459,7 +461,7 @@ impl Blocks for &Trace {
     }
 }
 
-/// The events of a trace in batches; an unreadable frame becomes a loss.
+/// The events of a trace in batches. A frame that cannot be read becomes a loss.
 pub fn batches(trace: &Trace) -> TraceBatches<'_> {
     batches_of(trace, trace.frames())
 }
@@ -480,12 +482,12 @@ fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
 /// The batches of a trace.
 pub type TraceBatches<'a> = Batches<&'a Trace>;
 
-/// All events of a trace in order; see [`batches()`].
+/// All events of a trace in their order; see [`batches()`].
 pub fn merge(trace: &Trace) -> Merge<&Trace> {
     Merge::new(batches(trace))
 }
 
-/// The events of some frames of a trace in order.
+/// The events of some frames of a trace in their order.
 pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<&'a Trace> {
     Merge::new(batches_of(trace, frames))
 }

@@ -1,4 +1,4 @@
-//! Reads a trace once: the tracker takes its events in order and becomes the model.
+//! Reads a trace once. The tracker takes the events in their order, and the model is built from it.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +14,12 @@ use crate::order::{self, Event, Order};
 use crate::tracker::Tracker;
 use crate::{build, Options};
 
-/// Reports progress: the number of events read, and of all events. Its answer can be a reason
-/// to stop; the rest of the trace is unknown then.
+/// A function that is called with the number of events read so far and the number of all events. It can
+/// return a reason to stop; the rest of the trace is unknown then.
 pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) -> Option<String> + Send);
 
-/// [`analyze`](crate::analyze), which reports progress, and can be stopped.
+/// Like [`analyze`](crate::analyze), but reports progress and can be stopped.
 pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
-    analyze_by(trace, options, watch, false)
-}
-
-/// The same; `slow`: without the fast path.
-fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> Analysis {
     let known = Known::new(trace);
     let begin = trace.meta().start;
     let whole = known.end(trace);
@@ -36,7 +31,7 @@ fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) ->
     let mut tracker = Tracker::new(trace.meta(), known.gaps(trace.meta()), span, options.cpu);
     tracker.timeline = options.timeline.then(Default::default);
     tracker.collectors.stacks.timed = options.samples.then(Default::default);
-    tracker.slow = slow;
+    tracker.slow = options.without_fast_path;
     if start == begin {
         tracker.expect(tasks(trace));
     }
@@ -90,7 +85,7 @@ fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) ->
     analysis
 }
 
-/// Feeds the tracker with all events. The reason why `watch` has stopped that.
+/// Feeds all events to the tracker. Returns the reason why `watch` has stopped the reading, if it has.
 fn feed(
     keeper: &mut Keeper,
     batches: &mut order::TraceBatches<'_>,
@@ -117,7 +112,7 @@ fn feed(
     stopped
 }
 
-/// The end of a truncated trace, in words.
+/// The place and the reason of the end of a truncated trace, as text.
 fn truncation(trace: &Trace) -> Option<String> {
     match trace.end() {
         End::Complete => None,
@@ -127,8 +122,9 @@ fn truncation(trace: &Trace) -> Option<String> {
     }
 }
 
-/// The number of tasks of a trace, about, if its summary has counted them. Each takes a few
-/// bytes of the file: a small file cannot ask for much memory.
+/// The approximate number of tasks of a trace, if its summary has it. The number is limited by the length of
+/// the file, because each task takes a few bytes: a small file cannot make the analysis reserve much
+/// memory.
 fn tasks(trace: &Trace) -> usize {
     let tally = trace.summary().and_then(|summary| summary.tally.as_ref());
     let tasks = tally.map_or(0, |tally| {
@@ -145,16 +141,16 @@ struct Keeper {
     tracker: Tracker,
     order: Order,
     lost: BTreeSet<LostSpan>,
-    /// Numbers of lifecycle and recorder's events.
+    /// The numbers of lifecycle events and events of the recorder.
     lives: Events,
-    /// Later events do not count.
+    /// The time of the last event that counts.
     last: Ktime,
-    /// No later event is before this time.
+    /// The time before which no further event comes.
     reached: u64,
 }
 
 impl Keeper {
-    /// The rest of the trace is not read: every stream lacks its events.
+    /// Notes that the rest of the trace is not read, so that every stream lacks events.
     fn unknown_from(&mut self, trace: &Trace, since: Ktime, until: Ktime) {
         let streams: BTreeSet<Stream> = trace.frames().iter().map(|frame| frame.stream).collect();
         for stream in streams {
@@ -162,7 +158,7 @@ impl Keeper {
         }
     }
 
-    /// Takes a run of events; gives back the memory of the one before.
+    /// Takes a run of events, and returns the memory of the previous run.
     fn take(&mut self, run: SortedRun) -> SortedRun {
         self.reached = self.reached.max(run.limit.unwrap_or(0));
         let tracker = &mut self.tracker;
@@ -200,12 +196,12 @@ impl Keeper {
     }
 }
 
-/// The recorder's own events, read before all others: a loss has to be known before the
-/// events around it are taken.
+/// Facts from the recorder's own events, which are read before all others because a loss has to be known
+/// before the events around it are taken.
 #[derive(Default)]
 struct Known {
     lost: BTreeSet<LostSpan>,
-    /// The last watermark: every event before it is in the file.
+    /// The time of the last watermark. Every event before it is in the file.
     progress: Option<Ktime>,
     late: CommitDelay,
 }
@@ -239,14 +235,14 @@ impl Known {
         }
     }
 
-    /// The end of the recording. A truncated file is whole up to its last watermark; without
-    /// one, no part of it is known to be whole.
+    /// The end of the recording. A truncated file is complete up to its last watermark. Without a watermark, no
+    /// part of it is known to be complete.
     fn end(&self, trace: &Trace) -> Ktime {
         let summary = trace.summary().map(|summary| summary.end);
         summary.or(self.progress).unwrap_or(trace.meta().start)
     }
 
-    /// The last time whose events are all in the file, of those up to `end`.
+    /// The last time, not after `end`, whose events are all in the file.
     fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
         match trace.summary() {
             None if self.progress.is_none_or(|progress| progress <= end) => {
@@ -297,15 +293,17 @@ mod tests {
     proptest! {
         #![proptest_config(strategy::cases(200))]
 
-        /// The fast path makes no difference, whatever faults a recording has.
+        /// The fast path does not change the result, whatever faults a recording has.
         #[test]
         fn the_fast_path_gives_the_same_analysis(case in strategy::anything(20_000_000)) {
             let (mut recording, _) = Recording::record(&case.config);
             case.plan.apply(&mut recording);
             let file = recording.to_file(&case.cut).unwrap();
             let trace = Trace::open(Source::bytes(file)).unwrap();
-            let options = Options { timeline: true, ..Options::default() };
-            let by = |slow| format!("{:#?}", analyze_by(&trace, &options, &mut |_, _| None, slow));
+            let by = |without_fast_path| {
+                let options = Options { timeline: true, without_fast_path, ..Options::default() };
+                format!("{:#?}", crate::analyze(&trace, &options))
+            };
             let (fast, slow) = (by(false), by(true));
             let differ = |(a, b): &(&str, &str)| a != b;
             let first = fast.lines().zip(slow.lines()).find(differ);

@@ -1,6 +1,6 @@
-//! Servers in the model: processes of this machine that recorded ones have asked, recorded from their
-//! first answer on. Their later work is linked to their clients by wakings, as any other; the first
-//! answer divides the wait that it ended.
+//! Servers in the model: processes of this machine that have answered recorded processes, and are recorded
+//! from their first answer on. Their later work is linked to their clients by wakings, like any other work.
+//! The first answer divides the wait that it ended.
 
 use tr_format::event::{Tgid, Tid};
 
@@ -12,16 +12,16 @@ use crate::timeline::Actor;
 #[derive(Clone, Copy, Debug)]
 pub struct Server {
     pub process: ProcessIx,
-    /// The process that it answered first.
+    /// The process that the server answered first.
     pub client: Option<ProcessIx>,
-    /// A process that is not recorded, and that it has answered, too; `None`: none is known.
+    /// An unrecorded process that the server has answered, too; `None` if none is known.
     pub other: Option<Tgid>,
-    /// The task that answered first.
+    /// The task of the server that answered first.
     tid: Tid,
 }
 
-/// Fills in [`Analysis::servers`], and the parents of those that have none. Comes before the tree is
-/// summed up.
+/// Fills in [`Analysis::servers`], and the parents of servers that have none. It has to be called before the
+/// tree of processes is summed up.
 pub(crate) fn place(
     analysis: &mut Analysis,
     found: impl ExactSizeIterator<Item = (Found, Option<ProcessIx>)>,
@@ -51,8 +51,8 @@ pub(crate) fn place(
     }
 }
 
-/// Divides the clients' waits where the servers begin: before, they are not recorded. Comes after the
-/// tree.
+/// Divides the waits of clients where the servers begin to be recorded. It has to be called after the tree
+/// of processes is summed up.
 pub(crate) fn link(analysis: &mut Analysis) {
     let Some(mut timeline) = analysis.timeline.take() else {
         return;

@@ -1,6 +1,6 @@
-//! A part of a number, exact however large the numbers are.
+//! Computes a part of a number exactly, however large the numbers are.
 
-/// As much of `of` as `part` is of `whole`, rounded down. It stops at the largest number.
+/// `of * part / whole`, rounded down, and at most the largest number.
 pub fn share(of: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
     match product(of, part) {
@@ -9,7 +9,7 @@ pub fn share(of: u64, part: u64, whole: u64) -> u64 {
     }
 }
 
-/// The same, rounded up.
+/// `of * part / whole`, rounded up, and at most the largest number.
 pub(crate) fn share_up(of: u64, part: u64, whole: u64) -> u64 {
     let whole = whole.max(1);
     match product(of, part) {
@@ -18,7 +18,8 @@ pub(crate) fn share_up(of: u64, part: u64, whole: u64) -> u64 {
     }
 }
 
-/// A product of 64 bits if it fits: a division of 128 is a call, and the simulation's inner loop divides.
+/// The product in 64 bits if it fits. A division of 128 bits is a function call, and the inner loop of the
+/// simulation divides.
 fn product(a: u64, b: u64) -> Result<u64, u128> {
     a.checked_mul(b)
         .ok_or_else(|| u128::from(a) * u128::from(b))

@@ -1,8 +1,8 @@
 //! The states of a task.
 //!
-//! Time is accounted when a state ends, because only its end tells its nature: a task that
-//! was switched out as sleeping and comes back without a waking did not sleep. A signal, or
-//! a waking before its switch-out was complete, kept it runnable.
+//! Time is accounted when a state ends, because only the end shows which state it was: a task that was
+//! switched out as sleeping and comes back without a waking did not sleep. A signal, or a waking before the
+//! switch-out was complete, kept it runnable.
 
 use tr_format::event::CpuId;
 use tr_format::meta::StateName;
@@ -12,17 +12,17 @@ use crate::times::{Basis, Times};
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On this CPU. The CPU of a task that was running when the recording began is not known
-    /// until the task leaves it.
+    /// The task is on this CPU. The CPU of a task that was running when the recording began is not known until
+    /// the task leaves it.
     On(Option<CpuId>),
-    /// Waiting for a CPU.
+    /// The task is waiting for a CPU.
     Runnable {
-        /// It was preempted (or yielded); otherwise it was woken or is new.
+        /// Whether the task was preempted (or yielded). Otherwise it was woken or is new.
         preempted: bool,
     },
-    /// Off CPU until it is woken.
+    /// The task is off CPU until it is woken.
     Waiting(Wait),
-    /// Unknown: events are missing, or none has come yet.
+    /// The state is unknown, because events are missing or no event of the task has come yet.
     Unknown,
     Dead,
 }
@@ -30,17 +30,16 @@ pub enum State {
 /// The cause of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// A timer, a pipe, a child, input: an interruptible sleep, or a kernel
-    /// thread's idle wait.
+    /// An interruptible sleep (a timer, a pipe, a child, input), or the idle wait of a kernel thread.
     Sleep,
-    /// To be continued, by a signal or a tracer.
+    /// The task is stopped until a signal or a tracer continues it.
     Stopped,
     Io,
-    /// A vfork child's exec or exit.
+    /// The task waits for the exec or the exit of a vfork child.
     Vfork,
     /// Another uninterruptible wait.
     Blocked,
-    /// Its state has a bit that the trace's kernel does not name.
+    /// The state has a bit that the kernel of the trace does not name.
     Unknown,
 }
 
@@ -57,8 +56,8 @@ pub struct States {
 }
 
 impl States {
-    /// From the trace's own table; by name, because the kernel has renumbered
-    /// them before.
+    /// Reads the bits from the table of the trace, by name, because the kernel has renumbered the bits
+    /// before.
     pub fn new(table: &[StateName]) -> States {
         let of = |names: &[&str]| {
             table
@@ -77,12 +76,12 @@ impl States {
         }
     }
 
-    /// A task with these bits has ended when it is switched out.
+    /// Whether a task with these bits has ended when it is switched out.
     pub fn is_dead(&self, state: u16) -> bool {
         state & self.dead != 0
     }
 
-    /// The state of a task whose snapshot has these bits, on a CPU or not.
+    /// The state of a task whose snapshot has these bits, and which was on a CPU or not.
     pub fn listed(&self, state: u16, on_cpu: bool) -> State {
         match state {
             _ if on_cpu => State::On(None),
@@ -92,7 +91,7 @@ impl States {
         }
     }
 
-    /// The wait of a task with these bits (not 0). `vfork`: it has a child that runs in its
+    /// The wait of a task with these bits, which are not 0. `vfork` is whether it has a child that runs in its
     /// memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
@@ -119,11 +118,11 @@ impl States {
 /// A bucket of a task's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
-    /// On this CPU, if that is known.
+    /// On a CPU, and on this one if that is known.
     OnCpu(Option<CpuId>),
     /// Waiting for a CPU.
     RunQueue {
-        /// After being preempted.
+        /// Whether the task was preempted before.
         preempted: bool,
     },
     /// Waiting for something else.
@@ -133,7 +132,7 @@ pub enum Bucket {
 }
 
 impl Bucket {
-    /// The sum of this state among the model's times.
+    /// The sum among the times of the model to which this state is added.
     pub fn sum_in(self, times: &mut Times) -> &mut u64 {
         match self {
             Bucket::OnCpu(_) => &mut times.on_cpu,
@@ -145,8 +144,8 @@ impl Bucket {
     }
 }
 
-/// A task's time by bucket, in ns. In a recording without scheduling events `sleep` has the
-/// time off CPU that no run queue had, asleep or blocked.
+/// The time of a task by bucket, in ns. In a recording without scheduling events, `sleep` has all time off
+/// CPU outside of run queues, asleep or blocked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateTimes {
     pub on_cpu: u64,
@@ -157,7 +156,7 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// A time divided by totals of it; `told`: they leave only sleeps and blocked waits.
+    /// Divides a time by its totals. `told` is whether the rest can only be sleeps and blocked waits.
     pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);
@@ -170,7 +169,7 @@ impl StateTimes {
         }
     }
 
-    /// What these times have grown by since `before`.
+    /// The growth of these times since `before`.
     pub fn since(&self, before: &StateTimes) -> StateTimes {
         StateTimes {
             on_cpu: self.on_cpu.saturating_sub(before.on_cpu),
@@ -189,7 +188,7 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_sub(part.listed());
     }
 
-    /// Takes back [`StateTimes::take_from_unknown`].
+    /// Reverses [`StateTimes::take_from_unknown`].
     pub fn give_to_unknown(&mut self, part: &StateTimes) {
         self.on_cpu = self.on_cpu.saturating_sub(part.on_cpu);
         self.run_queue = self.run_queue.saturating_sub(part.run_queue);
@@ -197,13 +196,13 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_add(part.listed());
     }
 
-    /// The states that an account lists: on CPU, run queue and sleep.
+    /// The sum of the states that an account has: on CPU, run queue and sleep.
     fn listed(&self) -> u64 {
         let listed = [self.on_cpu, self.run_queue, self.sleep];
         listed.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// As the model has them.
+    /// The times in the form of the model.
     pub fn times(&self, basis: Basis) -> Times {
         let events = basis == Basis::Events;
         Times {
@@ -221,16 +220,16 @@ impl StateTimes {
 /// The end of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By a waking.
+    /// The state ended with a waking.
     Woken,
-    /// By a switch-in.
+    /// The state ended with a switch-in.
     SwitchedIn,
-    /// By another event, or by the end of the trace.
+    /// The state ended with another event, or with the end of the trace.
     Otherwise,
 }
 
 impl State {
-    /// The bucket of this state, now that it has ended.
+    /// The bucket of this state, which has ended.
     pub fn bucket(self, ended: Ended) -> Bucket {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),

@@ -1,13 +1,13 @@
-//! Raw `wait` statuses: what they say of a process's end, and what each signal is sent for.
+//! Raw `wait` statuses: their meaning for the end of a process, and the purposes of signals.
 
-/// What a signal is sent to a program for.
+/// The purpose for which a signal is sent to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To end it in good order, or to tell it something: no crash.
+    /// To end the program in good order or to notify it. The program did not crash.
     Order,
-    /// To end a build from outside: a CI agent's, Ctrl-C.
+    /// To end a build from outside: the signal of a CI agent, or Ctrl-C.
     Outside,
-    /// To end what takes too long.
+    /// To end a program that takes too long.
     Late,
 }
 
@@ -21,10 +21,10 @@ pub const INTERRUPT: u32 = 2;
 /// SIGKILL: lack of memory, or on purpose.
 pub const KILL: u32 = 9;
 
-/// SIGALRM: a process's own timer.
+/// SIGALRM: a timer of the process itself.
 pub const ALARM: u32 = 14;
 
-/// The signals with a name in reports: number, name, purposes.
+/// The signals with a name in reports: the number, the name and the purposes.
 const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (1, "SIGHUP", &[Order, Outside]),
     (INTERRUPT, "SIGINT", &[Order, Outside]),
@@ -45,7 +45,7 @@ const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (24, "SIGXCPU", &[Late]),
 ];
 
-/// The name of a signal: `SIGKILL`.
+/// The name of a signal, such as `SIGKILL`.
 pub fn name(signal: u32) -> String {
     match SIGNALS.iter().find(|(number, ..)| *number == signal) {
         Some((_, name, _)) => (*name).to_owned(),
@@ -53,33 +53,34 @@ pub fn name(signal: u32) -> String {
     }
 }
 
-/// Whether a signal is sent for this.
+/// Whether a signal is sent for this purpose.
 pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     let mut all = SIGNALS.iter();
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
 }
 
-/// The signal that a status tells: the one that ended the process, or that of its child, as shells
-/// tell it.
+/// The signal in a status: the signal that ended the process, or the signal that ended its child, in the
+/// form in which shells report it.
 pub fn ended_by(status: u32) -> Option<u32> {
     in_shell(status).checked_sub(128)
 }
 
-/// A command could not be executed, or was not found: the status of the child of a shell or of make
-/// that says so.
+/// Whether a status shows that a command could not be executed or was not found. It is a status of a child of
+/// a shell or of make.
 pub fn is_unstarted(status: u32) -> bool {
     matches!(code(status), Some(126 | 127))
 }
 
-/// The status of `timeout` when it ended what it ran: with `-k`, by SIGKILL at last. A command that
-/// somebody else killed takes `timeout` with it, by the same signal.
+/// Whether a status is the status of `timeout` after it ended its command (with `-k`, finally by SIGKILL). If
+/// another process killed the command, `timeout` ends itself by the same signal.
 pub fn is_timeout(status: u32) -> bool {
     matches!(code(status), Some(124 | 137))
 }
 
-/// What takes too long ends so: by `timeout`, or by a signal that is sent for that.
+/// Whether a status shows that a program took too long: `timeout` ended it, or a signal that is sent for that
+/// purpose.
 pub fn ended_in_time(status: u32) -> bool {
-    is_timeout(status) || ended_by(status).is_some_and(|it| is_for(it, Late))
+    is_timeout(status) || ended_by(status).is_some_and(|signal| is_for(signal, Late))
 }
 
 #[cfg(test)]
@@ -89,7 +90,14 @@ mod tests {
     #[test]
     fn a_status_tells_a_code_or_a_signal() {
         let all = [0, 3 << 8, 9, 11 | 0x80, 137 << 8];
-        let told = all.map(|it| (code(it), killed_by(Some(it)), in_shell(it), ended_by(it)));
+        let told = all.map(|status| {
+            (
+                code(status),
+                killed_by(Some(status)),
+                in_shell(status),
+                ended_by(status),
+            )
+        });
         assert_eq!(
             told,
             [

@@ -1,18 +1,18 @@
-//! Tables by tid and pid. Every event looks into them, so they are arrays, not hash maps.
+//! Tables by tid and pid. They are looked up for every event, so they are arrays, not hash maps.
 
 use std::collections::HashMap;
 
-/// Linux gives no larger ids (`PID_MAX_LIMIT`, include/linux/threads.h). Those of a hostile
-/// trace go into a hash map.
+/// The number of ids that Linux uses (`PID_MAX_LIMIT`, include/linux/threads.h). Larger ids, in a forged
+/// trace, go into a hash map.
 const IDS: u32 = 1 << 22;
-/// Ids of a page, which lie together.
+/// The number of ids of a page, which are stored together.
 const PAGE: u32 = 1 << 12;
 const PAGES: usize = (IDS / PAGE) as usize;
 
 /// The holder of each tid or pid: an index of a table.
 #[derive(Debug)]
 pub struct IdMap<I> {
-    /// Where in `holders` each page begins. All empty pages share the first one.
+    /// The place in `holders` at which each page begins. All empty pages share the first page.
     pages: Box<[u32; PAGES]>,
     holders: Vec<Option<I>>,
     others: HashMap<u32, I>,
@@ -52,7 +52,7 @@ impl<I: Copy> IdMap<I> {
         }
     }
 
-    /// Takes an id from its holder.
+    /// Removes the holder of an id.
     pub fn remove(&mut self, id: u32) {
         match self.pages.get((id / PAGE) as usize) {
             None => {
@@ -66,7 +66,7 @@ impl<I: Copy> IdMap<I> {
         }
     }
 
-    /// Takes all ids from the holders that are not to be kept.
+    /// Removes the holders that are not to be kept.
     pub fn retain(&mut self, keep: impl Fn(I) -> bool) {
         for slot in &mut self.holders {
             *slot = slot.filter(|holder| keep(*holder));

@@ -1,5 +1,5 @@
-//! The timeline: each thread's states in order, for the reports that need more than
-//! sums (wait chains, serial phases).
+//! The timeline: the states of each thread in the order of time, for reports that need more than sums (wait
+//! chains, serial phases).
 //!
 //! Takes 16 bytes for each change of a thread's state, so its size grows with the
 //! events. It is kept only when [`Options::timeline`](crate::Options) asks for it.
@@ -13,7 +13,7 @@ pub use crate::state::{Bucket, Wait};
 /// A task or an interrupt that woke or preempted a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
-    /// Not known, or none.
+    /// There is no actor, or it is not known.
     Unknown,
     /// A hardware interrupt: a timer, a device.
     Interrupt,
@@ -21,7 +21,7 @@ pub enum Actor {
     SoftIrq,
     /// A thread of the recording.
     Thread(ThreadIx),
-    /// A task that is not recorded, or lived outside the span.
+    /// A task that is not recorded, or that lived outside the span.
     Outside(Tid),
 }
 
@@ -29,27 +29,26 @@ pub enum Actor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub from: Ktime,
-    /// Its end, where the next one begins.
+    /// The end of the stretch, which is the beginning of the next one.
     pub to: Ktime,
     pub doing: Bucket,
-    /// Of a wait the class of the system call in which the thread went to sleep.
+    /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
     pub reason: Reason,
     /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
     pub actor: Actor,
-    /// The CPU that the thread was on, if that is known. With
-    /// [`Options::cpu`](crate::Options::cpu) time on another CPU has it too,
-    /// though it counts as unknown.
+    /// The CPU that the thread was on, if it is known. With [`Options::cpu`](crate::Options::cpu), time on
+    /// another CPU also has its CPU here, though it counts as unknown.
     pub cpu: Option<CpuId>,
 }
 
 impl Stretch {
-    /// Its length in ns.
+    /// The length of the stretch in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// The actor that ended a wait, or a time that is unknown; of a wait for a CPU the actor
-    /// that woke or forked the thread. Unknown of all other stretches.
+    /// The actor that ended a wait or a time of unknown state; for a wait for a CPU, the actor that woke or
+    /// forked the thread. For all other stretches it is unknown.
     pub fn waker(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => Actor::Unknown,
@@ -57,8 +56,7 @@ impl Stretch {
         }
     }
 
-    /// The task that took the CPU from a preempted thread. Unknown of all other
-    /// stretches.
+    /// The task that took the CPU from a preempted thread. For all other stretches it is unknown.
     pub fn preempted_by(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => self.actor,
@@ -67,30 +65,30 @@ impl Stretch {
     }
 }
 
-/// A part of a thread's time between two of its totals, in a recording without scheduling
-/// events. The order of the states in it is not known.
+/// The part of a thread's time between two of its totals, in a recording without scheduling events. The
+/// order of the states in it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The time of the earlier totals.
     pub from: Ktime,
     /// The time of the later totals.
     pub to: Ktime,
-    /// ns on a CPU.
+    /// The time on a CPU in ns.
     pub on_cpu: u64,
-    /// ns in a run queue.
+    /// The time in a run queue in ns.
     pub run_queue: u64,
-    /// ns asleep or blocked; the rest of the time is unknown.
+    /// The time asleep or blocked in ns. The rest of the time is unknown.
     pub off_cpu: u64,
 }
 
 impl Sample {
-    /// Its length in ns.
+    /// The length of the sample in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// Appends a sample. Time beyond its length is that of the samples before it: a running
-    /// task's totals lag by up to a tick. Time off CPU extends the sample before it.
+    /// Appends a sample. Time beyond its length belongs to the samples before it, because the totals of a
+    /// running task lag by up to a tick. Time off CPU extends the sample before it.
     pub(crate) fn push(samples: &mut Vec<Sample>, mut next: Sample) {
         let (mut on_cpu, mut run_queue) = next.fit();
         let mut end = next.from;
@@ -103,7 +101,7 @@ impl Sample {
             (on_cpu, run_queue) = sample.fit();
             end = sample.from;
         }
-        let idle = |it: &Sample| it.off_cpu == it.length();
+        let idle = |sample: &Sample| sample.off_cpu == sample.length();
         match samples.last_mut() {
             Some(last) if last.to == next.from && idle(last) && idle(&next) => {
                 last.to = next.to;
@@ -124,8 +122,8 @@ impl Sample {
     }
 }
 
-/// An [`Actor`] in four bytes: an index, of the tracker's task or of the finished
-/// timeline's thread, or a tid.
+/// An [`Actor`] in four bytes: the index of a task of the tracker (in a finished timeline, of a thread), or
+/// a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorRef(u32);
 
@@ -133,7 +131,7 @@ impl ActorRef {
     pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
     pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
     pub(crate) const SOFTIRQ: ActorRef = ActorRef(u32::MAX - 2);
-    /// Tids begin here: Linux has at most 2^22 (`PID_MAX_LIMIT`).
+    /// The first value that stands for a tid. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
     /// A task of the tracker, by its index.
@@ -159,7 +157,7 @@ impl ActorRef {
         }
     }
 
-    /// The index, if it has one.
+    /// The index, if the actor has one.
     pub(crate) fn place(self) -> Option<usize> {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
@@ -180,7 +178,7 @@ impl ActorRef {
 struct Change {
     from: Ktime,
     actor: ActorRef,
-    /// [`Stretch::cpu`]; `u16::MAX` when not known.
+    /// The number of [`Stretch::cpu`]; `u16::MAX` if it is not known.
     cpu: u16,
     /// A place in [`DOING`].
     doing: u8,
@@ -188,7 +186,7 @@ struct Change {
     reason: u8,
 }
 
-/// The states by number. A change keeps the CPU apart from them.
+/// The states by number. A change stores the CPU separately.
 const DOING: [Bucket; 10] = [
     Bucket::Unknown,
     Bucket::OnCpu(None),
@@ -238,9 +236,9 @@ impl Change {
         (self.cpu != u16::MAX).then_some(CpuId(self.cpu))
     }
 
-    /// Both are one stretch.
+    /// Whether this change and the next one are one stretch.
     fn is_continued_by(&self, next: &Change) -> bool {
-        let of = |it: &Change| (it.doing, it.cpu, it.actor, it.reason);
+        let of = |change: &Change| (change.doing, change.cpu, change.actor, change.reason);
         of(self) == of(next)
     }
 }
@@ -250,7 +248,8 @@ impl Change {
 pub(crate) struct Draft(Vec<Vec<Change>>);
 
 impl Draft {
-    /// Appends a stretch to a task's; `why`: its actor and reason. They come in order, without holes.
+    /// Appends a stretch to the timeline of a task. `why` has its actor and its reason. Stretches have to be
+    /// added in the order of time, without gaps.
     pub(crate) fn add(
         &mut self,
         task: usize,
@@ -264,15 +263,17 @@ impl Draft {
         }
         let change = Change::new(from, doing, cpu, why);
         if let Some(changes) = self.0.get_mut(task) {
-            if !changes.last().is_some_and(|it| it.is_continued_by(&change)) {
+            if !changes
+                .last()
+                .is_some_and(|last| last.is_continued_by(&change))
+            {
                 changes.push(change);
             }
         }
     }
 
-    /// The timeline of the model's threads. `threads` has the index of each one's task
-    /// and its end; `thread_of` finds the thread of a task, or the tid of a task that is
-    /// no part of the model.
+    /// The timeline of the model's threads. `threads` has the index of each thread's task and the end of the
+    /// thread. `thread_of` finds the thread of a task, or the tid of a task that is not part of the model.
     pub(crate) fn finish(
         mut self,
         threads: impl Iterator<Item = (usize, Ktime)>,
@@ -295,24 +296,24 @@ impl Draft {
     }
 }
 
-/// One thread's changes, and the end of its last stretch.
+/// The changes of one thread, and the end of its last stretch.
 #[derive(Clone, Debug)]
 struct Line {
     changes: Vec<Change>,
     end: Ktime,
 }
 
-/// The stretches of every thread. Its functions panic for a thread of another analysis.
+/// The stretches of every thread. All functions panic for a thread of another analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline(Arena<ThreadIx, Line>);
 
 impl Timeline {
-    /// The number of a thread's stretches.
+    /// The number of stretches of a thread.
     pub fn count(&self, thread: ThreadIx) -> usize {
         self.0[thread].changes.len()
     }
 
-    /// A thread's stretch by its number.
+    /// A stretch of a thread by its number.
     pub fn get(&self, thread: ThreadIx, number: usize) -> Option<Stretch> {
         let line = &self.0[thread];
         let change = line.changes.get(number)?;
@@ -327,40 +328,41 @@ impl Timeline {
         })
     }
 
-    /// A thread's stretches. They follow each other from its start to its end
-    /// inside the analyzed span.
+    /// The stretches of a thread. They follow each other without gaps from the thread's start to its end, inside
+    /// the analyzed span.
     pub fn of(&self, thread: ThreadIx) -> impl Iterator<Item = Stretch> + '_ {
         (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
     }
 
-    /// A thread's stretch around a time: the last one that begins at or before it.
+    /// The stretch of a thread around a time: the last stretch that begins at or before the time.
     pub fn around(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
         self.get(thread, self.at(thread, time)?)
     }
 
-    /// A thread's stretch right before a time.
+    /// The stretch of a thread right before a time.
     pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
         self.get(thread, self.number_before(thread, time)?)
     }
 
-    /// The number of the stretch right [`Self::before`] a time.
+    /// The number of the stretch that is right [`Self::before`] a time.
     pub fn number_before(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         self.at(thread, Ktime(time.0.checked_sub(1)?))
     }
 
-    /// A thread's stretches from the one [`Self::around`] a time on, or from its first.
+    /// The stretches of a thread from the one [`Self::around`] a time on, or from the first one.
     pub fn since(&self, thread: ThreadIx, time: Ktime) -> impl Iterator<Item = Stretch> + '_ {
         let first = self.at(thread, time).unwrap_or(0);
         (first..self.count(thread)).filter_map(move |number| self.get(thread, number))
     }
 
-    /// Divides the stretch around a time: `actor` ended its first part, its own one the rest.
+    /// Divides the stretch around a time into two. `actor` ended the first part; the actor of the whole stretch
+    /// ended the second part.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {
             return;
         };
         let changes = &mut self.0[thread].changes;
-        let Some(first) = changes.get_mut(number).filter(|it| it.from < at) else {
+        let Some(first) = changes.get_mut(number).filter(|first| first.from < at) else {
             return;
         };
         let rest = Change { from: at, ..*first };
@@ -368,7 +370,7 @@ impl Timeline {
         changes.insert(number + 1, rest);
     }
 
-    /// Sets who ended a stretch.
+    /// Sets the actor that ended a stretch.
     pub(crate) fn end_by(&mut self, thread: ThreadIx, number: usize, actor: Actor) {
         if let Some(change) = self.0[thread].changes.get_mut(number) {
             change.actor = ActorRef::of(actor);

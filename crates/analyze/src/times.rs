@@ -9,12 +9,12 @@ pub enum Basis {
     Events,
     /// The kernel's totals of each task: run time and time in run queues.
     Totals,
-    /// The kernel's totals of each task: run time only.
+    /// The kernel's totals of each task: the run time only.
     RunTime,
 }
 
 impl Basis {
-    /// The basis of a recording with these facts.
+    /// The source of the times of a recording with these facts.
     pub fn of(facts: &Facts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,
@@ -24,21 +24,21 @@ impl Basis {
     }
 }
 
-/// A thread's or process's time by state, in ns. All add up to the lifetime inside the
-/// analyzed span; those of a process to the lifetimes of its threads.
+/// The time of a thread or a process by state, in ns. The times of a thread add up to its lifetime inside the
+/// analyzed span; the times of a process add up to the lifetimes of its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// On a CPU.
     pub on_cpu: u64,
     /// Runnable, waiting for a CPU.
     pub run_queue: u64,
-    /// Asleep: waiting for a timer, a pipe, a child, input. Stopped counts here.
+    /// Asleep: waiting for a timer, a pipe, a child or input. The time of stopped threads counts as sleep.
     pub sleep: u64,
     /// In an uninterruptible wait: storage, vfork, kernel locks.
     pub blocked: u64,
-    /// Asleep or blocked: totals do not tell which.
+    /// Asleep or blocked, where totals do not show which of the two.
     pub asleep_or_blocked: u64,
-    /// Not known: events are missing, and the kernel's totals do not tell either.
+    /// Not known, because events are missing and the kernel's totals do not show it either.
     pub unknown: u64,
     /// The source of these times.
     pub basis: Basis,
@@ -56,7 +56,7 @@ impl Times {
         ]
     }
 
-    /// A time by its basis; `None` if that basis does not tell it.
+    /// A time, if its source has it; `None` otherwise. `by` lists the sources that have it.
     fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)
@@ -82,7 +82,7 @@ impl Times {
         self.told(self.blocked, &[Basis::Events])
     }
 
-    /// `asleep_or_blocked`, if it is known; scheduling events tell its parts instead.
+    /// `asleep_or_blocked`, if it is known. With scheduling events, its parts are known instead.
     pub fn asleep_or_blocked_known(&self) -> Option<u64> {
         self.told(self.asleep_or_blocked, &[Basis::Totals])
     }
@@ -93,12 +93,12 @@ impl Times {
         waits.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The sum of all.
+    /// The sum of all times.
     pub fn sum(&self) -> u64 {
         self.all().into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The sum exceeds 2^64 ns, some 584 years: the trace is damaged.
+    /// Whether the sum exceeds 2^64 ns, about 584 years, so that the trace must be damaged.
     pub fn is_saturated(&self) -> bool {
         self.sum() == u64::MAX
     }
@@ -117,16 +117,16 @@ impl Times {
     }
 }
 
-/// Parts of [`Times`], by cause.
+/// The parts of [`Times`] by cause, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// Of `run_queue`: after being preempted (the rest is after a wake-up).
+    /// The part of `run_queue` after being preempted. The rest is after a wake-up.
     pub preempted: u64,
-    /// Of `blocked`: block I/O (`in_iowait`).
+    /// The part of `blocked` in block I/O (`in_iowait`).
     pub io: u64,
-    /// Of `blocked`: a vfork parent waiting for its child's exec or exit.
+    /// The part of `blocked` in which a vfork parent waited for the exec or the exit of its child.
     pub vfork: u64,
-    /// Of `sleep`: stopped or traced.
+    /// The part of `sleep` in which the thread was stopped or traced.
     pub stopped: u64,
 }
 

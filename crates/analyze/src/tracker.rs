@@ -1,4 +1,4 @@
-//! Follows every task through the events: its state, and its time in each state.
+//! Follows every task through the events. It keeps the state of the task, and its time in each state.
 //!
 //! | event | function |
 //! | --- | --- |
@@ -43,22 +43,22 @@ pub use task::{Exited, Task};
 
 #[derive(Default)]
 pub struct Tracker {
-    /// Every task, in the order of their appearance.
+    /// All tasks, in the order in which they appeared.
     pub tasks: Arena<TaskIx, Task>,
     pub processes: Arena<ProcIx, ProcessEntry>,
     pub(crate) collectors: Collectors,
-    /// Events that contradict what came before, by kind.
+    /// The numbers of events that contradict earlier ones, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
-    /// How long n recorded tasks were running.
+    /// The times in which n recorded tasks were running.
     pub concurrency: Concurrency,
     /// Names of tasks that are not recorded.
     pub names: HashMap<Tid, Comm>,
-    /// Forks, execs and exits.
+    /// The numbers of forks, execs and exits.
     pub counts: [u64; 3],
-    /// Each task's changes of state, if they are asked for.
+    /// The changes of state of each task, if the options request them.
     pub timeline: Option<Draft>,
     pub clock_check: ClockCheck,
-    /// No event may take the fast path; the result is the same. For a test.
+    /// Whether no event may take the fast path. The result is the same; it is for tests.
     pub slow: bool,
     fast_path: bool,
     cpus: cpus::Cpus,
@@ -66,30 +66,30 @@ pub struct Tracker {
     states: States,
     start: Ktime,
     end: Ktime,
-    /// Time on other CPUs counts as unknown.
+    /// The only CPU whose time counts, if it is set. Time on other CPUs counts as unknown.
     only: Option<CpuId>,
     /// The source of the tasks' times.
     pub basis: Basis,
-    /// Without scheduling events: each living task's last account.
+    /// The last account of each living task, in a recording without scheduling events.
     accounts: HashMap<TaskIx, LastAccount>,
-    /// Each task's samples, beside the timeline.
+    /// The samples of each task, which add to the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
-    /// The recording has begun: every task that was there before is in a snapshot.
+    /// Whether the recording has begun. Every task that existed before is in a snapshot then.
     begun: bool,
-    /// When it began, which the span need not.
+    /// The time at which the recording began. The span may begin later.
     recorded_from: Ktime,
     system_wide: bool,
     root: Option<Tgid>,
     by_tid: IdMap<TaskIx>,
     by_tgid: IdMap<ProcIx>,
-    /// The task that has just left a tid by an exec, and when: events with the stamp of
-    /// the exec may still name it.
+    /// The task that has just left a tid by an exec, and the time of the exec. Events with this time may still
+    /// name the task by the old tid.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    /// Tasks of snapshots that are on a CPU, and it is not known on which.
+    /// The tasks of snapshots that are on an unknown CPU.
     unplaced: Vec<TaskIx>,
-    /// The gaps that have not begun yet, the next one last.
+    /// The gaps that have not begun yet. The next one is the last in the list.
     coming: Vec<(Ktime, CpuId)>,
-    /// The first loss of lifecycle events, if it has not come yet.
+    /// The time of the first loss of lifecycle events, if it has not come yet.
     lives_lost: Option<Ktime>,
 }
 
@@ -126,20 +126,20 @@ impl Tracker {
         }
     }
 
-    /// Makes room for about so many tasks. Tasks are aligned to cache lines, so their table
-    /// does not grow in place: when it does, a million of them are copied.
+    /// Reserves memory for about this many tasks. Tasks are aligned to cache lines, so their table cannot grow in
+    /// place: growing would copy up to a million tasks.
     pub fn expect(&mut self, tasks: usize) {
         // Some more may come that no event has announced.
         self.tasks.reserve(tasks.saturating_add(tasks / 64 + 16));
     }
 
-    /// New tasks may appear without a fork: the whole machine is recorded, or the snapshots
-    /// of the tasks that were there before the recording are still coming.
+    /// Whether new tasks may appear without a fork, because the whole machine is recorded, or because the
+    /// snapshots of tasks that existed before the recording are still coming.
     fn open(&self) -> bool {
         self.system_wide || !self.begun
     }
 
-    /// The span has its first nanosecond and not its last.
+    /// Whether a time is inside the span. The first nanosecond is part of the span, and the end is not.
     fn inside(&self, time: Ktime) -> bool {
         (self.start..self.end).contains(&time)
     }
@@ -153,7 +153,7 @@ impl Tracker {
 
     // ---- Time ----
 
-    /// Ends a task's state at `now`, and begins another one.
+    /// Ends the state of a task at `now`, and begins another state.
     fn enter(&mut self, ix: TaskIx, now: Ktime, state: State, ended: Ended) {
         let task = &self.tasks[ix];
         let (from, old) = (task.since, task.state);
@@ -208,7 +208,7 @@ impl Tracker {
         }
     }
 
-    /// The bucket of a task's state that ends now, as far as no event of it is lost.
+    /// The bucket of the state of a task that ends now. It is unknown if an event of the task may be lost.
     fn bucket(&self, ix: TaskIx, now: Ktime, ended: Ended) -> Bucket {
         let task = &self.tasks[ix];
         let lost = |spans: &Spans| {
@@ -246,8 +246,8 @@ impl Tracker {
         }
     }
 
-    /// The gaps that make such a state doubtful: those of the CPU that a task is on, or may be on
-    /// alone; of any CPU for a task that may have been woken, or have run, anywhere.
+    /// The gaps that make a state doubtful: the gaps of the CPU that the task is on, or of the only CPU that it
+    /// may run on. For a task that may have been woken or may have run anywhere, they are the gaps of all CPUs.
     fn spans_of(&self, ix: TaskIx, state: State, now: Ktime) -> Option<&Spans> {
         let only = || self.only_cpu(ix, now);
         let cpu = match state {
@@ -261,21 +261,22 @@ impl Tracker {
         }
     }
 
-    /// The only CPU that the task may run on. After a loss of lifecycle events that is not known:
-    /// the event of another mask may be lost.
+    /// The only CPU that the task may run on, if there is one. After a loss of lifecycle events it is not known,
+    /// because the event of another affinity may be lost.
     fn only_cpu(&self, ix: TaskIx, now: Ktime) -> Option<CpuId> {
         let pinned = self.tasks[ix].pinned;
         pinned.filter(|_| self.gaps.lives_before(now).is_none())
     }
 
-    /// On some CPU a task may be running unseen since a gap: the CPU has not switched since.
+    /// Whether a task may have been running unseen on some CPU since a gap, because that CPU has not switched
+    /// since.
     fn is_dark(&self, now: Ktime) -> bool {
         let mut gaps = self.gaps.last_of_each(now);
         gaps.any(|(cpu, until)| self.cpus.last_switch(cpu).is_none_or(|last| last <= until))
     }
 
-    /// Adds the part of `from..to` inside the span to a bucket of the task and of its
-    /// process's program.
+    /// Adds the part of `from..to` that is inside the span to a bucket of the task, and of the program of its
+    /// process.
     #[inline]
     fn account(&mut self, ix: TaskIx, from: Ktime, to: Ktime, bucket: Bucket) {
         let from = from.max(self.start);
@@ -300,7 +301,7 @@ impl Tracker {
         }
     }
 
-    /// Notes that the task's times have to be given to its process's program.
+    /// Notes that the times of the task have to be added to the program of its process.
     #[cold]
     fn owe(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
@@ -309,8 +310,8 @@ impl Tracker {
         task.owes_next = process.owing.replace(ix);
     }
 
-    /// Gives the times of the process's threads to its present program, if it has one:
-    /// before the program changes, not for every event.
+    /// Adds the times of the process's threads to its present program, if it has one. This is done before the
+    /// program changes, not for every event.
     fn flush(&mut self, process: ProcIx) {
         let process = &mut self.processes[process];
         let mut owing = process.owing.take();
@@ -327,7 +328,7 @@ impl Tracker {
 
     // ---- Lost events ----
 
-    /// A CPU's events are missing from `since` on.
+    /// Notes that events of a CPU are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
         for (on, entry) in self.cpus.all() {
@@ -340,15 +341,15 @@ impl Tracker {
         }
     }
 
-    /// Forks may be missing from `since` on: tasks that no event has shown may be running
-    /// from then on, unless every task of the machine is recorded and shows itself at once.
+    /// Notes that forks may be missing from `since` on. Tasks that no event has shown may be running from then
+    /// on, unless every task of the machine is recorded, so that each appears at once.
     fn lose_lives(&mut self, since: Ktime) {
         if !self.system_wide || !self.gaps.any().is_empty() {
             self.concurrency.meet(since, State::Unknown);
         }
     }
 
-    /// Passes the gaps that have begun by `now`.
+    /// Handles the gaps that have begun at or before `now`.
     fn pass_gaps(&mut self, now: Ktime) {
         if self.renamed.is_some_and(|(time, ..)| time != now) {
             self.renamed = None;
@@ -361,7 +362,7 @@ impl Tracker {
         }
     }
 
-    /// One more gap, found on the way; it has begun just now.
+    /// Adds a gap that was found while reading, and that begins now.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
         self.allow_fast_path();
@@ -371,7 +372,7 @@ impl Tracker {
         }
     }
 
-    /// A gap lies between the task's last change of state and now.
+    /// Whether a gap is between the task's last change of state and `time`.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let spans = match task.state {
@@ -383,8 +384,8 @@ impl Tracker {
 
     // ---- Begin and end ----
 
-    /// The recording begins. Events before it may name tasks whose snapshot comes after
-    /// them; a task without a snapshot is not followed.
+    /// Notes that the recording begins. Events before it may name tasks whose snapshots come after them. A task
+    /// without a snapshot is not followed.
     fn begin(&mut self, time: Ktime) {
         if self.begun || time < self.recorded_from {
             return;
@@ -417,7 +418,7 @@ impl Tracker {
         self.cpus.retain(|ix| !tasks[ix].is_dead());
     }
 
-    /// The span is over: ends every task's last state.
+    /// Ends the last state of every task at the end of the span.
     pub fn finish(&mut self) {
         self.pass_gaps(self.end);
         self.finish_cpus();

@@ -1,23 +1,24 @@
-//! The variables by which CI systems identify a job: one table, for those that are recorded and for
-//! those that reports understand.
+//! The environment variables by which CI systems identify a job. One table serves for recording the
+//! variables and for understanding them in reports.
 
-/// A CI system. Each identifier is a list of templates, of which the first counts that has all its
-/// variables; `{NAME}` is a variable's value.
+/// A CI system. Each identifier has a list of templates, in which `{NAME}` stands for the value of a
+/// variable. The first template whose variables are all set is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct System {
-    /// Its name.
+    /// The name of the system.
     pub name: &'static str,
-    /// Where its variables are documented.
+    /// The page that documents the system's variables.
     pub source: &'static str,
     /// The beginning of variables that no other system sets.
     pub prefix: &'static str,
-    /// Identifier and templates.
+    /// The name and the templates of each identifier.
     pub identifiers: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// The identifiers, in the order in which reports have them. The first six identify a run; `page` is
-/// its link, `job_page` and `job_id` are those of the job, `runner` names the machine or its agent,
-/// `label` the kind of runner that was asked for, `image` what was installed there.
+/// The names of the identifiers, in the order of reports. The first six identify a run. `page` is the
+/// link of the run, `job_page` the link of the job, and `job_id` the job's number. `runner` names the
+/// machine or its agent, `label` the kind of runner that the job requested, and `image` the installed
+/// software.
 pub const IDENTIFIERS: [&str; 12] = [
     "project", "run", "attempt", "job", "commit", "branch", "page", "job_page", "job_id", "runner",
     "label", "image",
@@ -27,12 +28,12 @@ const AZURE: &str = "Azure Pipelines";
 const CIRCLE: &str = "CircleCI";
 const JENKINS: &str = "Jenkins";
 
-/// All systems. The last one has no prefix of its own: it is taken if no other is.
+/// All systems. The last one has no prefix of its own, so it is used if no other system matches.
 pub const SYSTEMS: [System; 14] = [
     System {
         name: "Forgejo Actions",
         source: "https://forgejo.org/docs/latest/user/actions/reference/",
-        // Beside all variables of GitHub Actions, which it takes over.
+        // Forgejo sets this variable and also all variables of GitHub Actions.
         prefix: FORGEJO,
         identifiers: &[
             ("project", &["{GITHUB_REPOSITORY}"]),
@@ -41,7 +42,7 @@ pub const SYSTEMS: [System; 14] = [
             ("job", &["{GITHUB_JOB}"]),
             ("commit", &["{GITHUB_SHA}"]),
             ("branch", &["{GITHUB_REF}"]),
-            // Its pages have the run's number in the repository, GitHub's have the id.
+            // Forgejo's pages have the number of the run in the repository; GitHub's pages have the id.
             ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_NUMBER}"]),
             ("runner", &["{RUNNER_NAME}"]),
             ("label", &["{RUNNER_OS} {RUNNER_ARCH}"]),
@@ -55,12 +56,12 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{GITHUB_REPOSITORY}"]),
             ("run", &["{GITHUB_RUN_ID}"]),
             ("attempt", &["{GITHUB_RUN_ATTEMPT}"]),
-            // Legs of a matrix have one name: no variable tells them apart.
+            // All legs of a matrix have one name, and no variable distinguishes them.
             ("job", &["{GITHUB_JOB}"]),
             ("commit", &["{GITHUB_SHA}"]),
             ("branch", &["{GITHUB_REF}"]),
             ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"]),
-            // The workflow sets CHECK_RUN_ID.
+            // The user's workflow has to set CHECK_RUN_ID.
             ("job_page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}/job/{CHECK_RUN_ID}"]),
             ("job_id", &["{CHECK_RUN_ID}"]),
             ("runner", &["{RUNNER_NAME}"]),
@@ -101,7 +102,7 @@ pub const SYSTEMS: [System; 14] = [
         identifiers: &[
             ("project", &["{CIRCLE_PROJECT_USERNAME}/{CIRCLE_PROJECT_REPONAME}", "{CIRCLE_PROJECT_REPONAME}"]),
             ("run", &["{CIRCLE_WORKFLOW_ID}"]),
-            // Of the containers that share a job's tests, each runs others.
+            // Containers can share the tests of a job. Each of them runs other tests.
             ("job", &["{CIRCLE_JOB} {CIRCLE_NODE_INDEX}", "{CIRCLE_JOB}"]),
             ("commit", &["{CIRCLE_SHA1}"]),
             ("branch", &["{CIRCLE_BRANCH}", "{CIRCLE_TAG}"]),
@@ -118,8 +119,8 @@ pub const SYSTEMS: [System; 14] = [
             ("run", &["{BUILD_NUMBER}"]),
             ("job", &["{TEAMCITY_BUILDCONF_NAME}"]),
             ("commit", &["{BUILD_VCS_NUMBER}"]),
-            // A parameter, not a variable: a build has it as `env.TEAMCITY_BUILD_BRANCH`, set to
-            // `%teamcity.build.branch%`.
+            // The branch is a parameter, not a variable. A build can set `env.TEAMCITY_BUILD_BRANCH`
+            // to `%teamcity.build.branch%`.
             ("branch", &["{TEAMCITY_BUILD_BRANCH}", "{BUILD_BRANCH}"]),
             ("page", &["{BUILD_URL}"]),
         ],
@@ -132,7 +133,7 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{BUILD_REPOSITORY_NAME}", "{SYSTEM_TEAMPROJECT}"]),
             ("run", &["{BUILD_BUILDID}"]),
             ("attempt", &["{SYSTEM_JOBATTEMPT}"]),
-            // A leg of a matrix has the leg's name alone as the job's, and its job is the phase.
+            // In a leg of a matrix, the name of the job is the leg, and the phase is the job.
             ("job", &["{SYSTEM_PHASENAME} {SYSTEM_JOBNAME}", "{SYSTEM_JOBNAME}"]),
             ("commit", &["{BUILD_SOURCEVERSION}"]),
             ("branch", &["{BUILD_SOURCEBRANCH}"]),
@@ -150,7 +151,7 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{BITBUCKET_REPO_FULL_NAME}"]),
             ("run", &["{BITBUCKET_BUILD_NUMBER}"]),
             ("attempt", &["{BITBUCKET_STEP_RUN_NUMBER}"]),
-            // No variable has the step's name.
+            // No variable has the name of the step.
             ("commit", &["{BITBUCKET_COMMIT}"]),
             ("branch", &["{BITBUCKET_BRANCH}", "{BITBUCKET_TAG}"]),
             ("page", &["{BITBUCKET_GIT_HTTP_ORIGIN}/pipelines/results/{BITBUCKET_BUILD_NUMBER}"]),
@@ -165,7 +166,7 @@ pub const SYSTEMS: [System; 14] = [
             ("run", &["{DRONE_BUILD_NUMBER}"]),
             ("job", &["{DRONE_STAGE_NAME} {DRONE_STEP_NAME}", "{DRONE_STAGE_NAME}"]),
             ("commit", &["{DRONE_COMMIT_SHA}"]),
-            // That of a pull request is its target's.
+            // In a pull request, DRONE_BRANCH is the branch of the target.
             ("branch", &["{DRONE_SOURCE_BRANCH}", "{DRONE_BRANCH}"]),
             ("page", &["{DRONE_BUILD_LINK}"]),
             ("runner", &["{DRONE_STAGE_MACHINE}"]),
@@ -175,7 +176,7 @@ pub const SYSTEMS: [System; 14] = [
     System {
         name: "Woodpecker",
         source: "https://woodpecker-ci.org/docs/usage/environment",
-        // Of its variables some have the names of GitLab's; these not.
+        // Some variables have the same names as GitLab's, but not these two.
         prefix: "CI_WORKFLOW_NAME CI_PIPELINE_NUMBER",
         identifiers: &[
             ("project", &["{CI_REPO}"]),
@@ -273,9 +274,9 @@ pub const SYSTEMS: [System; 14] = [
     },
 ];
 
-/// Variables beside the identifiers: the span around a recording, the moment in which the job
-/// began to wait for a runner (seconds since 1970), which a job's script sets, the mark of a
-/// system that has no other variable of its own, and the number of containers that share a job.
+/// Variables that are recorded besides the identifiers: the span around a recording, the time at which the
+/// job began to wait for a runner, the variable that identifies a system without a prefix of its own, and
+/// the number of containers that share a job.
 pub const OTHERS: [&str; 4] = [TRACEPARENT, QUEUED_AT, FORGEJO, CONTAINERS];
 
 /// The context of the span around a recording (W3C Trace Context).
@@ -285,38 +286,43 @@ const FORGEJO: &str = "FORGEJO_ACTIONS";
 
 const CONTAINERS: &str = "CIRCLE_NODE_TOTAL";
 
-/// The span of a recording, in hexadecimal digits: the recorder adds it to the variables of a job that has a trace
-/// context.
+/// The span of a recording, in hexadecimal digits. The recorder adds it to the variables of a job that has
+/// a trace context.
 pub const SPAN_ID: &str = "TR_SPAN_ID";
 
-/// The moment in which a job began to wait for a runner, in seconds since 1970.
+/// The time at which a job began to wait for a runner, in seconds since 1970. The job's script sets it.
 pub const QUEUED_AT: &str = "TR_QUEUED_AT";
 
-/// The variables of a template.
+/// The names of the variables in a template.
 fn names(template: &str) -> impl Iterator<Item = &str> {
-    let parts = template.split('{').skip(1);
-    parts.filter_map(|part| part.split_once('}')).map(|it| it.0)
+    template
+        .split('{')
+        .skip(1)
+        .filter_map(|part| part.split_once('}'))
+        .map(|(name, _)| name)
 }
 
-/// Every variable that is recorded, each once.
+/// The names of all variables that are recorded, without duplicates.
 pub fn variables() -> Vec<&'static str> {
-    let templates = SYSTEMS
+    let mut all: Vec<&str> = SYSTEMS
         .iter()
-        .flat_map(|it| it.identifiers)
-        .flat_map(|it| it.1);
-    let mut all: Vec<&str> = templates.flat_map(|it| names(it)).chain(OTHERS).collect();
+        .flat_map(|system| system.identifiers)
+        .flat_map(|(_, templates)| *templates)
+        .flat_map(|template| names(template))
+        .chain(OTHERS)
+        .collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-/// The identifiers that these variables tell: name, value.
+/// The identifiers that follow from these variables: the name and the value of each.
 pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)> {
     let get = |name: &str| {
         variables
             .iter()
-            .find(|it| it.0 == name)
-            .map(|it| it.1.as_str())
+            .find(|(variable, _)| variable == name)
+            .map(|(_, value)| value.as_str())
     };
     let is = |system: &System| {
         let mut prefixes = system.prefix.split(' ');
@@ -325,16 +331,18 @@ pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)
     let Some(system) = SYSTEMS.iter().find(|system| is(system)) else {
         return Vec::new();
     };
-    let of = |name: &str| system.identifiers.iter().find(|it| it.0 == name);
-    let known = IDENTIFIERS.iter().filter_map(|name| {
-        let mut templates = of(name)?.1.iter();
-        let value = templates.find_map(|template| fill(template, get))?;
+    let identifier = |name: &&'static str| {
+        let (_, templates) = system
+            .identifiers
+            .iter()
+            .find(|(identifier, _)| identifier == name)?;
+        let value = templates.iter().find_map(|template| fill(template, get))?;
         Some((*name, plain(system, name, value, get)))
-    });
-    known.collect()
+    };
+    IDENTIFIERS.iter().filter_map(identifier).collect()
 }
 
-/// A template with its variables' values; `None` if it lacks one.
+/// A template with the values of its variables; `None` if a variable is not set.
 fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let mut out = String::new();
     for (place, part) in template.split('{').enumerate() {
@@ -349,7 +357,7 @@ fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     Some(out)
 }
 
-/// A project, a branch and a job without the way in which their systems write them.
+/// The value of an identifier without what its system adds to it, such as `refs/heads/` before a branch.
 fn plain<'a>(
     system: &System,
     name: &str,
@@ -357,19 +365,21 @@ fn plain<'a>(
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> String {
     let short = match (system.name, name) {
-        // A job without a leg has itself as its leg, or this name.
+        // A job without legs has its own name, or this one, as the name of its leg.
         (AZURE, "job") => value
             .split_once(' ')
             .filter(|(job, leg)| job == leg || *leg == "__default")
             .map(|(job, _)| job.to_owned()),
-        // Of a job that is not shared, this is the only container.
-        (CIRCLE, "job") if get(CONTAINERS).is_none_or(|it| it == "1") => {
+        // A job that is not shared runs in only one container.
+        (CIRCLE, "job") if get(CONTAINERS).is_none_or(|count| count == "1") => {
             value.strip_suffix(" 0").map(str::to_owned)
         }
-        // A multibranch project has a job for each branch, which is not another project.
+        // A multibranch project has a job for each branch. These jobs are one project.
         (JENKINS, "project" | "job") => value
             .rsplit_once('/')
-            .filter(|(_, job)| get("BRANCH_NAME").is_some_and(|it| decoded(job) == it.as_bytes()))
+            .filter(|(_, job)| {
+                get("BRANCH_NAME").is_some_and(|branch| decoded(job) == branch.as_bytes())
+            })
             .map(|(project, _)| project.to_owned()),
         (_, "branch") => ["refs/heads/", "origin/"]
             .iter()
@@ -380,15 +390,15 @@ fn plain<'a>(
     short.unwrap_or(value)
 }
 
-/// A text whose bytes may be encoded as in a URL: `%2F`.
+/// The bytes of a text in which bytes may be encoded as in a URL: `%2F`.
 pub fn decoded(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
         let digits = part
             .get(..2)
-            .filter(|it| it.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => {
                 out.push(byte);
                 out.extend(part.bytes().skip(2));

@@ -1,10 +1,10 @@
-//! One description of a kind's stored fields serves both directions. [`Codec`] has the steps of
-//! such descriptions; `block/life/` has what carries values into columns and out of them, and what
-//! passes the texts to a mask.
+//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the
+//! steps of such descriptions; `block/life/` has the implementations that write values into columns, read
+//! them from columns, and pass the texts to a mask.
 //!
 //! A step takes the value to write, and leaves the value that was read. Most steps compute the
-//! stored form of the value, pass it on, and compute the value of the stored form: in the
-//! direction that reads, the first part goes for nothing; in the other one, the second.
+//! stored form of the value, pass it on, and compute the value from the stored form. When reading, the
+//! result of the first part is not used; when writing, the result of the second part is not used.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::limits;
 use crate::varint::{fold, unfold};
 use crate::Fault;
 
-/// A step of a description. Only reading fails.
+/// The result of a step of a description. Only reading can fail.
 pub type Step = Result<(), Fault>;
 
 /// A kind of lifecycle event, as stored.
 pub trait Stored {
-    /// Its fields. The event's time is `time`.
+    /// Passes the fields of the event, whose time is `time`, to the codec.
     ///
-    /// Kinds since version 3.2 have columns of their own, and no wide numbers: an older reader
-    /// skips their events.
+    /// A kind that was added since version 3.2 has columns of its own and no wide numbers, so that an older
+    /// reader can skip its events.
     fn fields<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step;
 
-    /// The approximate memory of its parts in bytes.
+    /// The approximate memory of the event's parts in bytes.
     fn weight(&self) -> usize {
         0
     }
@@ -35,14 +35,14 @@ pub trait Stored {
 /// Defines [`Col`].
 macro_rules! columns {
     ($($name:ident)*) => {
-        /// The columns, in the order in which they stand in the body.
+        /// The columns, in the order in which they are stored in the body of a frame.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Col {
             $(#[allow(missing_docs)] $name,)*
         }
 
-        /// The columns' names.
+        /// The names of the columns.
         pub const COLUMN_NAMES: [&str; [$(Col::$name),*].len()] = [$(stringify!($name)),*];
     };
 }
@@ -66,17 +66,17 @@ columns! {
 
 pub const COLUMNS: usize = COLUMN_NAMES.len();
 
-/// Texts that are stored once a frame.
+/// The kinds of texts. Each different text is stored once a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Text {
     /// Names of tasks.
     Comm,
     /// Paths, and names in marks.
     Path,
-    /// Names of disks with requests. Like the next ones they are no paths, because an older
-    /// reader knows the columns of those.
+    /// Names of disks with requests. These names, like the kinds below, do not share the columns of
+    /// paths, because an older reader knows those columns.
     Disk,
-    /// Names of files of fsync.
+    /// Names of files on which a task called fsync.
     File,
     /// Names of functions and of their source files.
     Symbol,
@@ -90,8 +90,8 @@ pub enum Text {
 pub const TEXTS: usize = Text::Container as usize + 1;
 
 impl Text {
-    /// The columns of a text's distance among the new ones, or 0; of the length of a new one;
-    /// of its bytes.
+    /// Three columns: how many new texts ago an equal text was stored, or 0 for a new text; the length of
+    /// a new text; the bytes of a new text.
     pub fn columns(self) -> [Col; 3] {
         match self {
             Text::Comm => [Col::Comm, Col::NewComm, Col::NewComm],
@@ -104,7 +104,7 @@ impl Text {
         }
     }
 
-    /// Longest text in bytes.
+    /// The longest text of this kind, in bytes.
     pub fn limit(self) -> usize {
         match self {
             Text::Comm => 16,
@@ -113,66 +113,113 @@ impl Text {
     }
 }
 
+/// The columns of byte strings.
+#[derive(Clone, Copy, Debug)]
+pub struct TextColumns {
+    /// The column of the lengths.
+    pub lengths: Col,
+    /// The column of the bytes.
+    pub bytes: Col,
+}
+
+impl TextColumns {
+    pub const fn new(lengths: Col, bytes: Col) -> TextColumns {
+        TextColumns { lengths, bytes }
+    }
+}
+
+/// The columns of a quantity that is stored as whole units and a rest.
+#[derive(Clone, Copy, Debug)]
+pub struct QuantityColumns {
+    /// The unit of the column `whole`.
+    pub unit: u64,
+    /// The column of the numbers of whole units.
+    pub whole: Col,
+    /// The column of the rests.
+    pub rest: Col,
+}
+
+impl QuantityColumns {
+    /// Columns of CPU times in ns.
+    pub const fn times(whole: Col, rest: Col) -> QuantityColumns {
+        QuantityColumns {
+            unit: TICK,
+            whole,
+            rest,
+        }
+    }
+
+    /// Columns of quantities of memory in bytes.
+    pub const fn memory(whole: Col, rest: Col) -> QuantityColumns {
+        QuantityColumns {
+            unit: UNIT,
+            whole,
+            rest,
+        }
+    }
+}
+
 /// The unit in bytes of nearly all quantities of memory and of I/O.
-pub const UNIT: u64 = 512;
+const UNIT: u64 = 512;
 /// The unit in ns of CPU times, on kernels that count them in ticks.
-pub const TICK: u64 = 1_000_000;
-/// The length of the lists of recent tasks and of recent cgroups.
+const TICK: u64 = 1_000_000;
+/// The greatest length of the list of recent tasks, and of the list of recent cgroups.
 const RECENT: usize = 254;
 
-/// The numbers of a disk, and its name.
+/// The numbers of a disk (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The state after the earlier events of the frame; the same in both directions.
+/// The state after the earlier events of a frame. It is the same when writing and when reading.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct FrameState {
     pub time: u64,
     /// The number of the event's kind.
     pub kind: u8,
-    /// By column, the last number that the next one is counted from.
+    /// The last number of each column, from which the next number is counted.
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
-    /// The start of the last snapshot's task.
+    /// The start time of the task of the last snapshot.
     pub start: u64,
-    /// The figures of tasks' exits, which their final events increase: run time, voluntary and
-    /// involuntary switches, delays.
+    /// The figures in the exit events of tasks: run time, voluntary and involuntary switches, delays. The
+    /// tasks' final events are stored as increases of these figures.
     pub exits: HashMap<u32, [Option<u64>; 6]>,
-    /// The totals of tasks' last accounts, which the next ones increase: run time, run delay,
-    /// slices.
+    /// The totals in the last account events of tasks: run time, run delay, slices. The next account events
+    /// are stored as increases of these totals.
     pub accounts: HashMap<u32, [u64; 3]>,
-    /// The last new connection.
+    /// The number of the last new connection.
     pub connection: u64,
-    /// The addresses so far; the numbers of those that were written.
+    /// The addresses so far, and, when writing, the number of each.
     pub addresses: Vec<Address>,
     pub address_at: HashMap<Address, usize>,
-    /// The counters' values by number.
+    /// The values of the counters, by the number of the counter.
     pub counters: Vec<Option<u64>>,
-    /// The disks of waits, and their names.
+    /// The disks that tasks have waited for so far.
     pub disks: Vec<Disk>,
-    /// Of samples: the next new frame and stack; the last offset or address in each file,
-    /// process or the kernel; the lengths of the last samples, by what the task did.
+    /// The number of the next new frame of a sample. The next fields are about samples too: the number of
+    /// the next new stack; the last offset or address in each file, in each process or in the kernel; the
+    /// lengths of the last samples on a CPU and off CPU.
     pub frame: u32,
     pub stack: u32,
     pub offsets: HashMap<u64, u64>,
     pub ns: [u64; 2],
-    /// What was read so far, and has a limit: bytes of strings (short references can repeat a
-    /// long one), sums of system calls, new stacks and functions.
+    /// The amounts read so far that have a limit: bytes of strings (short references can repeat a long
+    /// string), sums of system calls, new stacks and functions.
     pub strings: u64,
     pub calls: u64,
     pub stacks: u64,
 }
 
-impl Known {
-    /// Before the first event of a frame, whose smallest time is `time`.
-    pub fn new(time: u64) -> Known {
-        Known {
+impl FrameState {
+    /// The state before the first event of a frame whose smallest time is `time`.
+    pub fn new(time: u64) -> FrameState {
+        FrameState {
             time,
-            ..Known::default()
+            ..FrameState::default()
         }
     }
 
-    /// The last number of a column.
+    /// The last number that was stored in a column.
     #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
     pub fn last(&mut self, col: Col) -> &mut u32 {
         if self.last.is_empty() {
@@ -181,29 +228,29 @@ impl Known {
         &mut self.last[col as usize]
     }
 
-    /// Counts bytes of strings that were read.
+    /// Adds to the number of bytes of strings that were read, and refuses more than the limit.
     pub fn spend(&mut self, bytes: usize) -> Step {
         self.strings += bytes as u64;
         within("the strings' length", self.strings, limits::STRINGS)
     }
 
-    /// A task that has the tid, of those in the list of recent ones.
+    /// The process of the recent task with this tid.
     pub fn process_of(&self, tid: Tid) -> Option<Tgid> {
         let known = self.tasks.iter().find(|task| task.0 == tid);
         known.map(|task| task.1)
     }
 }
 
-/// Bytes that an event owns or shares with others.
+/// Bytes that an event owns, or shares with other events.
 pub trait Bytes: Sized {
     fn bytes(&self) -> &[u8];
-    /// From others.
+    /// A copy of some bytes.
     fn copy(bytes: &[u8]) -> Self;
-    /// From those of a text of any length.
+    /// A copy of a text of any length, which is cut where the type has a limit.
     fn fitted(text: &[u8]) -> Self {
         Self::copy(text)
     }
-    /// From shared ones.
+    /// The bytes of a shared text.
     fn of(shared: &Arc<[u8]>) -> Self {
         Self::copy(shared)
     }
@@ -250,25 +297,25 @@ impl Bytes for Comm {
     }
 }
 
-/// One direction.
+/// One direction: writing, reading, or passing texts to a mask.
 pub trait Codec: Sized {
-    /// Values go into columns; else they come from them.
+    /// Whether values are written into columns; otherwise they are read from columns.
     const WRITES: bool;
 
-    fn known(&mut self) -> &mut Known;
+    fn known(&mut self) -> &mut FrameState;
     fn byte(&mut self, col: Col, value: &mut u8) -> Step;
-    /// A varint.
+    /// A number, as a varint.
     fn int(&mut self, col: Col, value: &mut u64) -> Step;
-    /// A wide number: a byte with its class, and low bits.
+    /// A wide number: a byte with the class, and the low bits.
     fn wide(&mut self, col: Col, value: &mut u64) -> Step;
-    /// A length, and so many bytes; `most` are written and read. The value is empty before it is
-    /// read.
-    fn bytes<T: Bytes>(&mut self, cols: (Col, Col), most: usize, value: &mut T) -> Step;
-    /// Bytes that are no text: no mask sees them.
-    fn opaque<T: Bytes>(&mut self, cols: (Col, Col), most: usize, value: &mut T) -> Step {
+    /// A length and that many bytes. At most `most` bytes are written or read. The value has to be empty
+    /// before it is read.
+    fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step;
+    /// Bytes that are not text, so no mask sees them.
+    fn opaque<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
         self.bytes(cols, most, value)
     }
-    /// A text that is stored once.
+    /// A text that is stored once a frame.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
 
     fn comm(&mut self, value: &mut Comm) -> Step {
@@ -279,7 +326,7 @@ pub trait Codec: Sized {
         self.text(Text::Path, value)
     }
 
-    /// A varint of a narrower type.
+    /// A number of a narrower type, as a varint.
     #[inline(always)]
     fn narrow<T>(&mut self, col: Col, value: &mut T) -> Step
     where
@@ -291,7 +338,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// 0 for none, else the value plus 1. The largest number of 64 bits is read as none.
+    /// An optional number: 0 for `None`, else the value plus 1. The largest number of 64 bits is read as
+    /// `None`.
     #[inline(always)]
     fn optional<T>(&mut self, col: Col, value: &mut Option<T>) -> Step
     where
@@ -303,7 +351,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// 0 or 1, as a varint.
+    /// A boolean: 0 or 1, as a varint.
     fn bool(&mut self, col: Col, value: &mut bool) -> Step {
         let mut stored = u64::from(*value);
         self.int(col, &mut stored)?;
@@ -315,7 +363,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A byte of flags, the first one in the lowest bit; `unknown` refuses others.
+    /// A byte of flags, with the first flag in the lowest bit. A byte with other bits is an error, with the
+    /// text `unknown`.
     #[inline(always)]
     fn flags<const N: usize>(
         &mut self,
@@ -333,7 +382,7 @@ pub trait Codec: Sized {
         refuse_if(bits != 0, unknown)
     }
 
-    /// The difference of an id to another number.
+    /// An id, as the difference to another number.
     #[inline(always)]
     fn diff(&mut self, col: Col, value: &mut u32, from: u32) -> Step {
         let mut stored = fold(i64::from(*value) - i64::from(from));
@@ -342,7 +391,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// The difference of an id to the last one of column `last`.
+    /// An id, as the difference to the last id of column `last`.
     fn step(&mut self, col: Col, last: Col, value: &mut u32) -> Step {
         let from = *self.known().last(last);
         self.diff(col, value, from)?;
@@ -350,14 +399,14 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A task in a column of its kind's own: an older reader skips the event, and has not moved
-    /// the task in the list of recent ones.
+    /// A task, in columns of the event's kind. An older reader skips such an event, so the list of recent
+    /// tasks must not change.
     fn own_task(&mut self, col: Col, last: Col, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.step(col, last, &mut tid.0)?;
         self.diff(col, &mut tgid.0, tid.0)
     }
 
-    /// The difference to another number, as a varint.
+    /// A number, as a varint of the difference to another number.
     #[inline(always)]
     fn change(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = fold(value.wrapping_sub(from) as i64);
@@ -366,7 +415,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// The difference to another number, as a wide one.
+    /// A number, as a wide number that has the difference to another number.
     #[inline(always)]
     fn increase(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = value.wrapping_sub(from);
@@ -375,16 +424,17 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A quantity as whole units and a rest.
-    fn quantity(&mut self, unit: u64, (units, rest): (Col, Col), value: &mut u64) -> Step {
+    /// A quantity, as a number of whole units and a rest.
+    fn quantity(&mut self, cols: QuantityColumns, value: &mut u64) -> Step {
+        let unit = cols.unit;
         let (mut whole, mut part) = (*value / unit, *value % unit);
-        self.int(units, &mut whole)?;
-        self.int(rest, &mut part)?;
+        self.int(cols.whole, &mut whole)?;
+        self.int(cols.rest, &mut part)?;
         *value = whole_and_rest(unit, whole, part)?;
         Ok(())
     }
 
-    /// Bytes of memory or I/O, if they are known.
+    /// A number of bytes of memory or I/O, if it is known.
     fn memory(&mut self, col: Col, value: &mut Option<u64>) -> Step {
         let mut stored = value.map_or(0, |bytes| bytes / UNIT + 1);
         self.int(col, &mut stored)?;
@@ -398,25 +448,26 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// An element's place in a list of recent ones, from 1, or 0 for a new one. Says whether it
-    /// is new. It moves to the front.
+    /// An element, as its place in a list of recent elements, counted from 1, or 0 for a new element. A
+    /// recent element moves to the front of the list. Returns whether the element is new.
     fn recent<T: Copy + PartialEq>(
         &mut self,
         col: Col,
-        list: impl Fn(&mut Known) -> &mut Vec<T>,
+        list: impl Fn(&mut FrameState) -> &mut Vec<T>,
         value: &mut T,
     ) -> Result<bool, Fault> {
         let mut rank = 0;
         if Self::WRITES {
-            let found = list(self.known()).iter().position(|it| it == value);
+            let found = list(self.known()).iter().position(|recent| recent == value);
             rank = found.map_or(0, |at| at as u64 + 1);
         }
         self.int(col, &mut rank)?;
         let Some(at) = rank.checked_sub(1) else {
             return Ok(true);
         };
-        let at = usize::try_from(at).ok();
-        let found = at.and_then(|at| to_front(list(self.known()), at));
+        let found = usize::try_from(at)
+            .ok()
+            .and_then(|at| to_front(list(self.known()), at));
         *value = found.ok_or(Fault::Content("task or cgroup index out of range"))?;
         Ok(false)
     }
@@ -430,7 +481,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A task that has not been in the frame before.
+    /// A task that occurs in the frame for the first time.
     fn new_task(&mut self, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.own_task(Col::NewTask, Col::NewTask, tid, tgid)?;
         to_new_front(&mut self.known().tasks, (*tid, *tgid));
@@ -446,22 +497,24 @@ pub trait Codec: Sized {
     }
 
     fn argv(&mut self, argv: &mut Argv) -> Step {
-        self.bytes((Col::ArgvLen, Col::Argv), limits::ARGV, &mut argv.bytes)?;
+        let cols = TextColumns::new(Col::ArgvLen, Col::Argv);
+        self.bytes(cols, limits::ARGV, &mut argv.bytes)?;
         let len = argv.bytes.len().min(limits::ARGV) as i64;
         let more = |full| fold(i64::from(full) - len).saturating_add(1);
         let mut stored = argv.full_len.map_or(0, more);
         self.int(Col::ArgvFull, &mut stored)?;
         let full = stored.checked_sub(1).map(|more| {
-            let full = len.checked_add(unfold(more));
-            let full = full.and_then(|full| u32::try_from(full).ok());
+            let full = len
+                .checked_add(unfold(more))
+                .and_then(|full| u32::try_from(full).ok());
             full.ok_or(Fault::Content("an argv's length does not fit in 32 bits"))
         });
         argv.full_len = full.transpose()?;
         Ok(())
     }
 
-    /// An address, in columns of lengths and of bytes. A masked one has no bytes.
-    fn address(&mut self, cols: (Col, Col), address: &mut Address) -> Step {
+    /// An address, in a column of lengths and a column of bytes. A masked address has no bytes.
+    fn address(&mut self, cols: TextColumns, address: &mut Address) -> Step {
         let (mut ip, mut number): (Box<[u8]>, u64) = match *address {
             Address::V4(ip) => (ip.octets().into(), 0),
             Address::V6(ip) => (ip.octets().into(), 0),
@@ -469,7 +522,7 @@ pub trait Codec: Sized {
         };
         self.opaque(cols, limits::NAME, &mut ip)?;
         if ip.is_empty() {
-            self.int(cols.0, &mut number)?;
+            self.int(cols.lengths, &mut number)?;
         }
         *address = match (<[u8; 4]>::try_from(&*ip), <[u8; 16]>::try_from(&*ip)) {
             (Ok(ip), _) => Address::V4(ip.into()),
@@ -480,7 +533,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A number of elements, of which `most` are written and read.
+    /// A number of elements. At most `most` elements are written; a larger number is refused when reading.
     fn count(
         &mut self,
         col: Col,
@@ -494,7 +547,8 @@ pub trait Codec: Sized {
         Ok(count as usize)
     }
 
-    /// The first `count` elements. What is read is not trusted with memory for them.
+    /// The first `count` elements of a list. When reading, no memory is reserved for `count` elements,
+    /// because a damaged file can have any number there.
     fn elements<T: Default>(
         &mut self,
         count: usize,
@@ -505,18 +559,18 @@ pub trait Codec: Sized {
             return list
                 .iter_mut()
                 .take(count)
-                .try_for_each(|it| each(self, it));
+                .try_for_each(|element| each(self, element));
         }
         for _ in 0..count {
-            let mut it = T::default();
-            each(self, &mut it)?;
-            list.push(it);
+            let mut element = T::default();
+            each(self, &mut element)?;
+            list.push(element);
         }
         Ok(())
     }
 }
 
-/// Refuses what was read.
+/// Refuses the content of a frame if it is wrong.
 pub fn refuse_if(wrong: bool, why: &'static str) -> Step {
     if wrong {
         return Err(Fault::Content(why));
@@ -524,36 +578,37 @@ pub fn refuse_if(wrong: bool, why: &'static str) -> Step {
     Ok(())
 }
 
-/// A number in its type.
+/// Converts a number that was read into the type of its field.
 pub fn fitting<T: TryFrom<u64>>(number: u64) -> Result<T, Fault> {
     T::try_from(number).map_err(|_| Fault::Content("a number does not fit in its field"))
 }
 
-/// The id with this difference to another number.
+/// The id that has this difference, with its sign folded, to another number.
 pub fn unfolded(difference: u64, from: u32) -> Result<u32, Fault> {
-    let value = i64::from(from).checked_add(unfold(difference));
-    value
-        .and_then(|value| u32::try_from(value).ok())
+    i64::from(from)
+        .checked_add(unfold(difference))
+        .and_then(|id| u32::try_from(id).ok())
         .ok_or(Fault::Content("an id does not fit in 32 bits"))
 }
 
 fn whole_and_rest(unit: u64, units: u64, rest: u64) -> Result<u64, Fault> {
-    let whole = units.checked_mul(unit).filter(|_| rest < unit);
-    whole
+    units
+        .checked_mul(unit)
+        .filter(|_| rest < unit)
         .and_then(|whole| whole.checked_add(rest))
         .ok_or(Fault::Content("a quantity does not fit in 64 bits"))
 }
 
-/// The element at distance `back` from the end; the last one has distance 1.
-pub fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
+/// The element at distance `back` from the end of a list. The last element has distance 1.
+pub fn ago<T>(list: &[T], back: u64) -> Result<&T, Fault> {
     usize::try_from(back)
         .ok()
-        .and_then(|back| met.len().checked_sub(back))
-        .and_then(|at| met.get(at))
+        .and_then(|back| list.len().checked_sub(back))
+        .and_then(|at| list.get(at))
         .ok_or(Fault::Content("string index out of range"))
 }
 
-/// Moves the element at `at` to the front. Returns it.
+/// Moves the element at `at` to the front of a list and returns it.
 fn to_front<T: Copy>(list: &mut [T], at: usize) -> Option<T> {
     let part = list.get_mut(..=at)?;
     part.rotate_right(1);

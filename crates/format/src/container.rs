@@ -1,4 +1,5 @@
-//! Containers: the processes of their runtimes, their names, and why they are recorded; servers.
+//! Containers: the processes of their runtimes, their names, and why they are recorded. Servers: the
+//! processes that answer recorded processes.
 
 use std::sync::Arc;
 
@@ -12,33 +13,34 @@ named! {
     /// Why the process of a container's runtime is recorded.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Evidence {
-        /// It is a descendant of a recorded task.
+        /// The process is a descendant of a recorded task.
         #[default]
         Descendant = "descendant",
-        /// A daemon had told a recorded client the container's id.
+        /// A daemon has sent the container's id to a recorded client.
         Told = "told",
-        /// A daemon had answered a recorded client, and no other client of a daemon was known. Earlier
+        /// A daemon has answered a recorded client, and no other client of a daemon was known. Only earlier
         /// versions recorded such containers.
         Only = "only",
-        /// A daemon had answered a recorded client; the container can be another client's. Earlier
+        /// A daemon has answered a recorded client, but the container can belong to another client. Only earlier
         /// versions recorded such containers.
         Ambiguous = "ambiguous",
-        /// All containers were to be recorded.
+        /// The user has asked for all containers to be recorded.
         Any = "any",
-        /// A recorded process was the only one with a connection to the daemon.
+        /// A recorded process was the only process with a connection to the daemon.
         Inferred = "inferred",
-        /// The container is not recorded: a recorded process and others had connections to the daemon.
+        /// The container is not recorded, because a recorded process and other processes had connections to
+        /// the daemon.
         NotRecorded = "not-recorded",
     }
 }
 
 impl Evidence {
-    /// By number, as far as that is known.
+    /// The evidence with this number; `None` for a number of a later version.
     pub fn of(number: u32) -> Option<Evidence> {
         Evidence::ALL.get(number as usize).copied()
     }
 
-    /// Whether nobody has told whose the container is, so that it may be another client's.
+    /// Whether the container may belong to another client, because no daemon has named its client.
     pub fn is_inferred(self) -> bool {
         matches!(
             self,
@@ -47,31 +49,31 @@ impl Evidence {
     }
 }
 
-/// A process of a container's runtime: a shim, runc, conmon. A process has several of these events
-/// if what they tell becomes known one after the other. With [`Evidence::NotRecorded`] it is the only
-/// event of the process.
+/// A process of a container's runtime: a shim, runc, conmon. A process has several of these events if
+/// its facts become known one after the other. An event with [`Evidence::NotRecorded`] is the only event
+/// of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// The process that asked a daemon for the container; 0: unknown, or none did.
+    /// The process that requested the container from a daemon; 0 if there is none or if it is unknown.
     pub client: Tgid,
     /// Why the process is recorded.
     #[serde(serialize_with = "show::shown")]
     pub evidence: Evidence,
-    /// The container's id; empty: unknown, as are the next ones.
+    /// The container's id; empty if it is unknown. The name and the image are unknown then, too.
     #[serde(serialize_with = "show::text")]
     pub id: Arc<[u8]>,
-    /// Its name.
+    /// The container's name.
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
-    /// Its image.
+    /// The image that the container was created from.
     #[serde(serialize_with = "show::text")]
     pub image: Arc<[u8]>,
-    /// The time in which a quota of its cgroup has throttled the container so far, in ns, all CPUs
-    /// together.
+    /// The time for which a quota of the container's cgroup has throttled the container so far, in ns,
+    /// summed over all CPUs.
     pub throttled: Option<u64>,
 }
 
@@ -86,7 +88,7 @@ impl Stored for Container {
         c.narrow(Col::Container, &mut self.client.0)?;
         let mut number = self.evidence as u32;
         c.narrow(Col::Container, &mut number)?;
-        // A later version may know more of them.
+        // A later version may know more kinds of evidence.
         self.evidence = Evidence::of(number).unwrap_or(Evidence::Ambiguous);
         for text in [&mut self.id, &mut self.name, &mut self.image] {
             c.text(Text::Container, text)?;
@@ -99,17 +101,17 @@ impl Stored for Container {
     }
 }
 
-/// A server has answered a recorded process and is recorded from now on, or it has answered one that
-/// is not recorded.
+/// A server has answered a recorded process and is recorded from now on, or it has answered a process
+/// that is not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Server {
     /// The task that has answered.
     pub tid: Tid,
     /// The server's process.
     pub tgid: Tgid,
-    /// The recorded process that has the first answer; 0: none, it is `other`'s.
+    /// The recorded process that got the server's first answer; 0 if `other` got it.
     pub client: Tgid,
-    /// The process that is not recorded; 0: none.
+    /// The process without a recording that got the answer; 0 if there is none.
     pub other: Tgid,
 }
 

@@ -1,5 +1,5 @@
-//! Counters of the machine and of COMMAND's cgroup, as the recorder has sampled
-//! them, and the system calls of a process.
+//! Counters of the machine and of COMMAND's cgroup, which the recorder samples, and the system calls
+//! of a process.
 
 use serde::{Serialize, Serializer};
 
@@ -11,8 +11,8 @@ use crate::limits;
 /// Defines [`Counter`]: `Variant = number, "name", unit;`. Numbers are never used again.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal, $unit:ident;)*) => {
-        /// A counter. Those of [`Unit::Time`] and [`Unit::Count`] are totals since the start of
-        /// the recording.
+        /// A counter. The counters with the units [`Unit::Time`] and [`Unit::Count`] are totals since the start
+        /// of the recording.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Counter {
@@ -20,17 +20,17 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// All of them, in the order of their numbers.
+            /// All counters, in the order of their numbers.
             pub const ALL: [Counter; [$($number),*].len()] = [$(Counter::$variant),*];
 
-            /// Its name in `tr dump` and in JSON.
+            /// The name of the counter in `tr dump` and in JSON.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Counter::$variant => $name,)*
                 }
             }
 
-            /// The unit of its values.
+            /// The unit of the counter's values.
             pub fn unit(self) -> Unit {
                 match self {
                     $(Counter::$variant => Unit::$unit,)*
@@ -54,7 +54,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The values never decrease.
+    /// Whether the values never decrease.
     pub fn is_total(self) -> bool {
         matches!(self, Unit::Time | Unit::Count)
     }
@@ -87,10 +87,10 @@ counters! {
     Iowait = 11, "iowait", Time;
     /// CPU time that the hypervisor gave to others (`steal` in `/proc/stat`).
     Stolen = 12, "stolen", Time;
-    /// Time in which a quota throttled COMMAND's cgroup or one above, all CPUs together
+    /// The time for which a quota throttled COMMAND's cgroup or an ancestor of it, summed over all CPUs
     /// (`cpu.stat`).
     Throttled = 13, "throttled", Time;
-    /// Periods of that quota in which it throttled the cgroup.
+    /// The number of the quota's periods in which it throttled COMMAND's cgroup or an ancestor of it.
     ThrottledPeriods = 14, "throttled_periods", Count;
     /// CPU time of the recorder.
     Recorder = 15, "recorder", Time;
@@ -100,13 +100,13 @@ counters! {
     AvailableMemory = 17, "available_memory", Bytes;
     /// Mean frequency of the CPUs (`scaling_cur_freq`).
     Frequency = 18, "frequency", Frequency;
-    /// Resident memory of the recorded processes together (`rss_stat`).
+    /// The sum of the resident memory of all recorded processes (`rss_stat`).
     Resident = 19, "resident", Bytes;
     /// The limit of the memory of COMMAND's cgroup (`memory.max`).
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
     /// The largest memory of COMMAND's cgroup since its beginning (`memory.peak`).
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
-    /// The largest [`Counter::Resident`] that the recorder has read since the sample before.
+    /// The largest [`Counter::Resident`] that the recorder has read since the previous sample.
     ResidentPeak = 22, "resident_peak", Bytes;
 }
 
@@ -142,9 +142,9 @@ impl Counters {
 pub struct SystemCalls {
     /// The process.
     pub tgid: Tgid,
-    /// The time of the process's sums before, or the start of the recording.
+    /// The time of the process's previous sums, or the start of the recording.
     pub since: Ktime,
-    /// The calls, by number.
+    /// The sums of each system call, in the order of the calls' numbers.
     pub calls: Vec<CallSum>,
 }
 
@@ -153,15 +153,15 @@ pub struct SystemCalls {
 pub struct CallSum {
     /// The call's number in the kernel's table.
     pub number: u32,
-    /// The table is that of 32-bit programs on a 64-bit kernel.
+    /// Whether the number is in the table of 32-bit programs on a 64-bit kernel.
     pub compat: bool,
-    /// Calls that returned.
+    /// The number of calls that returned.
     pub count: u64,
-    /// Those that returned an error.
+    /// The number of calls that returned an error.
     pub errors: u64,
-    /// Their time from entry to return, in ns.
+    /// The time from the entry to the return, summed over all calls, in ns.
     pub ns: u64,
-    /// The longest one, in ns.
+    /// The time of the longest call, in ns.
     pub longest: u64,
 }
 
@@ -171,23 +171,24 @@ impl Serialize for Counters {
     }
 }
 
-/// Added to the number of a counter that was known before in the frame and is not known any more: a
-/// reader of format 3.9 or older takes it for a counter of a later version.
+/// The value that is added to the number of a counter that was known before in the frame and is not
+/// known any more. A reader of format 3.9 or older treats it as a counter of a later version.
 const GONE: u64 = 1 << 16;
 
 impl Stored for Counters {
-    /// A counter that has the same value as before in the frame is left out.
+    /// Stores only the counters whose values have changed since the previous sample in the frame.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.known().counters.resize(COUNTERS, None);
         let mut changed = Vec::new();
         if C::WRITES {
             let known = &c.known().counters;
-            let all = self.0.iter().zip(known).enumerate();
-            let all = all.filter(|(_, (now, before))| now != before);
-            changed.extend(all.map(|(number, (now, _))| match now {
-                Some(value) => (number as u64, *value),
-                None => (number as u64 + GONE, 0),
-            }));
+            let differ = self.0.iter().zip(known).enumerate();
+            changed.extend(differ.filter(|(_, (now, before))| now != before).map(
+                |(number, (now, _))| match now {
+                    Some(value) => (number as u64, *value),
+                    None => (number as u64 + GONE, 0),
+                },
+            ));
         }
         let mut count = changed.len() as u64;
         c.int(Col::Counter, &mut count)?;
@@ -196,12 +197,12 @@ impl Stored for Counters {
             let (mut number, mut value) = changed.next().unwrap_or_default();
             c.int(Col::Counter, &mut number)?;
             let is_gone = number >= GONE;
-            let at = usize::try_from(if is_gone { number - GONE } else { number });
-            let at = at.unwrap_or(usize::MAX);
-            let before = c.known().counters.get(at).copied().flatten();
-            let before = before.filter(|_| !is_gone).unwrap_or(0);
+            let counter = if is_gone { number - GONE } else { number };
+            let at = usize::try_from(counter).unwrap_or(usize::MAX);
+            let known = c.known().counters.get(at).copied().flatten();
+            let before = if is_gone { 0 } else { known.unwrap_or(0) };
             c.change(Col::CounterValue, &mut value, before)?;
-            // Those of a later version are left out.
+            // A counter of a later version is ignored.
             if let Some(place) = c.known().counters.get_mut(at) {
                 *place = Some(value).filter(|_| !is_gone);
             }

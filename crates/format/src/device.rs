@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::codec::{Codec, Col, Step, Stored, Text};
+use crate::codec::{Codec, Col, Step, Stored, Text, TextColumns};
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::{limits, show, Fault};
 
 /// A block device's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
-    /// Its driver's number.
+    /// The number of the device's driver.
     pub major: u32,
-    /// Its number among the driver's devices.
+    /// The number of the device among the driver's devices.
     pub minor: u32,
 }
 
@@ -30,11 +30,13 @@ impl Serialize for Device {
     }
 }
 
-/// Buckets of a histogram of latencies. Bucket n has those of 2^(n + 10) ns and more, below
-/// 2^(n + 11) ns; the first and the last have no other bound.
+/// The number of buckets of a histogram of latencies. Bucket n has the latencies from 2^(n + 10) ns to
+/// below 2^(n + 11) ns. The first bucket also has all shorter latencies, and the last one all longer
+/// ones.
 pub const BUCKETS: usize = 32;
 
-/// The latency in ns that no request of this bucket reaches; the last bucket has none.
+/// The upper bound of a bucket in ns. All latencies of the bucket are below it; the last bucket has
+/// no bound.
 pub fn bucket_end(bucket: usize) -> u64 {
     if bucket + 1 < BUCKETS {
         1 << (bucket + 11)
@@ -43,51 +45,50 @@ pub fn bucket_end(bucket: usize) -> u64 {
     }
 }
 
-/// Groups of requests, as in `/proc/diskstats`.
+/// The names of the groups of requests, as in `/proc/diskstats`.
 pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
 
-/// The requests of a whole disk that were completed in an interval. They are those of all
-/// tasks of the machine.
+/// The requests to a whole disk that were completed in an interval, from all tasks of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// The disk.
     pub device: Device,
-    /// Its name; empty if it is not known.
+    /// The name of the disk; empty if it is not known.
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
     /// The length of the interval, which ends at the event, in ns.
     pub interval: u64,
-    /// Time in which a request was in flight, in ns. A request in flight at the event counts
-    /// up to the device's last issue or completion.
+    /// The time in which at least one request was in flight, in ns. If a request is in flight at the
+    /// event, its time is counted up to the device's last issue or completion.
     pub busy: u64,
-    /// By [`GROUPS`].
+    /// The requests of each group, in the order of [`GROUPS`].
     #[serde(flatten, serialize_with = "groups")]
     pub groups: [Requests; 4],
 }
 
-/// The disk of a task's waits for block I/O from the event's time on, until its next event of
-/// this kind.
+/// The disk that a task waits for in its waits for block I/O, from the event's time on until the task's
+/// next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskWait {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// The disk to which the task had sent a request since its wait before; `None`: to none, so
-    /// the disk is not known.
+    /// The disk to which the task has sent a request since its previous wait. `None` if it has sent none,
+    /// so that the disk is not known.
     pub device: Option<Device>,
     /// The disk's name; empty if it is not known.
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
 }
 
-/// The file of a task's waits in `fsync` and its relatives from the event's time on, until its
-/// next event of this kind.
+/// The file that a task waits for in `fsync` and related system calls, from the event's time on until
+/// the task's next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncFile {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The last component of the file's path; empty if the call names no file (`sync`, `msync`).
     #[serde(serialize_with = "show::text")]
@@ -97,15 +98,16 @@ pub struct SyncFile {
 /// Sums over the completed requests of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
-    /// Their number.
+    /// The number of requests.
     pub count: u64,
-    /// Their bytes.
+    /// The bytes of all requests together.
     pub bytes: u64,
-    /// The sum of their latencies, from the issue to the driver to its completion, in ns.
+    /// The sum of the requests' latencies in ns. A latency lasts from the issue of the request to the driver
+    /// until its completion.
     pub latency: u64,
-    /// The longest latency.
+    /// The longest latency, in ns.
     pub longest: u64,
-    /// The numbers of latencies in each bucket.
+    /// The number of latencies in each bucket.
     pub buckets: [u64; BUCKETS],
 }
 
@@ -143,24 +145,26 @@ impl Requests {
         let (mut from, mut number) = (first as u64, (end - first) as u64);
         c.int(Col::Buckets, &mut from)?;
         c.int(Col::Buckets, &mut number)?;
-        let part = usize::try_from(from).ok().zip(usize::try_from(number).ok());
-        let part =
-            part.and_then(|(first, len)| self.buckets.get_mut(first..first.checked_add(len)?));
-        let part = part.ok_or(Fault::Content("no such bucket of latencies"))?;
-        part.iter_mut()
+        let range = usize::try_from(from).ok().zip(usize::try_from(number).ok());
+        range
+            .and_then(|(first, len)| self.buckets.get_mut(first..first.checked_add(len)?))
+            .ok_or(Fault::Content("no such bucket of latencies"))?
+            .iter_mut()
             .try_for_each(|count| c.int(Col::Buckets, count))
     }
 }
 
 impl Stored for DiskWait {
-    /// 0 without a disk, 1 for a new one, else 2 and its number.
+    /// The disk is stored as 0 if there is none, as 1 if it is new, else as 2 plus its place among the
+    /// disks so far.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.own_task(Col::DiskWait, Col::DiskWait, &mut self.tid, &mut self.tgid)?;
         let cut = self.name.get(..limits::NAME).unwrap_or(&self.name);
         let mut place = 0;
         if let Some(Device { major, minor }) = self.device {
             let mut known = c.known().disks.iter();
-            let found = known.position(|it| it.0 == (major, minor) && *it.1 == *cut);
+            let found =
+                known.position(|(numbers, name)| *numbers == (major, minor) && **name == *cut);
             place = found.map_or(1, |at| at as u64 + 2);
         }
         c.int(Col::DiskWait, &mut place)?;
@@ -172,18 +176,19 @@ impl Stored for DiskWait {
                 c.narrow(Col::DiskWait, minor)?;
                 let disk = (*major, *minor);
                 let mut new: Arc<[u8]> = cut.into();
-                c.bytes((Col::DiskWait, Col::DiskWait), limits::NAME, &mut new)?;
+                let cols = TextColumns::new(Col::DiskWait, Col::DiskWait);
+                c.bytes(cols, limits::NAME, &mut new)?;
                 self.name = Arc::clone(&new);
                 c.known().disks.push((disk, new));
             }
             at => {
-                let at = usize::try_from(at - 2).ok();
-                let known = at.and_then(|at| c.known().disks.get(at));
-                let ((major, minor), known) = known
+                let ((major, minor), name) = usize::try_from(at - 2)
+                    .ok()
+                    .and_then(|at| c.known().disks.get(at))
                     .cloned()
                     .ok_or(Fault::Content("disk index out of range"))?;
-                c.known().spend(known.len())?;
-                (self.device, self.name) = (Some(Device { major, minor }), known);
+                c.known().spend(name.len())?;
+                (self.device, self.name) = (Some(Device { major, minor }), name);
             }
         }
         Ok(())
@@ -205,12 +210,12 @@ impl Stored for SyncFile {
     }
 }
 
-/// Groups of requests by their names; nothing for a group without requests.
+/// Shows groups of requests by their names, with null for a group without requests.
 fn groups<S: Serializer>(groups: &[Requests; 4], to: S) -> show::Shown<S> {
     let some = |group: &&Requests| group.count > 0;
     to.collect_map(
         GROUPS
             .iter()
-            .zip(groups.iter().map(|it| Some(it).filter(some))),
+            .zip(groups.iter().map(|group| Some(group).filter(some))),
     )
 }

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::codec::{Codec, Col, Step, Stored};
+use crate::codec::{Codec, Col, Step, Stored, TextColumns};
 use crate::ids::{Address, Ktime, Tgid, Tid};
 use crate::{limits, show};
 
-/// The most addresses of an answer that are kept.
+/// The largest number of addresses of one answer that are recorded.
 pub const ADDRESSES: usize = 64;
 
 /// A task sends a query.
@@ -14,7 +14,7 @@ pub const ADDRESSES: usize = 64;
 pub struct DnsQuery {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The server's address.
     pub server: Address,
@@ -22,10 +22,10 @@ pub struct DnsQuery {
     pub port: u16,
     /// The query's id.
     pub id: u16,
-    /// Its type (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
+    /// The type of the query (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
     #[serde(rename = "type")]
     pub kind: u16,
-    /// The name without the last dot.
+    /// The name that is looked up, without the last dot.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
 }
@@ -35,18 +35,20 @@ pub struct DnsQuery {
 pub struct DnsAnswer {
     /// The server's address.
     pub server: Address,
-    /// The port that it is for; `None`: not readable, as `id` and `code`.
+    /// The port that the answer is sent to. The port, `id` and `code` are `None` if the answer could not
+    /// be read.
     pub port: Option<u16>,
     /// The query's id.
     pub id: Option<u16>,
-    /// RCODE of RFC 1035: 0 for no error, 3 for no such name.
+    /// The result (RCODE of RFC 1035): 0 for no error, 3 for a name that does not exist.
     pub code: Option<u8>,
-    /// Its addresses, at most [`ADDRESSES`].
+    /// The addresses in the answer, at most [`ADDRESSES`].
     pub addresses: Box<[Address]>,
 }
 
-/// Not the columns of connections, which an older reader knows.
-const BYTES: (Col, Col) = (Col::Dns, Col::DnsBytes);
+/// The columns of addresses and names. They differ from the columns of connections, which an older reader
+/// knows.
+const BYTES: TextColumns = TextColumns::new(Col::Dns, Col::DnsBytes);
 
 impl Stored for DnsQuery {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {

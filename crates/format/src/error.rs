@@ -1,4 +1,4 @@
-//! Errors, with the frame and the byte.
+//! Errors, which name the frame and the byte that they are about.
 
 /// An error of writing or reading a trace.
 #[derive(Debug, thiserror::Error)]
@@ -15,13 +15,13 @@ pub enum Error {
         /// The magic number.
         expected: [u8; 8],
     },
-    /// A pipe with more bytes than a temporary file may take.
+    /// A pipe has more bytes than a temporary file may have.
     #[error("a pipe of more than {} MiB: write it to a file, and name that", .most >> 20)]
     LongPipe {
         /// The limit in bytes.
         most: u64,
     },
-    /// A trace of another major version.
+    /// A trace has another major version of the format.
     #[error("this is a trace of format version {found}; this tr reads version {supported}")]
     Version {
         /// The file's major version.
@@ -97,7 +97,7 @@ pub enum Fault {
         /// The largest value allowed.
         limit: u64,
     },
-    /// The content is invalid, and its checksum is right.
+    /// The content is invalid although its checksum is right.
     #[error("{0}")]
     Content(&'static str),
     /// zstd refuses the compressed data.
@@ -109,12 +109,13 @@ pub enum Fault {
     /// Frames are missing before this one.
     #[error("{0} frames are missing before it")]
     Missing(u64),
-    /// The frame's number is not larger than the one before: a copy, or of another trace.
+    /// The frame's number is not larger than the number of the frame before it: the frame is a copy, or
+    /// belongs to another trace.
     #[error("frame number {found} comes after number {after}")]
     Order {
         /// The number found.
         found: u64,
-        /// The number before.
+        /// The number of the frame before.
         after: u64,
     },
     /// A system call failed.
@@ -123,7 +124,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Adds the frame's number and offset.
+    /// Adds the number and the offset of the frame to a fault.
     pub(crate) fn at(self, frame: u64, offset: u64) -> Error {
         Error::Frame {
             frame,

@@ -38,9 +38,9 @@ use crate::{show, Fault};
 /// One high-rate event of one CPU's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedEvent {
-    /// When.
+    /// The time of the event.
     pub time: Ktime,
-    /// What.
+    /// The kind of the event and its fields.
     pub kind: SchedKind,
 }
 
@@ -54,12 +54,12 @@ pub enum SchedKind {
         prev: Tid,
         /// The task switched in.
         next: Tid,
-        /// `prev`'s raw state bits; see [`crate::meta::StateName`]. Preemption
-        /// is not folded in.
+        /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was
+        /// preempted.
         prev_state: u16,
-        /// `prev` was preempted: it is runnable, whatever its state.
+        /// Whether `prev` was preempted. It is runnable then, whatever its state is.
         preempt: bool,
-        /// `prev` has `in_iowait` set: an uninterruptible sleep is block I/O.
+        /// Whether `in_iowait` of `prev` is set. An uninterruptible sleep is a wait for block I/O then.
         iowait: bool,
         /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is
         /// runnable.
@@ -77,13 +77,13 @@ pub enum SchedKind {
         waker: Tid,
         /// The task that is woken.
         wakee: Tid,
-        /// Task, hardware interrupt or softirq.
+        /// The context of the waking: the task itself, a hardware interrupt or a softirq.
         #[serde(serialize_with = "show::shown")]
         context: Context,
-        /// The first wake-up of a new task. The kind's name in `tr dump` tells it.
+        /// Whether this is the first wake-up of a new task. `tr dump` shows it as another kind of event.
         #[serde(skip)]
         new: bool,
-        /// With `new`: the parent will wait for this child's exec or exit (vfork).
+        /// With `new`: whether the parent will wait for this child's exec or exit (vfork).
         vfork: bool,
     },
 }
@@ -91,20 +91,20 @@ pub enum SchedKind {
 /// One low-rate event of a task or of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LifeEvent {
-    /// When.
+    /// The time of the event.
     pub time: Ktime,
-    /// The CPU; `None` for the recorder's own events.
+    /// The CPU of the event; `None` for the recorder's own events.
     pub cpu: Option<CpuId>,
-    /// What.
+    /// The kind of the event and its fields.
     pub kind: LifeKind,
 }
 
-/// Who wrote an event.
+/// The writer of a kind of event.
 #[derive(PartialEq, Eq)]
 enum Writer {
-    /// The kernel's programs, into a ring.
+    /// The BPF programs in the kernel, which write into a ring.
     Ring,
-    /// The recorder. Some of its events describe the past.
+    /// The recorder. Some of its events are about a time in the past.
     Recorder,
 }
 
@@ -122,20 +122,20 @@ macro_rules! kinds {
             $($(#[$doc])* $variant $(($fields))?,)*
         }
 
-        /// The kinds' numbers and names.
+        /// The numbers and the names of the kinds.
         pub(crate) const KINDS: [(u8, &str); [$($number),*].len()] = [$(($number, $name)),*];
 
         impl LifeKind {
-            /// Its number, as stored. A mark with more than a name has another one.
+            /// The stored number of the kind. A mark that has more than a name has a number of its own.
             pub(crate) fn number(&self) -> u8 {
                 match self {
                     $(LifeKind::$variant { .. } => $number,)*
                 }
             }
 
-            /// Its place among all kinds, in the order of their numbers.
+            /// The place of the kind among all kinds, in the order of their numbers.
             pub(crate) fn place(&self) -> usize {
-                /// The kinds have their places as their values.
+                /// The kinds, with their places as their values.
                 enum Place {
                     $($variant,)*
                 }
@@ -144,14 +144,14 @@ macro_rules! kinds {
                 }
             }
 
-            /// Its name in `tr dump`.
+            /// The name of the kind in `tr dump`.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(LifeKind::$variant { .. } => $name,)*
                 }
             }
 
-            /// The event of this number, of its stored fields; `None` for an unknown one.
+            /// Reads the stored fields of an event whose kind has this number; `None` for an unknown number.
             pub(crate) fn read<C: Codec>(
                 number: u8,
                 codec: &mut C,
@@ -167,7 +167,7 @@ macro_rules! kinds {
                 }))
             }
 
-            /// Writes its fields.
+            /// Writes the fields of the event.
             pub(crate) fn write<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step {
                 match self {
                     $(LifeKind::$variant $(($it))? => {
@@ -177,7 +177,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The approximate memory of its parts in bytes.
+            /// The approximate memory of the event's parts in bytes.
             pub(crate) fn weight(&self) -> usize {
                 match self {
                     $(LifeKind::$variant $(($it))? => {
@@ -186,8 +186,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether the kernel wrote it into a ring. The others are the recorder's own and
-            /// describe the past.
+            /// Whether the kernel wrote the event into a ring. All other events are written by the recorder and can
+            /// be about a time in the past.
             pub fn is_from_a_ring(&self) -> bool {
                 match self {
                     $(LifeKind::$variant { .. } => Writer::$writer == Writer::Ring,)*
@@ -256,7 +256,7 @@ kinds! {
     DnsAnswer(it: Box<DnsAnswer>) = 28, "dns_answer", Ring;
     /// A task waits for another disk than before.
     DiskWait(it: Box<DiskWait>) = 29, "disk_wait", Ring;
-    /// A file of which frames of stacks are.
+    /// A file that contains frames of stacks.
     Module(it: Box<Module>) = 30, "module", Recorder;
     /// A task's stack.
     Sample(it: Box<Sample>) = 32, "sample", Recorder;

@@ -11,32 +11,34 @@ use crate::Fault;
 
 /// The first bytes of every trace.
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
-/// The major version of the format. A reader refuses others.
+/// The major version of the format. A reader refuses a trace of another one.
 pub const MAJOR: u16 = 3;
 /// The minor version that this crate writes. A reader skips unknown parts of a higher one.
 pub const MINOR: u16 = 9;
-/// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
+/// The length of the file header in bytes: magic number, major and minor version, CRC-32 of these
+/// twelve bytes.
 pub const FILE_HEADER: u64 = 16;
 /// The mark of every frame. A reader searches for it after damage.
 pub const SYNC: [u8; 4] = [0xf7, 0x74, 0x72, 0xb1];
 /// The last four bytes of a complete trace.
 pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";
-/// Bytes of the trailer: offset of the index (8), CRC-32 of it (4), magic (4).
+/// The length of the trailer in bytes: offset of the index (8), CRC-32 of the offset (4), magic
+/// number (4).
 pub const TRAILER: u64 = 16;
 
-/// Types of frames. Never renumbered.
+/// The types of frames. Their numbers never change.
 pub mod kind {
-    /// The metadata. Written first, and once more before the index.
+    /// The metadata, which is written first, and once more before the index.
     pub const METADATA: u8 = 1;
     /// Scheduling events of one CPU.
     pub const SCHED: u8 = 2;
-    /// Lifecycle events (stream 0) or the recorder's own (stream 1).
+    /// Lifecycle events (stream 0), or the recorder's own events (stream 1).
     pub const LIFE: u8 = 3;
     /// The summary.
     pub const SUMMARY: u8 = 4;
     /// A part of the index.
     pub const INDEX: u8 = 5;
-    /// In a trace made by `tr recover`: the end of the original.
+    /// The end of the original trace, in a trace made by `tr recover`.
     pub const CUT: u8 = 6;
 }
 
@@ -47,13 +49,14 @@ pub struct Header {
     pub kind: u8,
     /// The frame's number in the file, from 0.
     pub number: u64,
-    /// The stream: the CPU's number, or 0 lifecycle, 1 recorder.
+    /// The stream: for scheduling events the CPU's number, otherwise 0 for lifecycle events and 1 for the
+    /// recorder's events.
     pub stream: u16,
-    /// The frame's number among those of its type and stream, from 0.
+    /// The frame's number among the frames of its type and stream, from 0.
     pub seq: u64,
-    /// Bytes of the payload.
+    /// The length of the payload in bytes.
     pub payload: u64,
-    /// Events in it.
+    /// The number of events in the frame.
     pub events: u64,
     /// The smallest time of an event in ns; 0 without events.
     pub min: u64,
@@ -87,10 +90,11 @@ impl Header {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// Reads the header at the start of `bytes`, of trace `id`. Returns also its length.
+    /// Reads the header of a frame of trace `id` at the start of `bytes`. Also returns the length of the
+    /// header.
     ///
     /// # Errors
-    /// If there is no intact header, or it exceeds a limit.
+    /// There is no intact header, or the header exceeds a limit.
     pub fn decode(bytes: &[u8], id: u32) -> Result<(Header, usize), Fault> {
         let mut cursor = Cursor::new(bytes);
         let short = |needed: usize| Fault::Short {
@@ -163,7 +167,7 @@ impl Header {
     /// Checks the payload's checksum.
     ///
     /// # Errors
-    /// [`Fault::Checksum`].
+    /// [`Fault::Checksum`] if the checksum differs.
     pub fn check(&self, payload: &[u8]) -> Result<(), Fault> {
         let found = crc32fast::hash(payload);
         if found != self.crc {
@@ -176,7 +180,8 @@ impl Header {
         Ok(())
     }
 
-    /// The id is derived from the metadata, so the metadata's header cannot contain it.
+    /// The id that the header's checksum depends on. A trace's id is derived from its metadata, so the
+    /// header of the metadata's frame cannot depend on it.
     fn salt(&self, id: u32) -> u32 {
         match self.kind {
             kind::METADATA => 0,
@@ -192,7 +197,7 @@ pub(crate) fn header_at(source: &Source, offset: u64, id: u32) -> Result<(Header
     Ok((header, len as u64))
 }
 
-/// The header and the payload of the frame at `offset`, both checked.
+/// The header and the payload of the frame at `offset`, after a check of both checksums.
 pub(crate) fn frame_at(
     source: &Source,
     offset: u64,
@@ -203,7 +208,7 @@ pub(crate) fn frame_at(
     Ok((header, payload))
 }
 
-/// The payload at `offset`, checked against its header.
+/// The payload at `offset`, after a check of its checksum.
 pub(crate) fn payload_at<'a>(
     source: &'a Source,
     offset: u64,
@@ -234,7 +239,7 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
-/// CRC-32 of the id (little-endian) and the bytes: rejects frames of other traces.
+/// The CRC-32 of the id (little-endian) and the bytes. With it, frames of other traces are rejected.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());
@@ -258,7 +263,7 @@ pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
     out
 }
 
-/// The index's offset, if `bytes` are an intact trailer.
+/// The offset of the index, if `bytes` are an intact trailer.
 pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
     let mut cursor = Cursor::new(bytes);
     let offset = cursor.take(8).ok()?;
@@ -269,6 +274,43 @@ pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
     Some(u64::from_le_bytes(offset.try_into().ok()?))
 }
 
+/// The smallest and the largest time of some events, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub min: u64,
+    pub max: u64,
+}
+
+impl Span {
+    /// The span of no events.
+    pub const EMPTY: Span = Span {
+        min: u64::MAX,
+        max: 0,
+    };
+
+    pub fn of(times: impl Iterator<Item = u64>) -> Span {
+        times.fold(Span::EMPTY, |mut span, time| {
+            span.extend(time);
+            span
+        })
+    }
+
+    #[inline(always)]
+    pub fn extend(&mut self, time: u64) {
+        self.min = self.min.min(time);
+        self.max = self.max.max(time);
+    }
+}
+
+impl FrameInfo {
+    pub(crate) fn times(&self) -> Span {
+        Span {
+            min: self.min.0,
+            max: self.max.0,
+        }
+    }
+}
+
 /// One event frame of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameInfo {
@@ -276,13 +318,13 @@ pub struct FrameInfo {
     pub number: u64,
     /// The stream of its events.
     pub stream: Stream,
-    /// Its number in its stream, from 0.
+    /// The frame's number in its stream, from 0.
     pub seq: u64,
-    /// Its offset in the file.
+    /// The frame's offset in the file, in bytes.
     pub offset: u64,
-    /// Its bytes, header included.
+    /// The length of the frame in bytes, including its header.
     pub bytes: u64,
-    /// Its events.
+    /// The number of events in the frame.
     pub events: u64,
     /// The smallest time of an event.
     pub min: Ktime,

@@ -1,4 +1,4 @@
-//! Names, times and texts that events of many kinds have.
+//! Ids, times, names and texts that many kinds of events have.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -19,7 +19,7 @@ impl Ktime {
     }
 }
 
-/// A task (thread) id in the first pid namespace. 0 is the idle task of any CPU.
+/// A task (thread) id in the initial pid namespace. 0 is the idle task of any CPU.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -30,7 +30,7 @@ impl Tid {
     pub const IDLE: Tid = Tid(0);
 }
 
-/// A process (thread group) id in the first pid namespace.
+/// A process (thread group) id in the initial pid namespace.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -42,7 +42,7 @@ pub struct Tgid(pub u32);
 )]
 pub struct CpuId(pub u16);
 
-/// A cgroup v2 id: the inode number of its directory in cgroupfs. 0 is unknown.
+/// The id of a cgroup v2: the inode number of its directory in cgroupfs. 0 stands for an unknown cgroup.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -53,7 +53,7 @@ pub struct CgroupId(pub u64);
 pub struct Comm(pub [u8; 16]);
 
 impl Comm {
-    /// Cuts the name after 15 bytes.
+    /// A name, which is cut after 15 bytes.
     pub fn new(name: &[u8]) -> Comm {
         let mut comm = [0; 16];
         for (to, from) in comm
@@ -88,13 +88,14 @@ pub enum Stream {
     /// Forks, execs, exits and other rare events of all CPUs ([`crate::event::LifeEvent`]).
     #[default]
     Lifecycle,
-    /// The recorder's own events ([`crate::event::LifeEvent`]): clocks, losses, watermarks, marks, tasks
-    /// alive at the start.
+    /// The recorder's own events ([`crate::event::LifeEvent`]): clocks, losses, watermarks, marks, and the
+    /// tasks that were alive at the start.
     Recorder,
 }
 
 impl Stream {
-    /// Its number in a file where it is a value: 0, 1, or the CPU's plus 2.
+    /// The number that stands for the stream where a file has a stream as a value: 0, 1, or the CPU's
+    /// number plus 2.
     pub(crate) fn stored(self) -> u32 {
         match self {
             Stream::Lifecycle => 0,
@@ -103,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// The stream of this number; `None` beyond the CPUs.
+    /// The stream that a stored number stands for; `None` if the number is too large for a CPU.
     pub(crate) fn of_stored(number: u64) -> Option<Stream> {
         match number {
             0 => Some(Stream::Lifecycle),
@@ -113,18 +114,18 @@ impl Stream {
     }
 }
 
-/// An argument vector as in the process's memory: a NUL follows each argument.
+/// An argument vector as it is in the memory of a process: a NUL byte follows each argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argv {
-    /// All bytes, or the first part. Children share the bytes of their parent.
+    /// All bytes of the vector, or the first part of them. Children share the bytes of their parent.
     pub bytes: Arc<[u8]>,
-    /// The true length; larger than that of `bytes` if they were cut. `None` if the memory
-    /// could not be read.
+    /// The true length in bytes, which is larger than the length of `bytes` if they were cut. `None` if
+    /// the memory could not be read.
     pub full_len: Option<u32>,
 }
 
 impl Argv {
-    /// From complete arguments.
+    /// An argument vector of complete arguments.
     pub fn from_args<I: IntoIterator<Item = B>, B: AsRef<[u8]>>(args: I) -> Argv {
         let mut bytes = Vec::new();
         for arg in args {
@@ -138,7 +139,7 @@ impl Argv {
         }
     }
 
-    /// The arguments, one by one; the last may be cut.
+    /// The arguments, one by one. The last one may be cut.
     pub fn args(&self) -> impl Iterator<Item = &[u8]> {
         let body = self.bytes.strip_suffix(b"\0").unwrap_or(&self.bytes);
         let empty = self.bytes.is_empty();
@@ -146,21 +147,21 @@ impl Argv {
             .take(if empty { 0 } else { usize::MAX })
     }
 
-    /// Whether a part is missing.
+    /// Whether a part of the argument vector is missing.
     pub fn truncated(&self) -> bool {
         self.full_len
             .is_none_or(|full| full as usize > self.bytes.len())
     }
 }
 
-/// An address.
+/// An internet address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// Of IPv4.
+    /// An address of IPv4.
     V4(Ipv4Addr),
-    /// Of IPv6.
+    /// An address of IPv6.
     V6(Ipv6Addr),
-    /// Masked: equal numbers are equal addresses.
+    /// A masked address. Equal numbers stand for equal addresses.
     Masked(u64),
 }
 
@@ -171,7 +172,8 @@ impl Default for Address {
 }
 
 impl Address {
-    /// It is of the machine itself; `None` for a masked one.
+    /// Whether the address is a loopback address, which leads to the machine itself. `None` for a masked
+    /// address.
     pub fn is_loopback(self) -> Option<bool> {
         match self {
             Address::V4(ip) => Some(ip.is_loopback()),

@@ -1,5 +1,5 @@
-//! The index: one row for each frame before it, in file order, as packed bodies. A long
-//! index is several frames in sequence.
+//! The index of a trace. It has one row for each frame before it, in file order. A long index is
+//! several frames in sequence.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Row {
     /// The frame's header; its checksum is not in the index and is 0 here.
     pub header: Header,
     pub offset: u64,
-    /// Its bytes, header included.
+    /// The length of the frame in bytes, including its header.
     pub bytes: u64,
 }
 
@@ -39,10 +39,10 @@ impl Row {
     }
 }
 
-/// Rows of an index frame of this writer.
+/// The number of rows that this writer puts into an index frame.
 const ROWS: u64 = 1 << 12;
 
-/// A builder. Its rows take some ten bytes a frame.
+/// A builder of an index. It needs about ten bytes of memory for each frame.
 #[derive(Debug, Default)]
 pub struct Index(Vec<Piece>);
 
@@ -53,12 +53,12 @@ struct Piece {
     first: u64,
     bytes: Vec<u8>,
     min: u64,
-    /// The smallest and the largest time of its frames.
+    /// The smallest and the largest time of the frames, in ns.
     span: Option<(u64, u64)>,
 }
 
 impl Index {
-    /// Appends a row. Rows come in file order.
+    /// Appends a row. Rows have to be added in file order.
     pub fn add(&mut self, row: &Row) {
         let open = self.0.pop_if(|piece| piece.rows < ROWS);
         let mut piece = open.unwrap_or_else(|| Piece {
@@ -110,9 +110,9 @@ impl Index {
 /// The index frames of a complete trace, found by the trailer.
 #[derive(Debug)]
 pub struct Frames {
-    /// The offset of the first one.
+    /// The offset of the first index frame in the file.
     pub start: u64,
-    /// Their headers, and the offsets of their payloads.
+    /// The headers of the index frames, and the offsets of their payloads.
     pub frames: Vec<(Header, u64)>,
 }
 
@@ -120,12 +120,15 @@ impl Frames {
     /// Reads the trailer and the headers of the index frames.
     pub fn read(source: &Source, id: u32) -> Result<Frames, Fault> {
         let none = Fault::Content("there is no index");
-        let end = source.len().checked_sub(frame::TRAILER);
-        let end = end.ok_or(none.clone())?;
-        let trailer = source.at(end, frame::TRAILER);
-        let trailer = trailer.map_err(|error| Fault::Read(error.to_string()))?;
+        let end = source
+            .len()
+            .checked_sub(frame::TRAILER)
+            .ok_or(none.clone())?;
+        let trailer = source
+            .at(end, frame::TRAILER)
+            .map_err(|error| Fault::Read(error.to_string()))?;
         let start = frame::read_trailer(&trailer, id).ok_or(none)?;
-        // Each row's frame stands before the index.
+        // The frame of each row is before the index.
         let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
         let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
         while at < end {
@@ -145,14 +148,18 @@ impl Frames {
         Ok(Frames { start, frames })
     }
 
-    /// The last row of this type.
+    /// The last row of a frame of this type.
     pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
         // Only the metadata's second copy is after the summary: it is in the last two frames.
         for (header, at) in self.frames.iter().rev().take(2) {
             let payload = payload_at(source, *at, header)?;
             let mut found = None;
             unpacking(|unpacker| {
-                go_through(&payload, 0, (None, self.start), unpacker, |row| {
+                let bounds = Bounds {
+                    start: None,
+                    end: self.start,
+                };
+                go_through(&payload, 0, bounds, unpacker, |row| {
                     if row.header.kind == kind {
                         found = Some(row);
                     }
@@ -166,8 +173,8 @@ impl Frames {
     }
 }
 
-/// Appends the rows of one index frame. They must continue `rows`, and their frames must be
-/// before `end`: this bounds their number by the file's length.
+/// Appends the rows of one index frame. The rows must continue `rows`, and their frames must be before
+/// `end`, so the length of the file limits their number.
 pub fn read(
     payload: &[u8],
     end: u64,
@@ -175,19 +182,29 @@ pub fn read(
     rows: &mut Vec<Row>,
 ) -> Result<(), Fault> {
     let last = rows.last();
-    let expected = last.map_or(FILE_HEADER, |row| row.offset + row.bytes);
+    let start = last.map_or(FILE_HEADER, |row| row.offset + row.bytes);
+    let bounds = Bounds {
+        start: Some(start),
+        end,
+    };
     let first = rows.len() as u64;
-    let each = |row: Row| rows.push(row);
-    go_through(payload, first, (Some(expected), end), unpacker, each).map(|_| ())
+    go_through(payload, first, bounds, unpacker, |row| rows.push(row)).map(|_| ())
 }
 
-/// Calls `each` with the rows of one index frame, numbered from `first`. Their frames must be
-/// before `end`, and the first one at `expected` if that is known. Returns the bytes that they
-/// cover.
+/// The part of a file that the frames of some rows may cover.
+pub struct Bounds {
+    /// The offset at which the first frame must begin, if that is known.
+    pub start: Option<u64>,
+    /// The offset that no frame may exceed.
+    pub end: u64,
+}
+
+/// Calls `each` with the rows of one index frame, numbered from `first`. The frames of the rows must be
+/// within `bounds`. Returns the range of bytes that these frames cover.
 pub fn go_through(
     payload: &[u8],
     first: u64,
-    (expected, end): (Option<u64>, u64),
+    bounds: Bounds,
     unpacker: &mut Unpacker,
     mut each: impl FnMut(Row),
 ) -> Result<Range<u64>, Fault> {
@@ -200,7 +217,7 @@ pub fn go_through(
     let count = body.int()?;
     within("the number of rows", count, limits::INDEX_ENTRIES)?;
     let start = body.int()?;
-    if expected.is_some_and(|expected| start != expected) {
+    if bounds.start.is_some_and(|expected| start != expected) {
         return Err(Fault::Content("index rows overlap or leave a gap"));
     }
     let (mut offset, mut min) = (start, 0u64);
@@ -241,7 +258,7 @@ pub fn go_through(
         });
         offset = offset
             .checked_add(bytes)
-            .filter(|offset| *offset <= end)
+            .filter(|offset| *offset <= bounds.end)
             .ok_or(Fault::Content("index rows exceed the index"))?;
     }
     match body.left() {

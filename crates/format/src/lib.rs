@@ -38,10 +38,10 @@
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
-// All other crates are parts of `tr` alone: there a doc comment says what a name does not.
+// All other crates are used only by `tr`, so there a doc comment is needed only where a name does not explain itself.
 #![warn(missing_docs)]
 
-// The tests of the files in here share events with those in tests/.
+// The unit tests in this crate share events with the tests in tests/.
 #[cfg(test)]
 extern crate self as tr_format;
 

@@ -1,8 +1,8 @@
-//! The door by which texts enter a trace: [`Writer`](crate::writer::Writer) takes [`Masked`] values
-//! alone.
+//! Masks the texts of a trace before they are written: [`Writer`](crate::writer::Writer) accepts only
+//! [`Masked`] values.
 //!
-//! A mask sees every text that is stored, because the descriptions of the stored fields that write
-//! a trace also pass the texts to the mask. A new field cannot forget it.
+//! A mask sees every text that is stored, because the descriptions of the stored fields, by which a
+//! trace is written, also pass the texts to the mask. So no new field can be left unmasked by mistake.
 
 use std::ops::Deref;
 
@@ -12,15 +12,15 @@ use crate::meta::{EndReason, Machine, Missing, Origin, Scope, StateName, Usage};
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
-/// A step over the fields of a value.
+/// The result of passing the fields of a value to a mask.
 type Step = Result<(), Fault>;
 
 /// Replaces the secrets in texts.
 pub trait Mask {
-    /// The texts that follow are those of this field of the metadata, or of this variable.
+    /// Announces that the next texts belong to this field of the metadata, or to this variable.
     fn field(&mut self, _name: &str) {}
 
-    /// The text with its secrets replaced; `None`: it has none.
+    /// The text with its secrets replaced; `None` if it has no secrets.
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>>;
 
     /// Replaces the secrets of a command line.
@@ -30,15 +30,15 @@ pub trait Mask {
     fn command(&mut self, command: &mut Vec<Vec<u8>>);
 }
 
-/// A value whose texts a mask has seen, or need none.
+/// A value whose texts a mask has seen, or whose texts need no mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masked<T>(T);
 
 impl<T: Texts> Masked<T> {
-    /// The value after the mask.
+    /// Passes the texts of a value to a mask.
     ///
     /// # Errors
-    /// The value cannot be written at all.
+    /// The value cannot be stored at all.
     pub fn new(mut value: T, mask: &mut impl Mask) -> Result<Masked<T>, Error> {
         value.pass(mask).map_err(|fault| fault.at(0, 0))?;
         Ok(Masked(value))
@@ -46,13 +46,13 @@ impl<T: Texts> Masked<T> {
 }
 
 impl<T> Masked<T> {
-    /// A value whose texts need no mask. They have passed one, as those of a trace that is copied;
-    /// or they tell of no real program, as those of a simulation.
+    /// A value whose texts need no mask. The texts of a copied trace, for example, have passed a mask
+    /// before, and the texts of a simulation are about no real program.
     pub fn trusted(value: T) -> Masked<T> {
         Masked(value)
     }
 
-    /// The value, which can no longer be written.
+    /// The value without the proof that it was masked, so that it can no longer be written.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -66,8 +66,8 @@ impl<T> Deref for Masked<T> {
     }
 }
 
-/// A mask over whatever it sees: for values without texts. One that a later version adds is lost,
-/// until its writer passes a mask.
+/// A mask that removes every text. It is for values that have no texts. If a later version adds a text to
+/// such a value, the text is lost until the writer passes a mask.
 pub(crate) struct NoText;
 
 impl Mask for NoText {
@@ -84,12 +84,12 @@ impl Mask for NoText {
     }
 }
 
-/// A value that is stored, and its texts.
+/// A value that can be stored, and whose texts can be passed to a mask.
 pub trait Texts {
     /// Passes each text to the mask.
     ///
     /// # Errors
-    /// The value cannot be written at all.
+    /// The value cannot be stored at all.
     fn pass(&mut self, mask: &mut impl Mask) -> Step;
 }
 
@@ -123,7 +123,7 @@ impl<T: Texts> Texts for Vec<T> {
     }
 }
 
-/// A name and a value.
+/// A name with a value. The mask gets the name before it gets the value.
 impl<T: Texts> Texts for (String, T) {
     fn pass(&mut self, mask: &mut impl Mask) -> Step {
         self.0.pass(mask)?;

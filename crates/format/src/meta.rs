@@ -18,38 +18,39 @@ pub struct Metadata {
     pub machine: String,
     /// The CPUs that were online at the start.
     pub cpus: Vec<CpuId>,
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     pub page_size: u32,
-    /// Time zero of every report. Tracing was running before; COMMAND starts right after.
+    /// Time zero of every report. Tracing was already running then, and COMMAND starts right after it.
     pub start: Ktime,
-    /// The other clocks at `start`.
+    /// The other clocks at the time `start`.
     pub start_clock: Clock,
     /// The followed processes.
     pub scope: Scope,
-    /// COMMAND and its arguments; empty when there was none.
+    /// COMMAND and its arguments; empty if there was no COMMAND.
     pub command: Vec<Vec<u8>>,
     /// COMMAND's process.
     pub root: Option<Tgid>,
     /// The directory in which COMMAND was started.
     pub cwd: Vec<u8>,
-    /// The bits of `prev_state` of the recorded kernel.
+    /// The meaning of the bits of `prev_state` on the recorded kernel.
     pub states: Vec<StateName>,
     /// The recording's settings.
     pub options: Options,
     /// The facts that could not be recorded.
     pub missing: Vec<Missing>,
-    /// Identifiers of the CI run, from a fixed list of variables: name, value.
+    /// Environment variables that identify the CI run, from a fixed list: the name and the value of each.
     pub ci: Vec<(String, String)>,
-    /// The reason if nothing was traced: COMMAND ran, and the trace has only a summary.
+    /// The reason why nothing was traced, if that is the case. COMMAND ran, and the trace has only a summary.
     pub not_traced: Option<String>,
-    /// How the facts are known; `None`: the kernel stamped all of them, by BPF programs.
+    /// The way of recording. `None` stands for BPF programs and for events that the kernel has stamped.
     pub origin: Option<Origin>,
-    /// The numbers of the [`Extra`]s that were recorded.
+    /// The numbers of the kinds of optional facts ([`Extra`]) that were recorded.
     pub extras: Option<Vec<u8>>,
-    /// The program that recorded, and its version, if that was not `tr`: `perf 6.1.187`. The
+    /// The name and the version of the program that recorded, if that was not `tr`: `perf 6.1.187`. Only
     /// `tr import` of version 0.1.0 wrote it.
     pub recorder: Option<String>,
-    /// Facts about the machine's hardware that [`Hardware`] names; a fact that is not known is missing.
+    /// The facts about the machine's hardware that [`Hardware`] names: the name and the value of each. A fact
+    /// that is not known is left out.
     pub hardware: Option<Vec<(String, String)>>,
 }
 
@@ -57,22 +58,22 @@ named! {
     /// The names of facts about the machine's hardware.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Hardware {
-        /// The first CPU's model, as it calls itself.
+        /// The model of the first CPU, as the CPU names itself.
         CpuModel = "cpu model",
-        /// Family, model and stepping of it, as numbers or words.
+        /// The family, model and stepping of the first CPU, as numbers or words.
         CpuStepping = "cpu stepping",
-        /// The version of its microcode.
+        /// The version of the first CPU's microcode.
         Microcode = "microcode",
         /// The usable memory in bytes (`MemTotal`).
         Memory = "memory bytes",
-        /// The hypervisor or the cloud's kind of machine; `none` on bare metal.
+        /// The hypervisor, or the cloud's type of machine; `none` on bare metal.
         Virtualization = "virtualization",
     }
 }
 
 named! {
-    /// A kind of fact that not every recording has. Its name stands before the reason in a
-    /// [`Missing`]; stacks of waits are missing where stacks are.
+    /// A kind of fact that not every recording has. A [`Missing`] shows the kind's name before the reason.
+    /// If stacks are missing, stacks of waits are missing too, so both have one name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u8)]
     pub enum Extra {
@@ -95,18 +96,18 @@ named! {
     }
 }
 
-/// A fact that could not be recorded. The file has it as words: `DNS queries: this kernel ...`.
+/// A fact that could not be recorded. The file stores it as text: `DNS queries: this kernel ...`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Missing {
-    /// The fact; `None`: `why` tells it.
+    /// The kind of fact; `None` if only `why` names it.
     pub fact: Option<Extra>,
     /// The reason, for the user.
     pub why: String,
 }
 
 impl Missing {
-    /// Of a fact that reports show, or of another one, which the reason tells.
+    /// A fact that could not be recorded, either one of the kinds of [`Extra`] or one that `why` names.
     pub fn new(fact: impl Into<Option<Extra>>, why: &str) -> Missing {
         Missing {
             fact: fact.into(),
@@ -144,57 +145,59 @@ impl std::fmt::Display for Missing {
 }
 
 impl Metadata {
-    /// Whether every switch of every CPU is recorded, as far as nothing is lost.
+    /// Whether every switch of every CPU is recorded, apart from lost events.
     pub fn sees_all_cpus(&self) -> bool {
         self.scope == Scope::All && self.options.cpus.is_empty()
     }
 
-    /// A fact about the machine's hardware.
+    /// The value of a fact about the machine's hardware.
     pub fn hardware(&self, fact: Hardware) -> Option<&str> {
         let mut all = self.hardware.iter().flatten();
         all.find(|(name, _)| name == fact.name())
             .map(|(_, value)| value.as_str())
     }
 
-    /// Why a fact could not be recorded, if the recording tells.
+    /// The reason why a kind of fact could not be recorded, if the recording has one.
     pub fn missing(&self, fact: Extra) -> Option<&Missing> {
-        self.missing.iter().find(|it| it.fact == Some(fact))
+        self.missing
+            .iter()
+            .find(|missing| missing.fact == Some(fact))
     }
 
-    /// These facts were recorded.
+    /// Whether this kind of fact was recorded.
     pub fn has(&self, extra: Extra) -> bool {
         let extras = self.extras.as_ref();
         extras.is_some_and(|extras| extras.contains(&(extra as u8)))
     }
 
-    /// Stacks were recorded: on a CPU, of waits, or both.
+    /// Whether stacks were recorded: on a CPU, of waits, or both.
     pub fn has_stacks(&self) -> bool {
         self.has(Extra::Stacks) || self.has(Extra::OffCpuStacks)
     }
 
     /// How each kind of fact is known.
     pub fn facts(&self) -> Facts {
-        self.origin.map_or_else(Facts::default, |it| it.facts)
+        self.origin
+            .map_or_else(Facts::default, |origin| origin.facts)
     }
 
-    /// The way of recording, if `tr` did.
+    /// The way in which `tr` recorded.
     pub fn method(&self) -> Method {
-        self.origin.map_or(Method::Bpf, |it| it.method)
+        self.origin.map_or(Method::Bpf, |origin| origin.method)
     }
 
-    /// BPF programs recorded it without scheduling events (`--light`).
+    /// Whether BPF programs recorded without scheduling events (`--light`).
     pub fn is_light(&self) -> bool {
         let by_programs = matches!(self.method(), Method::Bpf | Method::Sudo);
         by_programs && self.facts().switches == Known::Totals
     }
 
-    /// The name of the way of recording, or the other program that did.
+    /// The name of the way of recording, or the name of the other program that recorded.
     pub fn recorded_by(&self) -> &str {
         self.recorder.as_deref().unwrap_or(self.method().name())
     }
 
-    /// The time of the day at the start, in ns since 1970; `None` if no clock of it was
-    /// recorded.
+    /// The time at which the recording started, in ns since 1970; `None` if it was not recorded.
     pub fn start_unix(&self) -> Option<u64> {
         Some(self.start_clock.real).filter(|real| *real > 0)
     }
@@ -203,9 +206,9 @@ impl Metadata {
 /// The way of recording, and how the facts are known by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The way.
+    /// The way of recording.
     pub method: Method,
-    /// The facts.
+    /// How each kind of fact is known.
     pub facts: Facts,
 }
 
@@ -213,20 +216,20 @@ named! {
     /// A way of recording.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Method {
-        /// BPF programs.
+        /// By BPF programs.
         #[default]
         Bpf = "bpf",
-        /// BPF programs, which the loader attached; sudo ran it.
+        /// By BPF programs that a loader attached, which ran with sudo.
         Sudo = "sudo",
-        /// ptrace(2).
+        /// By ptrace(2).
         Ptrace = "ptrace",
-        /// Reading `/proc` at intervals. No recorder does so any more.
+        /// By reading `/proc` at intervals. No recorder does so any more.
         Poll = "poll",
     }
 }
 
 named! {
-    /// How a kind of fact is known.
+    /// The way in which a kind of fact is known.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Known {
         /// By events that the kernel stamped.
@@ -236,9 +239,9 @@ named! {
         Recorder = "recorder",
         /// By the kernel's totals of each task.
         Totals = "totals",
-        /// By samples: an event between two samples may be missing.
+        /// By samples, so that an event between two samples may be missing.
         Sampled = "sampled",
-        /// Not at all.
+        /// The kind of fact is not known at all.
         Absent = "absent",
     }
 }
@@ -246,21 +249,21 @@ named! {
 /// How each kind of fact is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Times on a CPU.
+    /// The times on a CPU.
     pub switches: Known,
-    /// Who woke whom.
+    /// Which task woke which task.
     pub wakings: Known,
-    /// Times of waiting for a CPU.
+    /// The times of waiting for a CPU.
     pub run_queue: Known,
-    /// Uninterruptible waits, apart from sleeps.
+    /// Uninterruptible waits, as distinct from sleeps.
     pub blocked: Known,
-    /// Forks, execs and ends.
+    /// The times of forks, execs and ends.
     pub life_times: Known,
-    /// Arguments of programs.
+    /// The arguments of programs.
     pub argv: Known,
-    /// Exit statuses.
+    /// The exit statuses.
     pub codes: Known,
-    /// The largest resident sets.
+    /// The largest resident sets of processes.
     pub memory: Known,
 }
 
@@ -272,43 +275,42 @@ pub enum Scope {
     Command,
     /// The whole machine.
     All,
-    /// These processes and their descendants.
+    /// Some processes and their descendants.
     Pids(Vec<Tgid>),
-    /// The processes of this cgroup and their descendants.
+    /// The processes of a cgroup and their descendants.
     Cgroup(Vec<u8>),
 }
 
 /// Settings of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// Longest recorded argv in bytes.
+    /// The longest argv that is recorded, in bytes.
     pub argv_limit: u32,
-    /// Only these CPUs were recorded; empty = all.
+    /// The CPUs that were recorded; empty if all were.
     pub cpus: Vec<CpuId>,
-    /// The CPUs that the followed processes were allowed at the start (their affinity, which a
-    /// cpuset narrows), if those are not all that were online.
+    /// The CPUs on which the followed processes could run at the start (their affinity, which a cpuset
+    /// narrows), if these are not all CPUs that were online.
     pub allowed: Option<Vec<CpuId>>,
-    /// Ring memory in bytes, all rings together.
+    /// The memory of all rings together, in bytes.
     pub buffer: u64,
-    /// `Waking::context` is meaningful on this kernel.
+    /// Whether `Waking::context` is meaningful on this kernel.
     pub irq_known: bool,
 }
 
-/// One bit of the kernel's task state.
+/// A bit of the kernel's task state and its names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateName {
-    /// The bit.
+    /// The value of the bit.
     pub bit: u16,
-    /// Its letter in `ps` and `sched_switch`, e.g. `D`.
+    /// The letter of the state in `ps` and `sched_switch`, for example `D`.
     pub letter: char,
-    /// Its name in the kernel, e.g. `TASK_UNINTERRUPTIBLE`.
+    /// The name of the state in the kernel, for example `TASK_UNINTERRUPTIBLE`.
     pub name: String,
 }
 
 impl StateName {
-    /// The kernel's task states since 4.14 (include/linux/sched.h; RTLOCK_WAIT came
-    /// with 5.15, FREEZABLE and FROZEN with 6.1). A bit that is not here reads as
-    /// unknown.
+    /// The kernel's task states since 4.14 (include/linux/sched.h; RTLOCK_WAIT came with 5.15, FREEZABLE
+    /// and FROZEN with 6.1). A state with a bit that is not in this list is unknown.
     pub fn of_linux() -> Vec<StateName> {
         [
             (0x0001, 'S', "TASK_INTERRUPTIBLE"),
@@ -337,37 +339,37 @@ impl StateName {
     }
 }
 
-/// The end of the recording.
+/// Facts about the end of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The end of the recording: everything before it is in the trace.
+    /// The time of the end. All events before it are in the trace.
     pub end: Ktime,
-    /// The other clocks at `end`.
+    /// The other clocks at the time `end`.
     pub end_clock: Clock,
-    /// COMMAND's raw `wait` status; `None` if it was still running or there
-    /// was none.
+    /// The raw `wait` status of COMMAND; `None` if COMMAND was still running or there was none.
     pub status: Option<u32>,
-    /// The reason of the end.
+    /// The reason why the recording ended.
     pub reason: EndReason,
     /// The cost of tracing.
     pub cost: Cost,
-    /// The numbers of events. [`crate::writer::Writer::finish`] ignores this and writes its own
-    /// count. `None` if the writer did not count.
+    /// The numbers of events. [`crate::writer::Writer::finish`] ignores this field and writes its own
+    /// numbers. `None` if the writer did not count.
     pub tally: Option<Tally>,
     /// The resources that COMMAND used, if nothing was traced.
     pub usage: Option<Usage>,
-    /// CPU time and memory that the machine withheld.
+    /// The time for which the machine withheld CPUs and memory from the recorded tasks.
     pub machine: Option<Machine>,
 }
 
-/// CPU time and memory that the machine withheld from the recorded tasks while COMMAND ran, in
-/// ns. `None`: the kernel did not count it.
+/// The time for which the machine withheld CPUs and memory from the recorded tasks while COMMAND ran. A
+/// time is in ns, and `None` if the kernel did not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The time in which the quota of COMMAND's cgroup, or of one above, throttled a CPU
-    /// (`cpu.stat`), all CPUs together.
+    /// The time for which the quota of COMMAND's cgroup, or of an ancestor of it, throttled CPUs
+    /// (`cpu.stat`), summed over all CPUs.
     pub throttled_ns: Option<u64>,
-    /// CPU time that the hypervisor gave to others (`steal` in `/proc/stat`), all CPUs together.
+    /// The CPU time that the hypervisor gave to other machines (`steal` in `/proc/stat`), summed over all
+    /// CPUs.
     pub stolen_ns: Option<u64>,
     /// The time in which at least one task of the machine waited for memory
     /// (`/proc/pressure/memory`).
@@ -381,40 +383,40 @@ pub struct Usage {
     pub user_ns: u64,
     /// CPU time in the kernel, in ns.
     pub system_ns: u64,
-    /// The largest process's memory, in bytes.
+    /// The largest resident set of a single process, in bytes.
     pub max_rss: u64,
-    /// Page faults that took no I/O.
+    /// The number of page faults that needed no I/O.
     pub minor_faults: u64,
-    /// Page faults that took I/O.
+    /// The number of page faults that needed I/O.
     pub major_faults: u64,
-    /// Context switches because the task waited.
+    /// The number of context switches because a task waited.
     pub voluntary_switches: u64,
-    /// Context switches because the task was preempted.
+    /// The number of context switches because a task was preempted.
     pub involuntary_switches: u64,
 }
 
-/// The reason of a recording's end.
+/// The reason why a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndReason {
     /// COMMAND ended.
     #[default]
     CommandEnded,
-    /// `--duration` was over.
+    /// The time of `--duration` was over.
     Duration,
-    /// A signal asked for it.
+    /// A signal requested the end.
     Signal,
     /// The followed processes ended.
     TargetsEnded,
 }
 
-/// The cost of tracing, in ns of CPU time.
+/// The cost of tracing, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The recorder, user and system time, from the release of COMMAND on.
+    /// The CPU time of the recorder in user mode and in the kernel, from the start of COMMAND on.
     pub recorder_ns: u64,
-    /// The BPF programs; `None` if the kernel did not count it.
+    /// The CPU time of the BPF programs; `None` if the kernel did not count it.
     pub bpf_ns: Option<u64>,
-    /// From process start to the release of COMMAND, wall time.
+    /// The wall time from the start of `tr` to the start of COMMAND.
     pub setup_ns: u64,
 }
 
@@ -422,7 +424,7 @@ pub struct Cost {
 mod tests {
     use super::*;
 
-    /// Files have the numbers, and the names before reasons.
+    /// Files store the numbers, and the names before reasons, so they may not change.
     #[test]
     fn extras_keep_their_numbers() {
         let all = [
@@ -435,7 +437,7 @@ mod tests {
             (6, "stacks"),
             (7, "stacks"),
         ];
-        assert_eq!(Extra::ALL.map(|it| (it as u8, it.name())), all);
+        assert_eq!(Extra::ALL.map(|extra| (extra as u8, extra.name())), all);
     }
 
     #[test]

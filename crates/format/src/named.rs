@@ -1,7 +1,7 @@
-//! Enums whose values have a name, which stands beside its value.
+//! Enums whose values have names. Each name is declared beside its value.
 
-/// Defines an enum whose values have a name: `Variant = "name"`. Their numbers are their places; a
-/// new value comes last where numbers are stored.
+/// Defines an enum whose values have names: `Variant = "name"`. The number of a value is its place, so
+/// where numbers are stored in files, a new value has to come last.
 macro_rules! named {
     (
         $(#[$doc:meta])*
@@ -15,10 +15,11 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All of them; each has its number as its place.
+            /// All values. The place of each is its number.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
-            /// Its name for users. Files have those of `Hardware`, and of `Extra` before a reason.
+            /// The name of the value for users. Files also store the names of `Hardware`, and the names of
+            /// `Extra` before reasons.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)*

@@ -4,22 +4,22 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::codec::{ago, unfolded, Codec, Col, Step, Stored};
+use crate::codec::{ago, unfolded, Codec, Col, Step, Stored, TextColumns};
 pub use crate::ids::Address;
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::varint::fold;
 use crate::{show, Fault};
 
-/// Names a connection within a trace.
+/// The number that identifies a connection within a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ConnectionId(pub u64);
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// Its address.
+    /// The address of this end.
     pub address: Address,
-    /// Its port.
+    /// The port of this end.
     pub port: u16,
 }
 
@@ -46,9 +46,9 @@ pub struct Connect {
     pub id: ConnectionId,
     /// The task that called connect(2).
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// The other end.
+    /// The remote end.
     pub remote: Endpoint,
 }
 
@@ -58,41 +58,43 @@ pub struct Connected {
     /// The connection.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// This end.
+    /// The local end.
     pub local: Endpoint,
 }
 
-/// A connection of a peer to a listening socket is established. accept(2) may return it later.
+/// A connection that a peer began to a listening socket is established. accept(2) may return it later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
     /// The connection.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// The task that called listen(2), and its process; `None` if it did before the recording.
+    /// The task that called listen(2) and the task's process; `None` if listen(2) was called before the
+    /// recording.
     #[serde(flatten, serialize_with = "show::task")]
     pub listener: Option<(Tid, Tgid)>,
-    /// This end.
+    /// The local end.
     pub local: Endpoint,
     /// The peer's end.
     pub remote: Endpoint,
 }
 
-/// A connection is over for its process: closed, shut down in both directions, or given up by
+/// A connection has ended for its process: it was closed, shut down in both directions, or given up by
 /// the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
     /// The connection.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// The task whose system call closed it, and its process; `None` if the network did.
+    /// The task whose system call closed the connection and the task's process; `None` if the network ended
+    /// the connection.
     #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
-    /// How it ended.
+    /// How the connection ended.
     #[serde(serialize_with = "show::shown")]
     pub ending: Ending,
-    /// Bytes that the process wrote.
+    /// The number of bytes that the process wrote.
     pub sent: u64,
-    /// Bytes that arrived for the process.
+    /// The number of bytes that arrived for the process.
     pub received: u64,
 }
 
@@ -101,22 +103,22 @@ named! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Ending {
-        /// Closed or shut down by its process.
+        /// Closed or shut down by the process.
         #[default]
         Closed = "closed",
         /// Refused by the peer.
         Refused = "refused",
         /// Reset by the peer.
         Reset = "reset",
-        /// No answer.
+        /// Given up because the peer did not answer.
         TimedOut = "timed_out",
         /// The network or the host cannot be reached.
         Unreachable = "unreachable",
-        /// Reset by its process: closed with unread data, or without lingering.
+        /// Reset by the process: closed with unread data, or without lingering.
         Aborted = "aborted",
-        /// Closed by its process before it was established.
+        /// Closed by the process before it was established.
         Abandoned = "abandoned",
-        /// Another error.
+        /// Ended by another error.
         Failed = "failed",
     }
 }
@@ -130,7 +132,7 @@ impl Ending {
 }
 
 impl ConnectionId {
-    /// A new connection, as the difference to the last one.
+    /// The number of a new connection, as the difference to the last new connection.
     fn first<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         c.change(Col::ConnectionId, &mut self.0, last)?;
@@ -138,7 +140,7 @@ impl ConnectionId {
         Ok(())
     }
 
-    /// A connection, as the difference of the last new one to it.
+    /// The number of an earlier connection, as the difference from the last new connection.
     fn again<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         let mut back = last.wrapping_sub(self.0);
@@ -148,7 +150,7 @@ impl ConnectionId {
     }
 }
 
-/// A connection's task: 0 for none, else 1 plus the difference to the last one.
+/// The task of a connection: 0 for none, else 1 plus the difference to the last task.
 fn task<C: Codec>(c: &mut C, task: &mut Option<(Tid, Tgid)>) -> Step {
     let last = *c.known().last(Col::ConnectionTask);
     let step = |(tid, _): (Tid, Tgid)| fold(i64::from(tid.0) - i64::from(last)) + 1;
@@ -176,7 +178,8 @@ impl Endpoint {
             self.address = *ago(&c.known().addresses, back)?;
             return Ok(());
         }
-        c.address((Col::NewAddress, Col::NewAddress), &mut self.address)?;
+        let cols = TextColumns::new(Col::NewAddress, Col::NewAddress);
+        c.address(cols, &mut self.address)?;
         c.known().addresses.push(self.address);
         if C::WRITES {
             c.known().address_at.insert(self.address, count);
@@ -227,7 +230,7 @@ impl Stored for Closed {
 mod tests {
     use super::*;
 
-    /// Files have the numbers.
+    /// The numbers are stored in files, so they may not change.
     #[test]
     fn endings_keep_their_numbers() {
         let all = [
@@ -240,6 +243,6 @@ mod tests {
             (6, "abandoned"),
             (7, "failed"),
         ];
-        assert_eq!(Ending::ALL.map(|it| (it as u8, it.name())), all);
+        assert_eq!(Ending::ALL.map(|ending| (ending as u8, ending.name())), all);
     }
 }

@@ -9,8 +9,8 @@ use crate::{index, section, Error, Fault};
 
 /// The metadata and the summary of a complete trace.
 ///
-/// Its time hardly grows with the length of the trace. The other frames are not checked:
-/// [`crate::reader::Trace`] reports their damage.
+/// Reading it takes hardly longer for a long trace than for a short one. The other frames are not
+/// checked: [`crate::reader::Trace`] reports their damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
     /// The minor version of the format that the trace was written in.
@@ -19,11 +19,11 @@ pub struct Outline {
     pub meta: Metadata,
     /// The summary.
     pub summary: Summary,
-    /// The numbers of its events.
+    /// The numbers of the trace's events.
     pub tally: Tally,
-    /// Bytes of the whole file.
+    /// The length of the whole file in bytes.
     pub bytes: u64,
-    /// Fields of metadata and summary that only a later version knows.
+    /// The number of fields of the metadata and the summary that only a later version knows.
     pub unknown_fields: u64,
 }
 
@@ -53,10 +53,11 @@ impl Outline {
     }
 }
 
-/// The summary and the number of its unknown fields.
+/// The summary, and the number of fields in it that are unknown.
 fn summary(source: &Source, id: u32) -> Result<(Summary, u64), Fault> {
-    let row = index::Frames::read(source, id)?.last(source, kind::SUMMARY)?;
-    let row = row.ok_or(Fault::Content("there is no summary"))?;
+    let row = index::Frames::read(source, id)?
+        .last(source, kind::SUMMARY)?
+        .ok_or(Fault::Content("there is no summary"))?;
     let (header, payload) = frame_at(source, row.offset, id)?;
     if header.kind != kind::SUMMARY {
         return Err(Fault::Index);

@@ -31,18 +31,19 @@ pub struct Trace {
     frames: Vec<FrameInfo>,
     end: End,
     under_way: bool,
-    /// The end of the original.
+    /// The end of the original trace, if this trace was made by `tr recover`.
     recovered_from: Option<End>,
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
     index_lies: Option<u64>,
     unknown: Unknown,
-    /// By frame number: a frame that is read twice counts once.
+    /// The parts that were skipped in each frame, by frame number, so that a frame that is read twice counts
+    /// once.
     skipped: Mutex<BTreeMap<u64, Unknown>>,
 }
 
 thread_local! {
-    /// Its buffers are costly to allocate for every frame.
+    /// The decoder of each thread, which is kept because its buffers are costly to allocate.
     static DECODER: RefCell<Decoder> = RefCell::default();
 }
 
@@ -78,24 +79,24 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Reads on where a file under way ended: `source` is the same file with its length of now.
-    /// [`Trace::frames`] and [`Trace::damage`] are those of the new part alone; losses by damage
-    /// there are not derived.
+    /// Continues to read a file that is still being written. `source` is the same file with its present
+    /// length. Afterwards [`Trace::frames`] and [`Trace::damage`] have only the frames and the damage of the
+    /// new part; losses by damage in the new part are not derived.
     ///
     /// # Errors
-    /// As [`Trace::open`].
+    /// The errors of [`Trace::open`].
     pub fn grow(&mut self, source: Source) -> Result<(), Error> {
         (self.frames, self.damage) = (Vec::new(), Vec::new());
         let End::Truncated { frame, offset, .. } = self.end else {
             return Ok(());
         };
-        let grown = walk::on(&source, self.id, (offset, frame))?;
+        let grown = walk::on(&source, self.id, offset, frame)?;
         (self.source, self.end, self.damage) = (source, grown.end, grown.damage);
         self.take(&grown.rows);
         Ok(())
     }
 
-    /// Takes frames. One is damaged whose content is not what its type has.
+    /// Adds frames to the trace. A frame whose content does not fit its type is damaged.
     fn take(&mut self, rows: &[Row]) {
         for row in rows {
             if let Err(what) = self.take_one(row) {
@@ -110,7 +111,7 @@ impl Trace {
         }
     }
 
-    /// An event frame is listed, another one is read.
+    /// Adds one frame: a frame of events to the list, any other frame by reading it.
     fn take_one(&mut self, row: &Row) -> Result<(), Fault> {
         match row.header.kind {
             kind::METADATA => {}
@@ -153,8 +154,7 @@ impl Trace {
         &self.frames
     }
 
-    /// The end of the recording. In a trace made by `tr recover` it is the end of the
-    /// original.
+    /// The end of the recording. In a trace made by `tr recover` it is the end of the original trace.
     pub fn end(&self) -> &End {
         self.recovered_from.as_ref().unwrap_or(&self.end)
     }
@@ -164,13 +164,13 @@ impl Trace {
         &self.end
     }
 
-    /// Whether the file has no end because its recorder is still at work. A file does not tell:
-    /// whoever opens it does, by [`Trace::set_under_way`].
+    /// Whether the file has no end because its recorder is still running. The file itself does not show
+    /// this, so the caller has to set it with [`Trace::set_under_way`].
     pub fn under_way(&self) -> bool {
         self.under_way && matches!(self.end, End::Truncated { .. })
     }
 
-    /// The recorder was at work before the file was read.
+    /// Records that the recorder was still running before the file was read.
     pub fn set_under_way(&mut self) {
         self.under_way = true;
     }
@@ -185,17 +185,18 @@ impl Trace {
         &self.damage
     }
 
-    /// The losses ([`crate::event::LossCause::Damage`]) by [`Trace::damage`], by time.
+    /// The losses ([`crate::event::LossCause::Damage`]) that [`Trace::damage`] has caused, in the order of
+    /// time.
     pub fn gaps(&self) -> &[LifeEvent] {
         &self.gaps
     }
 
-    /// The number of the first frame of a complete file about which the index lies.
+    /// The number of the first frame of a complete file whose row in the index is wrong.
     pub fn index_lies(&self) -> Option<u64> {
         self.index_lies
     }
 
-    /// Counts of the parts skipped so far.
+    /// The numbers of the parts that were skipped so far.
     pub fn unknown(&self) -> Unknown {
         let mut unknown = self.unknown;
         for frame in self.skipped().values() {
@@ -210,7 +211,7 @@ impl Trace {
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The minor version of the format; the major one is [`crate::frame::MAJOR`].
+    /// The minor version of the trace's format. The major version is [`crate::frame::MAJOR`].
     pub fn minor_version(&self) -> u16 {
         self.minor
     }
@@ -220,7 +221,7 @@ impl Trace {
         self.source.len()
     }
 
-    /// The file.
+    /// The bytes that the trace is read from.
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -240,25 +241,25 @@ impl Trace {
         into.cpu = cpu;
         self.checked(frame, |payload| {
             DECODER.with_borrow_mut(|decoder| {
-                let span = (frame.min.0, frame.max.0);
-                unpacking(|unpacker| decoder.decode(payload, frame.events, span, unpacker, into))
+                let times = frame.times();
+                unpacking(|unpacker| decoder.decode(payload, frame.events, times, unpacker, into))
             })
         })
         .inspect_err(|_| into.clear())
     }
 
-    /// Reads a frame of the lifecycle or the recorder's stream. Replaces the content of `into`.
+    /// Reads a frame of the lifecycle stream or of the recorder's stream. Replaces the content of `into`.
     ///
     /// # Errors
-    /// As [`Trace::read_sched`].
+    /// The errors of [`Trace::read_sched`].
     pub fn read_life(&self, frame: &FrameInfo, into: &mut Vec<LifeEvent>) -> Result<(), Error> {
         into.clear();
         if let Stream::Cpu(_) = frame.stream {
             return Err(Fault::Content("it holds scheduling events").at(frame.number, frame.offset));
         }
         let read = self.checked(frame, |payload| {
-            let span = (frame.min.0, frame.max.0);
-            unpacking(|unpacker| life::decode(payload, frame.events, span, unpacker, into))
+            let times = frame.times();
+            unpacking(|unpacker| life::decode(payload, frame.events, times, unpacker, into))
         });
         let unknown = read.inspect_err(|_| into.clear())?;
         if unknown != Unknown::default() {
@@ -294,7 +295,7 @@ impl Trace {
         read().map_err(|fault| fault.at(frame.number, frame.offset))
     }
 
-    /// The loss for a frame that cannot be read.
+    /// The loss that a frame stands for if it cannot be read.
     pub fn gap_of(&self, frame: &FrameInfo) -> LifeEvent {
         walk::gap(frame.stream, frame.min.0, frame.max.0, Some(frame.events))
     }

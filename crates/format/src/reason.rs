@@ -1,5 +1,5 @@
-//! Attributes of waits: the system call in which a task went to sleep, and the context of
-//! the waker.
+//! Attributes of waits: the system call in which a task went to sleep, and the context in which it
+//! was woken.
 
 named! {
     /// The class of the system call that a task was in at its switch-out.
@@ -7,7 +7,7 @@ named! {
     #[repr(u8)]
     #[non_exhaustive]
     pub enum Reason {
-        /// Not recorded, or the task was runnable.
+        /// The reason was not recorded, or the task was runnable.
         #[default]
         Unknown = "unknown",
         /// `wait4`, `waitid`.
@@ -74,20 +74,21 @@ named! {
     /// The context in which a waker's CPU ran at a waking.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Context {
-        /// The waker itself.
+        /// The waking task itself.
         #[default]
         Task = "task",
         /// A hardware interrupt: a timer, a device.
         HardIrq = "hardirq",
         /// A softirq: the network, completed block I/O.
         SoftIrq = "softirq",
-        /// A softirq that the waker's own send to a socket raised: it is the sender.
+        /// A softirq that was raised because the waking task itself sent data to a socket. This task is the
+        /// cause of the waking.
         SendSoftIrq = "send",
     }
 }
 
 impl Context {
-    /// Whether an interrupt woke the task and the waker is not the cause.
+    /// Whether an interrupt woke the task, so that the interrupted task is not the cause.
     #[inline]
     pub fn is_interrupt(self) -> bool {
         matches!(self, Context::HardIrq | Context::SoftIrq)

@@ -6,18 +6,18 @@ use crate::codec::{Codec, Col, Step, Stored};
 use crate::ids::{Ktime, Stream, Tid};
 use crate::{show, Fault};
 
-/// Events of one stream that could not be recorded. The event's time is the
-/// time of the first of them.
+/// Events of one stream that could not be recorded. The event's time is the time of the first lost
+/// event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lost {
     /// The stream of the lost events.
     #[serde(serialize_with = "show::stream")]
     pub stream: Stream,
-    /// The number of lost events, if known.
+    /// The number of lost events, if it is known.
     pub count: Option<u64>,
-    /// The time of the last of them.
+    /// The time of the last lost event.
     pub until: Ktime,
-    /// Why.
+    /// The cause of the loss.
     pub cause: LossCause,
 }
 
@@ -25,12 +25,13 @@ impl Stored for Lost {
     fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
         let mut number = self.stream.stored().into();
         c.int(Col::LostStream, &mut number)?;
-        let known = Stream::of_stored(number);
-        self.stream = known.ok_or(Fault::Content("a number does not fit in its field"))?;
-        let mut number = self.cause as u8;
-        c.byte(Col::LostStream, &mut number)?;
-        let known = LossCause::ALL.get(usize::from(number));
-        self.cause = *known.ok_or(Fault::Content("unknown cause of a loss"))?;
+        self.stream = Stream::of_stored(number)
+            .ok_or(Fault::Content("a number does not fit in its field"))?;
+        let mut cause = self.cause as u8;
+        c.byte(Col::LostStream, &mut cause)?;
+        self.cause = *LossCause::ALL
+            .get(usize::from(cause))
+            .ok_or(Fault::Content("unknown cause of a loss"))?;
         c.optional(Col::LostCount, &mut self.count)?;
         c.change(Col::LostSpan, &mut self.until.0, time.0)
     }
@@ -55,7 +56,7 @@ pub enum LossCause {
 }
 
 impl LossCause {
-    /// All of them; each has its number as its place.
+    /// All causes. The place of each is its number.
     const ALL: [LossCause; 5] = [
         LossCause::RingFull,
         LossCause::Recursion,
@@ -65,10 +66,10 @@ impl LossCause {
     ];
 }
 
-/// The clocks, read at one moment; the event's time is `CLOCK_MONOTONIC`.
+/// The clocks, read at one moment. The event's time is `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
-    /// `CLOCK_BOOTTIME` in ns: its lead over the monotonic clock grows in suspend.
+    /// `CLOCK_BOOTTIME` in ns. It goes on while the machine is suspended; the monotonic clock does not.
     pub boot: u64,
     /// `CLOCK_REALTIME` in ns since 1970.
     pub real: u64,
@@ -81,39 +82,38 @@ impl Stored for Clock {
     }
 }
 
-/// A mark that a program has written to the recorder. The event's time is that of its
-/// reading.
+/// A mark that a program has written to the recorder. The event's time is the time at which the recorder
+/// read the mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mark {
-    /// Its name.
+    /// The name of the mark.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
-    /// A moment, or an end of a span.
+    /// Whether the mark is a moment, or the beginning or the end of a span.
     pub point: Point,
-    /// The mark's time in ns before the event's.
+    /// The time between the mark and the event, in ns: the mark was set this long before it was read.
     pub ago: u64,
-    /// The kind of the span (`test`), the result of what ended (`failed`), and an id that
-    /// tells equal names apart; each empty if not given.
+    /// The kind of the span, for example `test`; empty if it is not given.
     #[serde(rename = "mark_kind", serialize_with = "show::given")]
     pub kind: Box<[u8]>,
-    /// See `kind`.
+    /// The result of the span that ends, for example `failed`; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub result: Box<[u8]>,
-    /// See `kind`.
+    /// An id that distinguishes spans with equal names; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub id: Box<[u8]>,
     /// The program's process id, in its own pid namespace.
     pub pid: Option<Tid>,
-    /// The thread's id, in that namespace.
+    /// The thread's id, in the same pid namespace.
     pub tid: Option<Tid>,
 }
 
 impl Mark {
-    /// The kind's number, and that of marks with more than a name.
+    /// The number of the kind of event for a mark that has only a name.
     pub(crate) const PLAIN: u8 = 12;
     pub(crate) const MORE: u8 = 17;
 
-    /// It has a name, and nothing else.
+    /// Whether the mark has only a name.
     pub(crate) fn is_plain(&self) -> bool {
         let plain = Mark {
             name: self.name.clone(),
@@ -174,10 +174,10 @@ pub enum Point {
     End,
 }
 
-/// From this time on the recording lacks facts that its metadata promises.
+/// From this time on, the recording lacks facts that its metadata declares as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Degraded {
-    /// The missing facts, in words.
+    /// The missing facts, as text for the user.
     #[serde(serialize_with = "show::text")]
     pub what: Box<[u8]>,
 }

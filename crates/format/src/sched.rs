@@ -1,65 +1,65 @@
-//! Scheduling events of one CPU, by column.
+//! Scheduling events of one CPU, stored in columns.
 
 use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid};
 
 /// Bits of [`SchedBlock::flags`].
 pub mod flag {
-    /// It is a waking; without it, a switch.
+    /// The event is a waking; without this bit it is a switch.
     pub const WAKING: u8 = 0x01;
-    /// A switch: `prev` was preempted.
+    /// Only in a switch: `prev` was preempted.
     pub const PREEMPT: u8 = 0x10;
-    /// A switch: `prev` waits for block I/O.
+    /// Only in a switch: `prev` waits for block I/O.
     pub const IOWAIT: u8 = 0x20;
-    /// A waking: an interrupt is the cause, not the running task.
+    /// Only in a waking: an interrupt is the cause, not the running task.
     pub const IRQ: u8 = 0x08;
-    /// A waking: in a softirq.
+    /// Only in a waking: it happened in a softirq.
     pub const SOFTIRQ: u8 = 0x10;
-    /// A waking: the first one of a new task.
+    /// Only in a waking: it is the first waking of a new task.
     pub const NEW: u8 = 0x02;
-    /// A waking of a new task: its parent waits in vfork.
+    /// Only in the first waking of a new task: the task's parent waits in vfork.
     pub const VFORK: u8 = 0x04;
     /// All bits that have a meaning.
     pub const ALL: u8 = 0x3f;
 }
 
-/// The scheduling events of one frame, by column. All columns have the same length.
+/// The scheduling events of one frame, in columns. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedBlock {
-    /// The CPU on which all of them happened.
+    /// The CPU on which all of these events happened.
     pub cpu: CpuId,
-    /// Stamps in ns of `CLOCK_MONOTONIC` ([`Ktime`]), in the order of the ring: nearly
-    /// ascending.
+    /// The times of the events in ns of `CLOCK_MONOTONIC` ([`Ktime`]). They are in the order of the ring,
+    /// so nearly ascending.
     pub time: Vec<u64>,
     /// The task that was running: `prev` of a switch, `waker` of a waking.
     pub from: Vec<u32>,
     /// The other task: `next` of a switch, `wakee` of a waking.
     pub to: Vec<u32>,
-    /// Raw `prev_state` of a switch; 0 for a waking.
+    /// The raw `prev_state` of a switch; 0 for a waking.
     pub state: Vec<u16>,
-    /// Bits of [`flag`].
+    /// The flags of the event: bits of the module [`flag`].
     pub flags: Vec<u8>,
-    /// Numbers of [`Reason`]s; 0 unless [`sleeps`].
+    /// The number of the [`Reason`] for a switch-out into a sleep ([`sleeps`]); otherwise 0.
     pub reason: Vec<u8>,
 }
 
-/// Whether an event is a switch-out into a sleep: only these have a reason.
+/// Whether an event is a switch-out into a sleep. Only such an event has a reason.
 #[inline(always)]
 pub fn sleeps(flags: u8, state: u16) -> bool {
     flags & (flag::WAKING | flag::PREEMPT) == 0 && state != 0
 }
 
 impl SchedBlock {
-    /// How many events.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }
 
-    /// Removes all events; keeps the memory.
+    /// Removes all events, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.from.clear();
@@ -93,9 +93,9 @@ impl SchedBlock {
     /// The events, in the order of the ring.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);
-        let rest = self.state.iter().zip(&self.flags).zip(&self.reason);
-        let rest = ids
-            .zip(rest)
+        let attributes = self.state.iter().zip(&self.flags).zip(&self.reason);
+        let events = ids
+            .zip(attributes)
             .map(|((from, to), ((state, flags), reason))| Packed {
                 from: *from,
                 to: *to,
@@ -105,8 +105,8 @@ impl SchedBlock {
             });
         self.time
             .iter()
-            .zip(rest)
-            .map(|(time, rest)| rest.event(*time))
+            .zip(events)
+            .map(|(time, event)| event.event(*time))
     }
 
     /// Sorts the events by time; equal times keep the order of the ring.
@@ -150,18 +150,18 @@ fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
     *column = picked.copied().collect();
 }
 
-/// An event without its time, as in [`SchedBlock`].
+/// An event without its time. Its fields are encoded as in [`SchedBlock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Packed {
-    /// As [`SchedBlock::from`].
+    /// The task that was running, as in [`SchedBlock::from`].
     pub from: u32,
-    /// As [`SchedBlock::to`].
+    /// The other task, as in [`SchedBlock::to`].
     pub to: u32,
-    /// As [`SchedBlock::state`].
+    /// The state of the task that is switched out, as in [`SchedBlock::state`].
     pub state: u16,
-    /// As [`SchedBlock::flags`].
+    /// The flags, as in [`SchedBlock::flags`].
     pub flags: u8,
-    /// As [`SchedBlock::reason`].
+    /// The reason's number, as in [`SchedBlock::reason`].
     pub reason: u8,
 }
 
@@ -217,7 +217,7 @@ impl From<SchedKind> for Packed {
     }
 }
 
-/// The events of an open block. Two vectors are faster to append to than the six of a
+/// The events of an open block. Appending to two vectors is faster than appending to the six of a
 /// [`SchedBlock`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
@@ -234,12 +234,12 @@ impl Open {
         self.time.len()
     }
 
-    /// How many events.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Removes all events; keeps the memory.
+    /// Removes all events, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.rest.clear();
@@ -247,7 +247,7 @@ impl Open {
 }
 
 impl Packed {
-    /// The event.
+    /// The event with its time, in its decoded form.
     #[inline]
     pub fn event(self, time: u64) -> SchedEvent {
         let has = |bit: u8| self.flags & bit != 0;

@@ -1,5 +1,5 @@
-//! Metadata and summary as bytes: a sequence of fields, each a tag (varint), a length (varint)
-//! and a bincode value. No other module uses bincode.
+//! The metadata and the summary as bytes: a sequence of fields, each with a tag (varint), a length
+//! (varint) and a bincode value. No other module uses bincode.
 //!
 //! bincode's configuration is `standard()`: little-endian, integers of variable
 //! length. A field keeps its tag and its type forever. A reader skips unknown tags; a
@@ -19,36 +19,36 @@ use crate::varint::{put, Cursor};
 use crate::zip::unpacking;
 use crate::Fault;
 
-/// Bounds the memory that bincode allocates for a value.
+/// The largest number of bytes that bincode may allocate for a value.
 const MEMORY: usize = 4 * limits::SECTION_BODY as usize;
 type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
-/// Both directions of a field list.
+/// One direction of a list of fields: writing, reading, or passing texts to a mask.
 ///
-/// A mask goes over the same list: a field can be stored only if its type passes its texts to a
+/// The masks use the same list, and a field can be stored only if its type passes its texts to a
 /// [`Mask`].
 pub trait Fields {
-    /// Handles one field: writes it, or reads it when its tag comes.
+    /// Handles one field: writes it, or reads it if the body has its tag.
     fn field<T: Field>(&mut self, of: Tag, value: &mut T) -> Step;
 
-    /// As [`Fields::field`], for a value that few traces have. `None` is not stored.
+    /// Like [`Fields::field`], for a value that few traces have. `None` is not stored.
     fn rare<T: Field>(&mut self, of: Tag, value: &mut Option<T>) -> Step {
         self.field(of, value)
     }
 
-    /// As [`Fields::field`], for a command and its arguments, which are masked as one command line.
+    /// Like [`Fields::field`], for a command and its arguments, which are masked as one command line.
     fn command(&mut self, of: Tag, value: &mut Vec<Vec<u8>>) -> Step {
         self.field(of, value)
     }
 
-    /// As [`Fields::rare`], for numbers below 256: bytes that are no text.
+    /// Like [`Fields::rare`], for numbers below 256: bytes that are not text.
     fn numbers(&mut self, of: Tag, value: &mut Option<Vec<u8>>) -> Step {
         self.rare(of, value)
     }
 }
 
-/// The number of a field, and its name for people.
+/// The number of a field, and its name for a mask.
 pub type Tag = (u64, &'static str);
 
 /// A value that can be stored.
@@ -60,10 +60,10 @@ pub type Step = Result<(), Fault>;
 
 /// A sequence of fields.
 pub trait Section: Default {
-    /// The body's name in errors.
+    /// The name of the body in errors.
     const BODY: &'static str;
 
-    /// Handles all fields, in order. Their tags stand in FORMAT.md.
+    /// Handles all fields, in their order. FORMAT.md lists their tags.
     fn fields(&mut self, fields: &mut impl Fields) -> Step;
 }
 
@@ -110,12 +110,19 @@ impl Section for Summary {
         fields.field((5, "recorder_ns"), &mut self.cost.recorder_ns)?;
         fields.field((6, "bpf_ns"), &mut self.cost.bpf_ns)?;
         fields.field((7, "setup_ns"), &mut self.cost.setup_ns)?;
-        // As `Events::by_kind`; empty without a tally.
-        let events = self.tally.iter().flat_map(|tally| tally.events.by_kind());
-        let mut events: Vec<u64> = events.map(|(_, count)| count).collect();
+        // The numbers are in the order of `Events::by_kind`, and there are none without a tally.
+        let mut events: Vec<u64> = self
+            .tally
+            .iter()
+            .flat_map(|tally| tally.events.by_kind())
+            .map(|(_, count)| count)
+            .collect();
         let mut tally = self.tally.take().unwrap_or_default();
-        let lost = tally.lost.iter();
-        let mut lost: Vec<(u32, u64)> = lost.map(|(of, count)| (of.stored(), *count)).collect();
+        let mut lost: Vec<(u32, u64)> = tally
+            .lost
+            .iter()
+            .map(|(stream, count)| (stream.stored(), *count))
+            .collect();
         fields.field((8, "events"), &mut events)?;
         fields.field((9, "frames"), &mut tally.frames)?;
         fields.field((10, "largest_inversion"), &mut tally.largest_inversion)?;
@@ -123,9 +130,10 @@ impl Section for Summary {
         fields.field((12, "lost"), &mut lost)?;
         fields.field((13, "suspends"), &mut tally.suspends)?;
         tally.events = Events::of(&events);
-        let lost = lost.into_iter();
-        let lost = lost.filter_map(|(of, count)| Some((Stream::of_stored(of.into())?, count)));
-        tally.lost = lost.collect();
+        tally.lost = lost
+            .into_iter()
+            .filter_map(|(stored, count)| Some((Stream::of_stored(stored.into())?, count)))
+            .collect();
         self.tally = Some(tally).filter(|_| !events.is_empty());
         fields.rare((14, "usage"), &mut self.usage)?;
         fields.rare((15, "machine"), &mut self.machine)
@@ -142,14 +150,14 @@ impl Section for CutOff {
     }
 }
 
-/// The end of the original of a recovered trace.
+/// The end of the original of a trace that `tr recover` made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutOff {
     /// The number of the first missing frame.
     pub frame: u64,
     /// The byte at which the trace ended.
     pub offset: u64,
-    /// The reason.
+    /// The reason why the trace ended there.
     pub why: String,
 }
 
@@ -261,7 +269,7 @@ pub fn put_section<T: Section>(value: Masked<T>) -> Result<Vec<u8>, Fault> {
     Ok(out.0)
 }
 
-/// Reads a packed body. Returns also the number of unknown fields.
+/// Reads a packed body. Also returns the number of unknown fields.
 pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     unpacking(|unpacker| {
         let mut cursor = Cursor::new(payload);
@@ -273,7 +281,7 @@ pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     })
 }
 
-/// Reads a body. Returns also the number of unknown fields.
+/// Reads a body. Also returns the number of unknown fields.
 fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = T::default();

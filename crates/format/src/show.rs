@@ -1,4 +1,4 @@
-//! Fields as `tr dump` shows them, where serde's own form is another one.
+//! Shows fields in `tr dump` where serde's own form would differ.
 
 use std::fmt::Display;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::ids::{Address, Argv, Comm, Stream, Tgid, Tid};
 
-/// What a serializer returns.
+/// The result of a serializer.
 pub type Shown<S> = Result<<S as Serializer>::Ok, <S as Serializer>::Error>;
 
-/// Bytes as text.
+/// Shows bytes as text.
 pub fn text<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     to.serialize_str(&String::from_utf8_lossy(bytes.as_ref()))
 }
 
-/// Bytes as text; nothing if they are empty.
+/// Shows bytes as text, or null if they are empty.
 pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     match bytes.as_ref() {
         [] => to.serialize_none(),
@@ -23,18 +23,18 @@ pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     }
 }
 
-/// As hexadecimal digits.
+/// Shows bytes as hexadecimal digits.
 pub fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     let digits = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
     to.serialize_str(&digits.collect::<String>())
 }
 
-/// As people see it.
+/// Shows a value in its form for users.
 pub fn shown<S: Serializer>(value: &impl Display, to: S) -> Shown<S> {
     to.collect_str(value)
 }
 
-/// An argument vector, and whether a part is missing.
+/// Shows an argument vector, and whether a part of it is missing.
 pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     let mut map = to.serialize_map(None)?;
     map.serialize_entry("argv", argv)?;
@@ -42,7 +42,7 @@ pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     map.end()
 }
 
-/// A CPU's number, or one of the last two.
+/// Shows a stream as a number: the CPU's number, or one of the two largest numbers.
 pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     to.serialize_u16(match stream {
         Stream::Cpu(cpu) => cpu.0,
@@ -51,7 +51,7 @@ pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     })
 }
 
-/// A task and its process, if there is one.
+/// Shows a task and its process, if there is one.
 pub fn task<S: Serializer>(task: &Option<(Tid, Tgid)>, to: S) -> Shown<S> {
     let mut map = to.serialize_map(Some(2))?;
     map.serialize_entry("tid", &task.map(|task| task.0))?;

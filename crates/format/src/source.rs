@@ -8,8 +8,8 @@ use crate::{frame, limits, Error};
 
 /// The bytes of a trace.
 ///
-/// The length is read once. If a file shrinks afterwards, reading the missing bytes is an
-/// error; see [`Source::bytes`] for mappings.
+/// The length is determined once. If a file shrinks afterwards, reading the missing bytes is an error.
+/// [`Source::bytes`] describes this case for mappings.
 pub struct Source {
     kind: Kind,
     len: u64,
@@ -27,8 +27,8 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// A regular file, read by `pread`: for files that cannot be mapped, and for files that
-    /// may shrink if no handler catches SIGBUS. A mapping is faster: these calls take half of
+    /// A regular file that is read by `pread`. It is for files that cannot be mapped, and for files that may
+    /// shrink in programs that do not catch SIGBUS. A mapping is faster: calls of `pread` take half of
     /// the system time for a trace of 10^7 events on 64 CPUs.
     ///
     /// # Errors
@@ -45,9 +45,8 @@ impl Source {
         })
     }
 
-    /// Bytes in memory or of a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a
-    /// process that touches the missing pages: the owner of the mapping has to catch it, as
-    /// `tr` does.
+    /// Bytes in memory or in a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a process that
+    /// touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {
@@ -56,9 +55,9 @@ impl Source {
         }
     }
 
-    /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] in memory, up to
-    /// [`limits::PIPE_BYTES`] in an unnamed temporary file. Of a pipe that is no trace, only the
-    /// first bytes are read: it may never end.
+    /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] bytes in memory, and more, up to
+    /// [`limits::PIPE_BYTES`], in an unnamed temporary file. If the pipe does not begin like a trace, only
+    /// its first bytes are read, because it may never end.
     ///
     /// # Errors
     /// [`Error::NotATrace`]; [`Error::LongPipe`]; if reading or writing the temporary file fails.
@@ -104,7 +103,7 @@ impl Source {
         self.len == 0
     }
 
-    /// `len` bytes at `offset`, fewer at the end.
+    /// `len` bytes at `offset`, or fewer at the end of the source.
     ///
     /// # Errors
     /// If reading fails, or the file has shrunk.
@@ -138,13 +137,13 @@ fn shrunk() -> std::io::Error {
     )
 }
 
-/// Reads at an offset; the position of the file plays no part.
+/// Reads at an offset, without regard to the position of the file.
 #[cfg(unix)]
 fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// Reads at an offset. The position of the file moves, and plays no part.
+/// Reads at an offset, without regard to the position of the file, which changes.
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
     while !buffer.is_empty() {

@@ -1,4 +1,4 @@
-//! Holds FORMAT.md to the code: its numbers, its lists, its worked example.
+//! Tests that FORMAT.md agrees with the code: its numbers, its lists, its worked example.
 
 use crate::counters::Counter;
 use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, KINDS};

@@ -1,40 +1,44 @@
-//! Samples of stacks: the mapped files, the frames in them, the stacks, the names of functions.
+//! Samples of stacks: the mapped files, the frames in these files, the stacks, the names of functions.
 //!
 //! Files, frames and stacks have numbers, from 1 in the order of their first use in the trace.
-//! Each stack is stored once: as its caller's stack, and one frame more. A number whose
+//! Each stack is stored once, as the number of the caller's stack and one more frame. A number whose
 //! definition is in a damaged part of the trace is unknown.
 
 use serde::ser::{SerializeMap, Serializer};
 use serde::Serialize;
 
-use crate::codec::{fitting, refuse_if, Codec, Col, Step, Stored, Text};
+use crate::codec::{fitting, refuse_if, Codec, Col, Step, Stored, Text, TextColumns};
 use crate::error::within;
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::{limits, show, Fault};
 
-/// The most frames that a sample adds to the stacks before.
+/// The largest number of frames that one sample adds to the earlier stacks.
 pub const DEPTH: usize = 512;
-/// The most functions of a frame: the outermost one, and those inlined at the address.
+/// The largest number of functions of a frame: the outermost function, and the functions inlined at the
+/// address.
 pub const INLINED: usize = 64;
-/// Longest build id in bytes.
+/// The longest build id in bytes.
 pub const BUILD_ID: usize = 64;
 
-/// A file that was mapped executable, by its build id or, without one, by its path and identity.
+/// A file that was mapped executable. It is identified by its build id or, if it has none, by its path
+/// and its identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Module {
-    /// Its number. A later event of the same number has more of it.
+    /// The number of the file. A later event with the same number adds facts about the file.
     pub number: u32,
-    /// Its build id (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty: the kernel found none.
+    /// The build id of the file (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty if the kernel found
+    /// none.
     #[serde(serialize_with = "show::hex")]
     pub build_id: Box<[u8]>,
-    /// A path at which the file was found; empty: none is known.
+    /// A path at which the file was found; empty if none is known.
     #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
-    /// The file that was at that path, if there is no build id. Another one has other functions.
+    /// The identity of the file that was at that path, if there is no build id. Another file at the path
+    /// would have other functions.
     pub file: Option<FileId>,
 }
 
-/// What stat(2) tells of a file, so that a file that has changed is not taken for it.
+/// The identity of a file from stat(2), so that a changed file is not mistaken for the recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct FileId {
     /// `st_dev`.
@@ -52,50 +56,50 @@ pub struct FileId {
 pub enum Place {
     /// An address in the kernel.
     Kernel(u64),
-    /// An address in the memory of a process, in no file that is known.
+    /// An address in the memory of a process that is in no known file.
     Process(Tgid, u64),
     /// An offset in the file of a [`Module`].
     Module(u32, u64),
 }
 
-/// What a task did when its stack was sampled.
+/// Whether a task was on a CPU when its stack was sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing {
-    /// It was on a CPU.
+    /// The task was on a CPU.
     #[default]
     OnCpu,
-    /// It was off CPU until the event's time.
+    /// The task was off CPU until the event's time.
     OffCpu,
 }
 
-/// The stack of a task at the event's time, or at the switch-out before it.
+/// The stack of a task at the event's time or, if the task was off CPU, at its switch-out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sample {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// On a CPU, or off CPU.
+    /// Whether the task was on a CPU or off CPU.
     #[serde(rename = "off_cpu", serialize_with = "off_cpu")]
     pub doing: Doing,
-    /// The time that it stands for, in ns: the sampling period, or the time off CPU.
+    /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// The stack was deeper than the programs copy: its outermost frames are missing.
+    /// Whether the outermost frames are missing because the stack was deeper than the BPF programs copy.
     pub cut: bool,
-    /// The number of the stack that it continues; 0: none.
+    /// The number of the earlier stack that this stack continues; 0 if there is none.
     pub base: u32,
-    /// The number of the first new stack. The others follow in sequence.
+    /// The number of the first new stack. The other new stacks have the numbers after it.
     pub first: u32,
-    /// The frames of the new stacks on top of `base`, outermost first.
+    /// The frames of the new stacks on top of `base`, the outermost frame first.
     pub frames: Box<[u32]>,
-    /// The number of the first new frame. The others follow in sequence.
+    /// The number of the first new frame. The other new frames have the numbers after it.
     pub first_frame: u32,
     /// The places of the new frames, in the order of their first use in `frames`.
     pub places: Box<[Place]>,
 }
 
 impl Sample {
-    /// The number of its stack; 0: it has none.
+    /// The number of the sample's whole stack; 0 if there is none.
     pub fn stack(&self) -> u32 {
         match u32::try_from(self.frames.len()) {
             Ok(0) | Err(_) => self.base,
@@ -122,19 +126,20 @@ pub struct Symbol {
 /// A function in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Function {
-    /// Its name, demangled.
+    /// The demangled name of the function.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
-    /// The source file; empty: unknown.
+    /// The source file; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub file: Box<[u8]>,
-    /// The line; 0: unknown.
+    /// The line in the source file; 0 if it is unknown.
     pub line: u32,
 }
 
-/// In place of a frame's number: it is new.
+/// The value that is stored in place of a frame's number if the frame is new.
 const NEW: u64 = 0;
-/// A place's memory or file: the kernel, or a number times 2, plus 1 for a process.
+/// The value that is stored for a place in the kernel. For other places, the stored value is the number
+/// of the file times 2, or the number of the process times 2 plus 1.
 const KERNEL: u64 = 0;
 
 impl Place {
@@ -168,7 +173,7 @@ impl Place {
     }
 }
 
-/// A number of new stacks or functions.
+/// A number of new stacks or functions, which counts towards a limit.
 fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize, Fault> {
     let count = c.count(col, len, most, "the depth of a stack")?;
     if !C::WRITES {
@@ -181,16 +186,9 @@ fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize
 impl Stored for Module {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.step(Col::Module, Col::Module, &mut self.number)?;
-        c.opaque(
-            (Col::Module, Col::ModuleBytes),
-            BUILD_ID,
-            &mut self.build_id,
-        )?;
-        c.bytes(
-            (Col::Module, Col::ModuleBytes),
-            limits::NAME,
-            &mut self.path,
-        )?;
+        let cols = TextColumns::new(Col::Module, Col::ModuleBytes);
+        c.opaque(cols, BUILD_ID, &mut self.build_id)?;
+        c.bytes(cols, limits::NAME, &mut self.path)?;
         if self.build_id.is_empty() {
             let mut known = self.file.unwrap_or_default();
             c.int(Col::Module, &mut known.device)?;
@@ -255,7 +253,7 @@ impl Stored for Sample {
     }
 }
 
-/// The new frames of a sample, of which `count` have been met.
+/// The new frames of a sample, of which the first `count` have occurred in its stack so far.
 struct New<'a> {
     first: &'a mut u32,
     places: Vec<Place>,
@@ -263,7 +261,7 @@ struct New<'a> {
 }
 
 impl New<'_> {
-    /// A frame's number, or its definition at its first use.
+    /// The number of a frame or, at its first use, its definition.
     fn frame<C: Codec>(&mut self, c: &mut C, frame: &mut u32) -> Step {
         let next = self.first.saturating_add(self.count as u32);
         let is_new = C::WRITES && self.count < self.places.len() && *frame == next;
@@ -312,13 +310,16 @@ impl Stored for Symbol {
     }
 
     fn weight(&self) -> usize {
-        let texts = self.functions.iter();
-        let texts = texts.map(|it| it.name.len() + it.file.len());
-        size_of_val(&*self.functions) + texts.sum::<usize>()
+        let texts: usize = self
+            .functions
+            .iter()
+            .map(|function| function.name.len() + function.file.len())
+            .sum();
+        size_of_val(&*self.functions) + texts
     }
 }
 
-/// Whether a task was off CPU.
+/// Shows whether a task was off CPU.
 fn off_cpu<S: Serializer>(doing: &Doing, to: S) -> show::Shown<S> {
     to.serialize_bool(*doing == Doing::OffCpu)
 }

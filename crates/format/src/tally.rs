@@ -1,4 +1,4 @@
-//! The numbers of a trace's events. The writer counts them and puts them into the summary,
+//! The numbers of a trace's events. The writer counts the events and puts the numbers into the summary,
 //! so that `tr info` need not read the events.
 
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ use crate::frame::FrameInfo;
 /// Numbers of events by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Events {
-    /// `Switch`.
+    /// The number of `Switch` events.
     pub switches: u64,
-    /// `Waking` of a task that existed.
+    /// The number of `Waking` events of a task that existed before.
     pub wakings: u64,
-    /// `Waking` of a new task.
+    /// The number of `Waking` events of a new task.
     pub new_tasks: u64,
-    /// Lifecycle events, in the order of their kinds' numbers.
+    /// The numbers of lifecycle events, in the order of the kinds' numbers.
     pub lives: [u64; KINDS.len()],
 }
 
@@ -28,7 +28,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Each kind's name in `tr dump`, and its number, in the order of the summary.
+    /// The name of each kind in `tr dump`, and its number of events, in the order of the summary.
     pub fn by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sched = [
             ("switch", self.switches),
@@ -39,13 +39,13 @@ impl Events {
         sched.into_iter().chain(lives)
     }
 
-    /// The number of events of the kind with this name in `tr dump`; 0 without such a kind.
+    /// The number of events of the kind with this name in `tr dump`; 0 if there is no such kind.
     pub fn of_kind(&self, name: &str) -> u64 {
         let found = self.by_kind().find(|(kind, _)| *kind == name);
         found.map_or(0, |(_, count)| count)
     }
 
-    /// From the numbers of [`Events::by_kind`]; missing ones are 0.
+    /// Takes the numbers in the order of [`Events::by_kind`]. Missing numbers are 0.
     pub(crate) fn of(list: &[u64]) -> Events {
         let mut numbers = list.iter().copied().chain(std::iter::repeat(0));
         let mut next = || numbers.next().unwrap_or(0);
@@ -57,7 +57,7 @@ impl Events {
         }
     }
 
-    /// The sum of all kinds.
+    /// The number of events of all kinds together.
     pub fn total(&self) -> u64 {
         let counts = self.by_kind().map(|(_, count)| count);
         counts.fold(0, u64::saturating_add)
@@ -93,41 +93,41 @@ impl Events {
 /// The numbers in the summary of a complete trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Events by kind.
+    /// The numbers of events by kind.
     pub events: Events,
-    /// Frames that hold events.
+    /// The number of frames that hold events.
     pub frames: u64,
-    /// The largest step back in time inside one ring, in ns: the distance of an event's
-    /// time from a larger one before it in its stream. The recorder's own events do not
-    /// count: some describe the past.
+    /// The largest step back in time inside one ring, in ns: the distance of an event's time from a larger
+    /// time before it in the same stream. The recorder's own events are not counted, because some of them
+    /// are about the past.
     pub largest_inversion: u64,
     /// The longest [`CommitDelay`] in ns.
     pub commit_delay: u64,
-    /// Lost events by stream, as far as their number is known.
+    /// The numbers of lost events by stream, as far as they are known.
     pub lost: BTreeMap<Stream, u64>,
-    /// The suspends between the clocks' readings.
+    /// The suspends of the machine, which the readings of the clocks show.
     pub suspends: Vec<Suspend>,
 }
 
-/// One or more suspends between two readings of the clocks. `CLOCK_MONOTONIC`, which
-/// stamps all events, stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads
-/// both every ten seconds.
+/// One or more suspends of the machine between two readings of the clocks. `CLOCK_MONOTONIC`, which
+/// stamps all events, stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads both every ten
+/// seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspend {
-    /// The reading before.
+    /// The last reading of the clocks before the suspends.
     pub since: Ktime,
-    /// The reading after.
+    /// The first reading of the clocks after the suspends.
     pub until: Ktime,
-    /// The length of the suspends in ns.
+    /// The length of the suspends together, in ns.
     pub asleep: u64,
 }
 
 impl Suspend {
-    /// The shortest suspend in ns. The recorder reads one clock after the other: if it is
-    /// preempted in between, their distance is wrong by the length of the preemption.
+    /// The shortest suspend that is recognized, in ns. The recorder reads one clock after the other. If it
+    /// is preempted in between, the difference of the clocks is wrong by the length of the preemption.
     pub const LEAST: u64 = 100_000_000;
 
-    /// The suspend between two readings (monotonic, boot) in sequence.
+    /// The suspend between two consecutive readings of the clocks (monotonic, boot), if there was one.
     pub fn between(before: (Ktime, u64), after: (Ktime, u64)) -> Option<Suspend> {
         let span = after.0.since(before.0);
         let asleep = after.1.saturating_sub(before.1).saturating_sub(span);
@@ -139,8 +139,8 @@ impl Suspend {
     }
 }
 
-/// The longest commit delay that a trace proves: the time from an event's stamp to its
-/// commit in the ring. Takes the frames in file order.
+/// The longest commit delay that a trace proves. A commit delay is the time from the stamp of an event to
+/// its commit in the ring. The frames have to be added in file order.
 ///
 /// After a watermark at time T, every event committed before T is in an earlier frame. An
 /// event in a later frame with a stamp before T was therefore committed after T. The frame
@@ -152,14 +152,14 @@ pub struct CommitDelay {
 }
 
 impl CommitDelay {
-    /// Takes the next frame.
+    /// Adds the next frame.
     pub fn frame(&mut self, frame: &FrameInfo) {
         if frame.events > 0 {
             self.block(frame.stream, frame.min);
         }
     }
 
-    /// Takes the next frame's stream and smallest time.
+    /// Adds the stream and the smallest time of the next frame.
     pub(crate) fn block(&mut self, stream: Stream, min: Ktime) {
         // The recorder stamps some of its events with times in the past.
         if stream != Stream::Recorder {
@@ -167,7 +167,7 @@ impl CommitDelay {
         }
     }
 
-    /// Takes an event of the recorder's stream.
+    /// Adds an event of the recorder's stream.
     pub fn event(&mut self, event: &LifeEvent) {
         if event.kind == LifeKind::Watermark {
             self.watermark = self.watermark.max(event.time);
@@ -180,8 +180,7 @@ impl CommitDelay {
     }
 }
 
-/// Makes the [`Tally`] of a trace from its blocks in file order, except for the events by
-/// kind.
+/// Computes the [`Tally`] of a trace from its blocks in file order, except for the events by kind.
 #[derive(Debug)]
 pub struct Counting {
     tally: Tally,
@@ -193,7 +192,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// For a trace that starts with these clocks.
+    /// A tally of a trace that starts with these readings of the clocks.
     pub fn new(start: Ktime, clock: Clock) -> Counting {
         Counting {
             tally: Tally::default(),
@@ -203,14 +202,14 @@ impl Counting {
         }
     }
 
-    /// Takes a block of a CPU's stream.
+    /// Adds a block of a CPU's stream.
     pub fn sched(&mut self, stream: Stream, times: &[u64]) {
         self.block(stream, times.iter().copied());
         let min = times.iter().copied().min().unwrap_or(0);
         self.delay.block(stream, Ktime(min));
     }
 
-    /// Takes a block of another stream, and its smallest time.
+    /// Adds a block of another stream, and its smallest time.
     pub fn life(&mut self, stream: Stream, events: &[LifeEvent], min: u64) {
         let of_ring = events.iter().filter(|event| event.kind.is_from_a_ring());
         self.block(stream, of_ring.map(|event| event.time.0));
@@ -249,7 +248,7 @@ impl Counting {
         self.tally.suspends.extend(Suspend::between(before, now));
     }
 
-    /// The tally of a trace that ends with these clocks.
+    /// The tally of a trace that ends with these readings of the clocks.
     pub fn finish(mut self, events: Events, end: Ktime, clock: Clock) -> Tally {
         self.reading((end, clock.boot));
         Tally {

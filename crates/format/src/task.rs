@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::codec::{fitting, Codec, Col, Step, Stored, Text, TICK, UNIT};
+use crate::codec::{fitting, Codec, Col, QuantityColumns, Step, Stored, Text};
 use crate::ids::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use crate::show;
 use crate::varint::{fold, unfold};
 
-/// `sched_process_fork`: a new task; a thread when `tgid` is the parent's.
+/// `sched_process_fork`: a new task. It is a thread if `tgid` equals `parent_tgid`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fork {
     /// The task that called fork, vfork or clone.
     pub parent_tid: Tid,
-    /// Its process.
+    /// The process of the task that called fork.
     pub parent_tgid: Tgid,
     /// The new task.
     pub tid: Tid,
-    /// Its process: itself, or for a thread the parent's.
+    /// The process of the new task: a new process, or for a thread the parent's process.
     pub tgid: Tgid,
     /// The new task's `start_time` (`CLOCK_MONOTONIC`).
     pub start_time: Ktime,
     /// The new task's id in its own (innermost) pid namespace.
     pub ns_tid: Tid,
-    /// Its cgroup.
+    /// The cgroup of the new task.
     pub cgroup: CgroupId,
-    /// Its name, inherited.
+    /// The name of the new task, which it inherits.
     pub comm: Comm,
 }
 
@@ -43,14 +43,14 @@ impl Stored for Fork {
     }
 }
 
-/// `sched_process_exec`: a program was replaced.
+/// `sched_process_exec`: a process has replaced its program by another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exec {
     /// The task, with its tid after the exec (the process's leader).
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// Its tid before: differs when a thread other than the leader called exec.
+    /// The tid of the task before the exec. It differs if a thread other than the leader called exec.
     pub old_tid: Tid,
     /// The new name.
     pub comm: Comm,
@@ -60,10 +60,10 @@ pub struct Exec {
     /// The argument vector.
     #[serde(flatten, serialize_with = "show::argv")]
     pub argv: Argv,
-    /// Its cgroup.
+    /// The cgroup of the task.
     pub cgroup: CgroupId,
-    /// The kernel's `maxrss` of the process in bytes, after the exec: the largest resident set
-    /// of all programs before, the one that it was forked from included.
+    /// The kernel's `maxrss` of the process in bytes, after the exec. It is the largest resident set of all
+    /// earlier programs of the process, including the program that it was forked from.
     pub max_rss: Option<u64>,
 }
 
@@ -83,24 +83,23 @@ impl Stored for Exec {
     }
 }
 
-/// The kernel's sums of a task's times off CPU in ns; `None` where the kernel does not count
-/// them.
+/// The kernel's sums of a task's times off CPU in ns. A sum is `None` if the kernel does not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
-    /// In run queues (`sched_info.run_delay`).
+    /// The time in run queues (`sched_info.run_delay`).
     #[serde(rename = "run_delay")]
     pub run: Option<u64>,
-    /// For block I/O (`delays->blkio_delay`).
+    /// The time of waiting for block I/O (`delays->blkio_delay`).
     #[serde(rename = "block_delay")]
     pub block: Option<u64>,
-    /// For pages from swap (`delays->swapin_delay`).
+    /// The time of waiting for pages from swap (`delays->swapin_delay`).
     #[serde(rename = "swap_delay")]
     pub swap: Option<u64>,
 }
 
-/// The columns of an exit's delays.
+/// The columns of the delays of an exit event.
 const EXIT_DELAYS: [Col; 3] = [Col::RunDelay, Col::BlockDelay, Col::SwapDelay];
-/// The columns of a final event's delays.
+/// The columns of the delays of a final event.
 const FINAL_DELAYS: [Col; 3] = [
     Col::FinalRunDelay,
     Col::FinalBlockDelay,
@@ -112,14 +111,14 @@ impl Delays {
         [self.run, self.block, self.swap]
     }
 
-    /// As their increase since `before`.
+    /// The delays, as their increase since the delays `before`.
     fn fields<C: Codec>(&mut self, c: &mut C, columns: [Col; 3], before: [Option<u64>; 3]) -> Step {
         let [mut run, mut block, mut swap] = self.sums().map(|sum| sum.is_some());
         let known = [&mut run, &mut block, &mut swap];
         c.flags(Col::Delays, known, "unknown delays of a task")?;
         let sums = [&mut self.run, &mut self.block, &mut self.swap];
-        let known = [run, block, swap].into_iter().zip(before);
-        for ((sum, col), (known, before)) in sums.into_iter().zip(columns).zip(known) {
+        let known_and_before = [run, block, swap].into_iter().zip(before);
+        for ((sum, col), (known, before)) in sums.into_iter().zip(columns).zip(known_and_before) {
             if_known(c, col, known, sum, before.unwrap_or(0))?;
         }
         Ok(())
@@ -140,46 +139,46 @@ fn if_known<C: Codec>(
     Ok(())
 }
 
-/// `sched_process_exit`: the task begins to exit; with the kernel's accounting
-/// of it so far.
+/// `sched_process_exit`: the task begins to exit. The event has the kernel's accounting of the task so
+/// far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exit {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The task's own raw `wait` status: code = status >> 8, signal = low 7
     /// bits, 0x80 = core dumped.
     pub status: u32,
-    /// It is the last living thread of its process.
+    /// Whether the task is the last living thread of its process.
     pub group_dead: bool,
-    /// With `group_dead`: the process's raw `wait` status.
+    /// The raw `wait` status of the process, if `group_dead` is set.
     pub group_status: u32,
-    /// User time in ns, as sampled by the kernel.
+    /// The user time in ns, as sampled by the kernel.
     pub utime: u64,
-    /// System time in ns, as sampled by the kernel.
+    /// The system time in ns, as sampled by the kernel.
     pub stime: u64,
-    /// Exact run time in ns, up to the last scheduler update.
+    /// The exact run time in ns, up to the last update by the scheduler.
     pub sum_exec_runtime: u64,
-    /// Voluntary context switches.
+    /// The number of voluntary context switches.
     pub nvcsw: u64,
-    /// Involuntary context switches.
+    /// The number of involuntary context switches.
     pub nivcsw: u64,
-    /// Minor page faults.
+    /// The number of minor page faults.
     pub min_flt: u64,
-    /// Major page faults.
+    /// The number of major page faults.
     pub maj_flt: u64,
-    /// Largest resident set of the process in bytes, programs before its last exec included;
-    /// with `group_dead` only, else 0.
+    /// The largest resident set of the process in bytes, including its programs before the last exec. It is
+    /// 0 if `group_dead` is not set.
     pub max_rss: u64,
-    /// Largest resident set of the last program alone; with `group_dead`, where the kernel
-    /// still has its memory (6.16).
+    /// The largest resident set of the process's last program in bytes. It is known only with `group_dead`
+    /// and if the kernel still has the process's memory at this point (since 6.16).
     pub program_rss: Option<u64>,
-    /// Bytes read from storage; `None` where the kernel does not count it.
+    /// The number of bytes read from storage; `None` if the kernel does not count it.
     pub read_bytes: Option<u64>,
-    /// Bytes written to storage; `None` where the kernel does not count it.
+    /// The number of bytes written to storage; `None` if the kernel does not count it.
     pub write_bytes: Option<u64>,
-    /// Times off CPU.
+    /// The times off CPU.
     #[serde(flatten)]
     pub delays: Delays,
 }
@@ -193,22 +192,26 @@ impl Stored for Exit {
         c.int(Col::GroupStatus, &mut group)?;
         self.group_dead = group & 1 == 1;
         self.group_status = self.status ^ fitting::<u32>(group >> 1)?;
-        c.quantity(TICK, (Col::Utime, Col::TimeRest), &mut self.utime)?;
-        c.quantity(TICK, (Col::Stime, Col::TimeRest), &mut self.stime)?;
+        let utime = QuantityColumns::times(Col::Utime, Col::TimeRest);
+        c.quantity(utime, &mut self.utime)?;
+        let stime = QuantityColumns::times(Col::Stime, Col::TimeRest);
+        c.quantity(stime, &mut self.stime)?;
         c.wide(Col::Runtime, &mut self.sum_exec_runtime)?;
         c.int(Col::Nvcsw, &mut self.nvcsw)?;
         c.int(Col::Nivcsw, &mut self.nivcsw)?;
         c.int(Col::MinFlt, &mut self.min_flt)?;
         c.int(Col::MajFlt, &mut self.maj_flt)?;
-        c.quantity(UNIT, (Col::Rss, Col::RssRest), &mut self.max_rss)?;
+        let max_rss = QuantityColumns::memory(Col::Rss, Col::RssRest);
+        c.quantity(max_rss, &mut self.max_rss)?;
         c.memory(Col::Read, &mut self.read_bytes)?;
         c.memory(Col::Write, &mut self.write_bytes)?;
-        // Nearly always the same as max_rss.
+        // This value is nearly always the same as max_rss.
         let more = |rss: u64| fold(rss.wrapping_sub(self.max_rss) as i64).wrapping_add(1);
         let mut program = self.program_rss.map_or(0, more);
         c.int(Col::ProgramRss, &mut program)?;
-        let program = program.checked_sub(1);
-        self.program_rss = program.map(|more| self.max_rss.wrapping_add(unfold(more) as u64));
+        self.program_rss = program
+            .checked_sub(1)
+            .map(|more| self.max_rss.wrapping_add(unfold(more) as u64));
         self.delays.fields(c, EXIT_DELAYS, [None; 3])?;
         let [run, block, swap] = self.delays.sums();
         let [runtime, voluntary, involuntary] =
@@ -219,18 +222,18 @@ impl Stored for Exit {
     }
 }
 
-/// The last switch-out of a dead task: the kernel's final, exact figures.
+/// The last switch-out of a dead task, with the kernel's final and exact figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Final {
     /// The task.
     pub tid: Tid,
-    /// Exact run time in ns, last switch-out included.
+    /// The exact run time in ns, up to the last switch-out.
     pub sum_exec_runtime: u64,
-    /// Voluntary context switches, the last one included.
+    /// The number of voluntary context switches, including the last switch-out.
     pub nvcsw: u64,
-    /// Involuntary context switches.
+    /// The number of involuntary context switches.
     pub nivcsw: u64,
-    /// Times off CPU.
+    /// The times off CPU.
     #[serde(flatten)]
     pub delays: Delays,
 }
@@ -255,12 +258,12 @@ impl Stored for Final {
     }
 }
 
-/// `task_rename` other than by exec.
+/// `task_rename`: a task has changed its name without an exec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rename {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The new name.
     pub comm: Comm,
@@ -278,7 +281,7 @@ impl Stored for Rename {
 pub struct CgroupPath {
     /// The cgroup.
     pub id: CgroupId,
-    /// Its path from the root of the cgroup v2 hierarchy, starting with `/`.
+    /// The path of the cgroup from the root of the cgroup v2 hierarchy, starting with `/`.
     #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
 }
@@ -294,12 +297,12 @@ impl Stored for CgroupPath {
     }
 }
 
-/// `cgroup_attach_task`: a task moved.
+/// `cgroup_attach_task`: a task was moved to another cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupMove {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The new cgroup.
     pub cgroup: CgroupId,
@@ -317,29 +320,29 @@ impl Stored for CgroupMove {
 pub struct Snapshot {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The parent process.
     pub parent_tgid: Tgid,
-    /// When it was started.
+    /// The time at which the task was started.
     pub start_time: Ktime,
-    /// Its id in its own pid namespace.
+    /// The id of the task in its own pid namespace.
     pub ns_tid: Tid,
-    /// Its cgroup.
+    /// The cgroup of the task.
     pub cgroup: CgroupId,
-    /// Its name.
+    /// The name of the task.
     pub comm: Comm,
-    /// Its arguments; empty for kernel threads and for tasks not followed.
+    /// The arguments of the task; empty for kernel threads and for tasks that are not followed.
     pub argv: Argv,
-    /// Raw state bits at this event's time.
+    /// The raw state bits of the task at the event's time.
     pub state: u16,
-    /// It was on a CPU at this event's time. If not, a task in state 0 was runnable.
+    /// Whether the task was on a CPU at the event's time. If not, a task in state 0 was runnable.
     pub on_cpu: bool,
-    /// It is a kernel thread.
+    /// Whether the task is a kernel thread.
     pub kthread: bool,
-    /// It is followed. The others are recorded for the names of wakers.
+    /// Whether the task is followed. Other tasks are recorded only because they may be wakers.
     pub followed: bool,
-    /// Exact run time in ns before the recording.
+    /// The exact run time before the recording, in ns.
     pub sum_exec_runtime: u64,
 }
 
@@ -365,15 +368,16 @@ impl Stored for Snapshot {
     }
 }
 
-/// Whether a task may run on the event's CPU alone, when it leaves that CPU: from the event's time
-/// on, until its next event of this kind. Without one it may run on several.
+/// Whether a task may run only on the event's CPU. The event is written when the task leaves that CPU,
+/// and is valid until the task's next event of this kind. A task without such an event may run on several
+/// CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pinned {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// It may run there only.
+    /// Whether the task may run only on the event's CPU.
     pub pinned: bool,
 }
 
@@ -384,21 +388,21 @@ impl Stored for Pinned {
     }
 }
 
-/// The name of a task that is not recorded, at its first event beside one that is, and again after
-/// it has got another name.
+/// The name of a task that is not recorded. The event is written at the first event of that task together
+/// with a recorded task, and again when its name has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outsider {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
     /// The task's `start_time` (`CLOCK_MONOTONIC`).
     pub start_time: Ktime,
-    /// Its cgroup.
+    /// The cgroup of the task.
     pub cgroup: CgroupId,
-    /// It is a kernel thread.
+    /// Whether the task is a kernel thread.
     pub kthread: bool,
-    /// Its name.
+    /// The name of the task.
     pub comm: Comm,
 }
 
@@ -412,19 +416,19 @@ impl Stored for Outsider {
     }
 }
 
-/// A task's totals at the event's time (`/proc/PID/task/TID/schedstat`). Recorders without
-/// scheduling events write it at an exec, at the task's end and as samples between.
+/// The totals of a task at the event's time (`/proc/PID/task/TID/schedstat`). A recorder without
+/// scheduling events writes them at an exec, at the task's end, and at intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// Run time in ns.
+    /// The run time in ns.
     pub sum_exec_runtime: u64,
-    /// Time in run queues in ns, where the kernel counts it.
+    /// The time in run queues in ns, if the kernel counts it.
     pub run_delay: Option<u64>,
-    /// Times that it was switched in, where the kernel counts them.
+    /// The number of times that the task was switched in, if the kernel counts it.
     pub slices: Option<u64>,
 }
 
@@ -462,13 +466,13 @@ impl Stored for Account {
     }
 }
 
-/// The recorder has let go of a task: later events of it and of its later children are not
-/// recorded.
+/// The recorder no longer follows a task. Later events of the task, and of children that it starts later,
+/// are not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Detached {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
 }
 
@@ -478,21 +482,20 @@ impl Stored for Detached {
     }
 }
 
-/// A task has ended, as its tracer or parent learned from `wait`, or by a sample without it.
-/// It ran for the last time before the event's time.
+/// A task has ended: its tracer or its parent learned this from `wait`, or it was missing from a sample.
+/// The task ran for the last time before the event's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskEnd {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// Its raw `wait` status, with `group_dead` that of its process; `None` where it is not
-    /// known.
+    /// The raw `wait` status of the task or, with `group_dead`, of its process; `None` if it is not known.
     pub status: Option<u32>,
-    /// It is the last thread of its process.
+    /// Whether the task is the last thread of its process.
     pub group_dead: bool,
-    /// The largest resident set of the process in bytes, programs before its last exec
-    /// included; `None` where it is not known.
+    /// The largest resident set of the process in bytes, including its programs before the last exec; `None`
+    /// if it is not known.
     pub max_rss: Option<u64>,
 }
 
@@ -512,17 +515,17 @@ impl Stored for TaskEnd {
 /// `oom:mark_victim`: the out-of-memory killer has chosen a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OomKill {
-    /// A task of it.
+    /// A task of the chosen process.
     pub tid: Tid,
     /// The process.
     pub tgid: Tgid,
-    /// Its resident set at that time in bytes.
+    /// The resident set of the process at that time, in bytes.
     pub resident: Option<u64>,
 }
 
 impl Stored for OomKill {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        // The last task of both kinds.
+        // Forks and snapshots share the last task.
         c.own_task(
             Col::OomResident,
             Col::Reclaim,
@@ -533,17 +536,17 @@ impl Stored for OomKill {
     }
 }
 
-/// `vmscan:mm_vmscan_direct_reclaim_end`, `mm_vmscan_memcg_reclaim_end`: a task had to reclaim
-/// memory before it got some. The increase since the task's event before.
+/// `vmscan:mm_vmscan_direct_reclaim_end`, `mm_vmscan_memcg_reclaim_end`: a task had to reclaim memory
+/// before it got some. The figures are the increase since the task's previous event of this kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reclaim {
     /// The task.
     pub tid: Tid,
-    /// Its process.
+    /// The process of the task.
     pub tgid: Tgid,
-    /// The number of times.
+    /// The number of reclaims.
     pub count: u64,
-    /// The time that they took, in ns.
+    /// The time of these reclaims together, in ns.
     pub ns: u64,
 }
 

@@ -12,12 +12,12 @@ pub struct TraceContext {
     flags: u8,
 }
 
-/// The flags that are passed on: the trace is sampled, its id is random.
+/// The flags that are passed on to other spans: the trace is sampled, and its id is random.
 const FLAGS: u8 = 0x03;
 
 impl TraceContext {
-    /// Parses a value: version, trace, span and flags in lower-case hexadecimal digits, between blanks.
-    /// A version after 00 may have more fields, which are left out.
+    /// Parses a value: version, trace, span and flags in lower-case hexadecimal digits. Blanks around the value
+    /// are allowed. A version after 00 may have more fields, which are ignored.
     pub fn parse(value: &str) -> Option<TraceContext> {
         let value = value.trim_matches([' ', '\t']);
         let mut fields = value.split('-');
@@ -40,7 +40,7 @@ impl TraceContext {
     }
 }
 
-/// The value of version 00.
+/// Writes the value of version 00.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (trace, span) = (

@@ -1,6 +1,6 @@
-//! Integers of variable length: seven bits a byte, the lowest first, the high
-//! bit set on all bytes but the last (LEB128). Signed ones are folded to
-//! unsigned (zigzag): 0, -1, 1, -2, … become 0, 1, 2, 3, …
+//! Integers of variable length (LEB128): seven bits in each byte, the lowest bits first, and the high bit
+//! set in all bytes but the last. Signed integers are folded to unsigned ones (zigzag): 0, -1, 1, -2, …
+//! become 0, 1, 2, 3, …
 
 use crate::Fault;
 
@@ -12,7 +12,7 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Folds a sign into the lowest bit.
+/// Moves the sign of a number into the lowest bit.
 pub fn fold(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -22,24 +22,24 @@ pub fn unfold(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
-/// Reads values from the front of some bytes.
+/// Reads values one after the other from the front of some bytes.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `bytes`.
+    /// A cursor at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
-    /// The bytes not yet read.
+    /// The bytes that are not yet read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The number of bytes not yet read.
+    /// The number of bytes that are not yet read.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         Ok(*first)
     }
 
-    /// The next varint. Every value has one valid form: a longer one, or one beyond 64 bits, is
+    /// The next varint. Every value has one valid form. A longer form, or a value of more than 64 bits, is
     /// an error.
     pub fn int(&mut self) -> Result<u64, Fault> {
         let mut value = 0u64;

@@ -1,5 +1,5 @@
-//! The walk over a trace's frames. It checks both checksums of each frame. Where a frame is
-//! damaged, the walk searches for the next one and derives the losses.
+//! The walk over the frames of a trace. It checks both checksums of each frame. Where a frame is
+//! damaged, the walk searches for the next frame and derives which events are lost.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -30,7 +30,7 @@ pub enum End {
         frame: u64,
         /// The end of the last frame, in bytes.
         offset: u64,
-        /// The reason.
+        /// The reason why the file ends there.
         why: String,
     },
 }
@@ -38,9 +38,9 @@ pub enum End {
 /// A damaged part of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The number in the frame's header; if that is damaged, the expected number.
+    /// The number in the frame's header or, if the header is damaged, the expected number.
     pub frame: u64,
-    /// The first damaged byte.
+    /// The offset of the first damaged byte.
     pub offset: u64,
     /// The number of unusable bytes.
     pub bytes: u64,
@@ -69,11 +69,11 @@ pub struct Start {
     pub id: u32,
     /// The metadata: the first copy, or the second if the first is damaged.
     pub meta: Metadata,
-    /// Fields of the metadata that this version does not know.
+    /// The number of fields of the metadata that this version does not know.
     pub unknown_fields: u64,
-    /// The damage of the file header. The walk finds that of the metadata.
+    /// The damage of the file header. Damage of the metadata is found by the walk.
     pub damage: Option<Damage>,
-    /// The file header and the first copy of the metadata are undamaged.
+    /// Whether the file header and the first copy of the metadata are undamaged.
     pub intact: bool,
 }
 
@@ -161,25 +161,25 @@ fn metadata_at(source: &Source, offset: u64) -> Result<Vec<u8>, Fault> {
     Ok(payload.into_owned())
 }
 
-/// Bytes of one step of a search for a frame.
+/// The number of bytes that one step of a search for a frame reads.
 const PIECE: u64 = 1 << 20;
 
 /// The result of a walk.
 #[derive(Debug)]
-pub struct Walked {
+pub struct WalkResult {
     /// The intact frames except index frames, in file order.
     pub rows: Vec<Row>,
     /// The damaged parts, in file order.
     pub damage: Vec<Damage>,
-    /// The losses by damage, by time.
+    /// The losses by damage, in the order of time.
     pub gaps: Vec<LifeEvent>,
     /// The end of the file.
     pub end: End,
-    /// The first row of the index that lies about a complete file.
+    /// The number of the first row of the index that is wrong, in a complete file.
     pub index_lies: Option<u64>,
 }
 
-/// The offset of the first intact header from `offset` on that `wanted` accepts.
+/// The offset of the first intact header at or after `offset` that `wanted` accepts.
 fn search(
     source: &Source,
     mut offset: u64,
@@ -188,7 +188,7 @@ fn search(
 ) -> Result<Option<u64>, Error> {
     let finder = memmem::Finder::new(&SYNC);
     while offset < source.len() {
-        // Pieces overlap, so that no header is cut in two.
+        // The pieces overlap, so that no header is cut in two.
         let piece = source.at(offset, PIECE + 5 + limits::HEADER)?;
         for at in finder.find_iter(&piece) {
             if at as u64 >= PIECE {
@@ -225,13 +225,13 @@ fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
 
 /// Walks over all frames, from the first to the end of the file.
 ///
-/// The index is not used for this: both checksums of every frame must be verified before
-/// the analysis, because a loss has to be known before the events around it are read. That
-/// costs some 0.1 ns a byte, a hundredth of the decoding. An index saves nothing of it.
-pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<Walked, Error> {
+/// The index is not used for this. Both checksums of every frame must be verified before the analysis,
+/// because a loss has to be known before the events around it are read. That costs about 0.1 ns a byte, a
+/// hundredth of the decoding, and an index would not make it faster.
+pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<WalkResult, Error> {
     let mut walk = Walk::new(source, id, 0);
     let end = walk.run(frame::FILE_HEADER)?;
-    Ok(Walked {
+    Ok(WalkResult {
         gaps: walk.gaps(meta),
         index_lies: walk.index_lies(&end),
         rows: walk.rows,
@@ -240,12 +240,12 @@ pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<Walked, Error> 
     })
 }
 
-/// Walks on from the byte where the file ended before, with the number of its next frame. The
-/// result is that of the new part, without losses.
-pub fn on(source: &Source, id: u32, (from, next): (u64, u64)) -> Result<Walked, Error> {
+/// Continues a walk at the byte `from`, where the file ended before. `next` is the expected number of the
+/// next frame. The result is about the new part alone, and has no losses.
+pub fn on(source: &Source, id: u32, from: u64, next: u64) -> Result<WalkResult, Error> {
     let mut walk = Walk::new(source, id, next);
     let end = walk.run(from)?;
-    Ok(Walked {
+    Ok(WalkResult {
         rows: walk.rows,
         damage: walk.damage,
         gaps: Vec::new(),
@@ -259,7 +259,7 @@ struct Walk<'a> {
     id: u32,
     rows: Vec<Row>,
     damage: Vec<Damage>,
-    /// Frames with an intact header and a damaged payload.
+    /// The headers of the frames whose payloads are damaged.
     torn: Vec<Header>,
     /// The rows of the intact index frames.
     index: Vec<Row>,
@@ -267,9 +267,9 @@ struct Walk<'a> {
     next: u64,
     /// The number of index frames in `index`.
     indexes: u64,
-    /// The number of frames before the index, by the number of an index frame.
+    /// The number of frames before the index, as the number of the first index frame shows it.
     before_index: Option<u64>,
-    /// Bytes of damaged payloads that the search reads again.
+    /// The number of bytes of damaged payloads that were searched for frames.
     in_vain: u64,
 }
 
@@ -404,7 +404,7 @@ impl Walk<'_> {
         last.is_some_and(|damage| damage.bytes > 0 && damage.offset + damage.bytes == at)
     }
 
-    /// The frame at `at` is damaged: searches for the next one from `from` on.
+    /// Records that the frame at `at` is damaged, and searches for the next frame from `from` on.
     fn recover(
         &mut self,
         at: u64,
@@ -413,16 +413,15 @@ impl Walk<'_> {
         header: Option<Header>,
     ) -> Result<ControlFlow<End, u64>, Error> {
         let least = header.map_or(self.next, |header| header.number + 1);
-        let found = search(self.source, from, self.id, |found| found.number >= least)?;
-        let trailer = self.source.len().checked_sub(frame::TRAILER);
-        let found = found.or(trailer.filter(|trailer| {
-            *trailer >= from
-                && self
-                    .source
-                    .at(*trailer, frame::TRAILER)
-                    .is_ok_and(|bytes| frame::read_trailer(&bytes, self.id).is_some())
-        }));
-        let Some(next) = found else {
+        let next_frame = search(self.source, from, self.id, |found| found.number >= least)?;
+        let is_trailer = |at: u64| {
+            self.source
+                .at(at, frame::TRAILER)
+                .is_ok_and(|bytes| frame::read_trailer(&bytes, self.id).is_some())
+        };
+        let end = self.source.len().checked_sub(frame::TRAILER);
+        let trailer = end.filter(|trailer| *trailer >= from && is_trailer(*trailer));
+        let Some(next) = next_frame.or(trailer) else {
             self.next = header.map_or(self.next, |header| header.number);
             return Ok(Break(self.cut(at, fault.to_string())));
         };
@@ -441,13 +440,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The first row of the index that disagrees with its frame. A file with damage has other
-    /// faults to report.
+    /// The number of the first row of the index that disagrees with its frame. A damaged file is not checked,
+    /// because its damage is reported instead.
     fn index_lies(&self, end: &End) -> Option<u64> {
         if *end != End::Complete || !self.damage.is_empty() {
             return None;
         }
-        // The index has neither checksums, nor times of frames without events.
+        // The index has neither checksums nor the times of frames without events.
         let bare = |row: &Row| {
             let mut row = *row;
             row.header.crc = 0;
@@ -463,7 +462,7 @@ impl Walk<'_> {
         at.map(|at| at as u64)
     }
 
-    /// The losses by damage, by time.
+    /// The losses by damage, in the order of time.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
         // A damaged index lacks rows.
@@ -477,7 +476,8 @@ impl Walk<'_> {
         gaps
     }
 
-    /// The index names every missing frame, its events and its times.
+    /// Derives the losses from the index, which has the number of events and the times of every missing
+    /// frame.
     fn gaps_by_index(&self, gaps: &mut Vec<LifeEvent>) {
         let there: HashSet<u64> = self.rows.iter().map(|row| row.header.number).collect();
         let missing = |row: &&Row| !there.contains(&row.header.number);
@@ -485,7 +485,7 @@ impl Walk<'_> {
         gaps.extend(headers.filter_map(gap_of));
     }
 
-    /// Derives the losses from holes in the frames' numbers and sequences.
+    /// Derives the losses from gaps in the numbers and the sequences of the frames.
     fn gaps_by_sequence(&self, meta: &Metadata, gaps: &mut Vec<LifeEvent>) {
         gaps.extend(self.torn.iter().filter_map(gap_of));
         let mut known: Vec<&Header> = self.rows.iter().map(|row| &row.header).collect();
@@ -528,7 +528,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the rows cover the file from the first frame on, and their sequences have no hole.
+/// Whether the rows cover the file from the first frame on, without a gap in their sequences.
 fn index_fits(rows: &[Row]) -> bool {
     let mut offset = frame::FILE_HEADER;
     let mut seqs: HashMap<(u8, u16), u64> = HashMap::new();
@@ -544,13 +544,13 @@ fn index_fits(rows: &[Row]) -> bool {
     fits && !rows.is_empty()
 }
 
-/// The loss for a frame; `None` if it holds no events.
+/// The loss that a missing frame stands for; `None` if the frame holds no events.
 fn gap_of(header: &Header) -> Option<LifeEvent> {
     let stream = header.stream()?;
     Some(gap(stream, header.min, header.max, Some(header.events)))
 }
 
-/// A loss by damage.
+/// An event for a loss by damage.
 pub fn gap(stream: Stream, since: u64, until: u64, count: Option<u64>) -> LifeEvent {
     LifeEvent {
         time: Ktime(since),

@@ -16,14 +16,14 @@ pub use crate::tally::Events;
 use crate::zip::{Packer, LEVEL};
 use crate::{error, limits, section, Error, Fault};
 
-/// Counts of the file so far.
+/// The numbers of bytes, frames and events that have been written so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes of the file so far.
+    /// The number of bytes in the file so far.
     pub bytes: u64,
-    /// Frames so far.
+    /// The number of frames in the file so far.
     pub frames: u64,
-    /// Events so far, those in open blocks included.
+    /// The numbers of events so far, including the events in open blocks.
     pub by_kind: Events,
 }
 
@@ -43,19 +43,17 @@ struct OpenLife {
 
 /// Writes one trace to `W`.
 ///
-/// Events stay in memory until their block is full or [`Writer::flush`] writes it.
-/// Memory is bounded: 20 bytes for each of
-/// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
-/// for each of the two other streams, some ten bytes a frame for the index,
-/// below 8 MiB to encode.
-/// After an error the trace ends with the last whole frame.
+/// Events stay in memory until their block is full or [`Writer::flush`] writes it. The memory is
+/// bounded: 20 bytes for each of [`limits::BLOCK_EVENTS`] events of each CPU, [`limits::BLOCK_BYTES`] and
+/// one event for each of the two other streams, about ten bytes for each frame for the index, and less
+/// than 8 MiB to encode. After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: Output<W>,
     metadata: Vec<u8>,
-    /// Open blocks by CPU.
+    /// The open block of each CPU.
     cpus: Vec<(CpuId, Open)>,
-    /// The index in `cpus` of the last event's block: events come CPU by CPU.
+    /// The index in `cpus` of the block of the last event. The next event is probably of the same CPU.
     last: usize,
     lifecycle: OpenLife,
     recorder: OpenLife,
@@ -77,7 +75,7 @@ struct Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Writes one frame. `header` has type, stream, events and times.
+    /// Writes one frame. `header` has its type, stream, number of events and times.
     fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
         let number = self.written.frames;
         error::within(
@@ -156,7 +154,7 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.metadata)
     }
 
-    /// Adds an event of one CPU's ring. Writes the block if it is full.
+    /// Adds an event of one CPU's ring, and writes the CPU's block if it is full.
     ///
     /// # Errors
     /// If writing fails.
@@ -184,10 +182,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Adds an event of the lifecycle or the recorder's stream.
+    /// Adds an event of the lifecycle stream or of the recorder's stream.
     ///
     /// # Errors
-    /// If writing fails, or `stream` is a CPU's.
+    /// Writing fails, or `stream` is the stream of a CPU.
     pub fn life(&mut self, stream: Stream, event: Masked<LifeEvent>) -> Result<(), Error> {
         let event = event.into_inner();
         let open = match stream {
@@ -201,12 +199,12 @@ impl<W: Write> Writer<W> {
             }
         };
         let weight = match event.kind {
-            // A long block has each name once. Of other kinds a reader has more in memory than its
-            // budget reckons with.
+            // A long block has each name once. For other kinds of events, a reader needs more memory
+            // than its budget allows.
             LifeKind::Symbol(_) => life::weight(&event) / 4,
             _ => life::weight(&event),
         };
-        // A long event gets a block of its own: the limits hold for each event alone.
+        // A long event gets a block of its own, because each single event is within the limits.
         if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
             self.close_life(stream)?;
         }
@@ -271,7 +269,7 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.payload)
     }
 
-    /// Writes all open blocks, the recorder's last, and flushes the file.
+    /// Writes all open blocks, the block of the recorder last, and flushes the file.
     ///
     /// # Errors
     /// If writing fails.
@@ -285,12 +283,12 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The counts so far.
+    /// The numbers of bytes, frames and events that have been written so far.
     pub fn written(&self) -> &Written {
         &self.out.written
     }
 
-    /// Completes the trace: open blocks, summary with the tally, index, trailer.
+    /// Completes the trace: writes the open blocks, the summary with the tally, the index and the trailer.
     ///
     /// # Errors
     /// If writing fails.
@@ -309,8 +307,8 @@ impl<W: Write> Writer<W> {
         self.close()
     }
 
-    /// Completes a trace made from a truncated one. Instead of the summary it has the end of
-    /// the original, which [`crate::reader::Trace::end`] returns.
+    /// Completes a trace that is made from a truncated one. Instead of a summary it has the end of the
+    /// original trace, which [`crate::reader::Trace::end`] returns.
     ///
     /// # Errors
     /// If writing fails.
@@ -336,7 +334,7 @@ impl<W: Write> Writer<W> {
             body.map_err(|fault| fault.at(self.out.written.frames, self.out.written.bytes))?;
         self.payload.clear();
         self.packer.pack(&[&body], LEVEL, &mut self.payload)?;
-        // The time bounds the loss if the end of a stream is damaged.
+        // This time limits the loss if the end of a stream is damaged.
         let header = Header {
             kind,
             min: time,
@@ -346,7 +344,7 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.payload)
     }
 
-    /// Writes the metadata's second copy, the index and the trailer.
+    /// Writes the second copy of the metadata, the index and the trailer.
     fn close(mut self) -> Result<(W, Written), Error> {
         self.put_metadata()?;
         let offset = self.out.written.bytes;

@@ -1,5 +1,5 @@
-//! Compression of a frame's body: one standard zstd frame without content size and
-//! checksum, which the trace's frame has already.
+//! Compression of the body of a frame: one standard zstd frame without content size and checksum, because
+//! the frame of the trace already has them.
 //!
 //! A *packed* body is: its length (varint), the length of its compressed form
 //! (varint), the compressed form. When the two lengths are equal the body is
@@ -15,11 +15,11 @@ use crate::limits;
 use crate::varint::{put, Cursor};
 use crate::Fault;
 
-/// zstd's level. Level 12 saves 0.6 % of three builds' lifecycle events and takes 3 to 6
-/// times the CPU time, on the recorded machine.
+/// zstd's level. Level 12 would save 0.6 % of the lifecycle events of three builds and take 3 to 6 times
+/// the CPU time, on the machine that is recorded.
 pub const LEVEL: i32 = 6;
 
-/// Compresses bodies; keeps its buffers.
+/// Compresses bodies and reuses its buffers.
 pub struct Packer {
     zstd: CCtx<'static>,
     buffer: Vec<u8>,
@@ -51,8 +51,8 @@ impl Packer {
         })
     }
 
-    /// Appends a packed body. Each part ends a block of the zstd frame, because the parts differ
-    /// in their statistics: the next one gets Huffman tables of its own.
+    /// Appends a packed body. Each part ends a block of the zstd frame, so that the next part gets Huffman
+    /// tables of its own. The parts differ in their statistics.
     pub fn pack(&mut self, parts: &[&[u8]], level: i32, out: &mut Vec<u8>) -> std::io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.compress(parts, len, level).map_err(failed)?;
@@ -79,7 +79,7 @@ impl Packer {
         self.zstd.reset(ResetDirective::SessionOnly)?;
         self.zstd
             .set_parameter(CParameter::CompressionLevel(level))?;
-        // zstd derives the size of its tables from it.
+        // zstd derives the size of its tables from the length.
         self.zstd.set_pledged_src_size(Some(len as u64))?;
         let mut out = OutBuffer::around(&mut self.buffer);
         for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -97,7 +97,7 @@ impl Packer {
     }
 }
 
-/// Decompresses bodies; keeps its buffers.
+/// Decompresses bodies and reuses its buffers.
 pub struct Unpacker {
     zstd: Decompressor<'static>,
     buffer: Vec<u8>,
@@ -145,7 +145,7 @@ impl Unpacker {
 }
 
 thread_local! {
-    /// Its buffers are costly to allocate for every frame.
+    /// The unpacker of each thread, which is kept because its buffers are costly to allocate.
     static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
 }
 

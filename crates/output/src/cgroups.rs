@@ -9,50 +9,50 @@ use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
 
 /// A mounted hierarchy.
 struct Mount {
-    /// The cgroup at the mount point. In a container that may be the container's, and those above
-    /// it cannot be seen.
+    /// The cgroup at the mount point. In a container it can be the container's cgroup; its ancestors
+    /// are not visible then.
     cgroup: PathBuf,
     point: PathBuf,
 }
 
 /// The mounts of a controller's hierarchy; "" is cgroup v2.
 fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
-    // Of two at one point the later one is seen.
+    // Of two mounts at one point, the later one is visible.
     mountinfo.lines().rev().filter_map(move |line| {
         let (mount, kind) = line.split_once(" - ")?;
-        let (mut mount, mut kind) = (mount.split(' ').skip(3), kind.split(' '));
-        let (cgroup, point) = (mount.next()?, mount.next()?);
-        let found = match (kind.next()?, controller) {
+        let mut fields = mount.split(' ').skip(3);
+        let (cgroup, point) = (fields.next()?, fields.next()?);
+        let mut kind = kind.split(' ');
+        let is_wanted = match (kind.next()?, controller) {
             ("cgroup2", "") => true,
             ("cgroup", "") => false,
             ("cgroup", _) => has(kind.nth(1)?, controller),
             _ => false,
         };
-        let of = |text| PathBuf::from(plain(text));
-        found.then(|| Mount {
-            cgroup: of(cgroup),
-            point: of(point),
+        is_wanted.then(|| Mount {
+            cgroup: unescaped(cgroup).into(),
+            point: unescaped(point).into(),
         })
     })
 }
 
-/// A path of mountinfo, in which these characters are octal.
-fn plain(text: &str) -> String {
+/// A path of mountinfo, with its octal escapes replaced by the characters that they stand for.
+fn unescaped(text: &str) -> String {
     let octal = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n")];
-    let text = octal
+    let without_blanks = octal
         .iter()
         .fold(text.to_owned(), |text, (code, character)| {
             text.replace(code, character)
         });
-    text.replace("\\134", "\\")
+    without_blanks.replace("\\134", "\\")
 }
 
-/// Whether a list of controllers has that one.
+/// Whether a comma-separated list of controllers contains this controller.
 fn has(controllers: &str, controller: &str) -> bool {
-    controllers.split(',').any(|it| it == controller)
+    controllers.split(',').any(|listed| listed == controller)
 }
 
-/// This process's `/proc/self/cgroup` and `/proc/self/mountinfo`.
+/// The contents of this process's `/proc/self/cgroup` and `/proc/self/mountinfo`.
 pub fn own() -> (String, String) {
     // A mount point may have any bytes.
     let read = |path: &str| {
@@ -62,43 +62,46 @@ pub fn own() -> (String, String) {
     (read("/proc/self/cgroup"), read("/proc/self/mountinfo"))
 }
 
-/// The directories of a task's cgroup and of those above it, as far as they are mounted, the task's own
-/// first. `cgroups`: its `/proc/PID/cgroup`; `controller`: of cgroup v1, "" is v2. Without the
-/// root of the hierarchy: its figures are the machine's.
+/// The directories of a task's cgroup and of its ancestors, as far as they are mounted, with the
+/// task's own cgroup first. `cgroups` is the content of the task's `/proc/PID/cgroup`. `controller`
+/// is a controller of cgroup v1, or "" for cgroup v2. The root of the hierarchy is left out, because
+/// its figures are those of the whole machine.
 pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<PathBuf> {
     let path = cgroups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
-        let found = match controller {
+        let is_wanted = match controller {
             "" => controllers.is_empty(),
             _ => has(controllers, controller),
         };
-        found.then_some(Path::new(path))
+        is_wanted.then_some(Path::new(path))
     });
     let levels = |mount: Mount| {
-        // Both are of the cgroup namespace, if there is one.
+        // In a cgroup namespace, both paths are relative to the namespace's root.
         let below = path?.strip_prefix(&mount.cgroup).ok()?;
-        let plain = |it: Component<'_>| matches!(it, Component::Normal(_));
+        let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         let own = mount.point.join(below);
-        let levels = own
+        let levels: Vec<PathBuf> = own
             .ancestors()
-            .take_while(|it| it.starts_with(&mount.point));
-        let levels = levels.filter(|it| it.is_dir() && !is_root(it, controller));
-        let levels: Vec<PathBuf> = levels.map(Path::to_owned).collect();
-        (below.components().all(plain) && !levels.is_empty()).then_some(levels)
+            .take_while(|level| level.starts_with(&mount.point))
+            .filter(|level| level.is_dir() && !is_root(level, controller))
+            .map(Path::to_owned)
+            .collect();
+        (below.components().all(is_name) && !levels.is_empty()).then_some(levels)
     };
     mounts(mountinfo, controller)
         .find_map(levels)
         .unwrap_or_default()
 }
 
-/// A limit in a file of a cgroup; "max" is none.
+/// The limit in a file of a cgroup; `None` for "max".
 pub fn limit(directory: &Path, file: &str) -> Option<u64> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     text.trim().parse().ok()
 }
 
-/// Whether a directory is the root of its hierarchy: this file is there alone, that one in all others.
+/// Whether a directory is the root of its hierarchy. In cgroup v1 only the root has a `release_agent`;
+/// in cgroup v2 only the root lacks `cgroup.type`.
 fn is_root(directory: &Path, controller: &str) -> bool {
     match controller {
         "" => !directory.join("cgroup.type").exists(),
@@ -106,10 +109,14 @@ fn is_root(directory: &Path, controller: &str) -> bool {
     }
 }
 
-/// The mount points of the controllers' hierarchies, in the controllers' order; "" is cgroup v2.
+/// The mount points of the controllers' hierarchies, in the order of the controllers; "" stands for
+/// cgroup v2.
 pub fn points(mountinfo: &str, controllers: &[&str]) -> Vec<PathBuf> {
-    let all = controllers.iter().flat_map(|it| mounts(mountinfo, it));
-    all.map(|it| it.point).collect()
+    controllers
+        .iter()
+        .flat_map(|controller| mounts(mountinfo, controller))
+        .map(|mount| mount.point)
+        .collect()
 }
 
 /// The mount point of the cgroup v2 hierarchy.
@@ -118,13 +125,14 @@ pub fn mount() -> Option<PathBuf> {
     points(&mountinfo, &[""]).into_iter().next()
 }
 
-/// The least memory limit of this process's cgroup and of those above.
+/// The smallest memory limit in bytes of this process's cgroup and its ancestors.
 pub fn memory_limit() -> Option<u64> {
     let (own, mountinfo) = own();
     let files = [("", "memory.max"), ("memory", "memory.limit_in_bytes")];
     let limits = files.into_iter().flat_map(|(controller, file)| {
-        let all = directories(&own, &mountinfo, controller);
-        all.into_iter().filter_map(move |it| limit(&it, file))
+        directories(&own, &mountinfo, controller)
+            .into_iter()
+            .filter_map(move |directory| limit(&directory, file))
     });
     limits.min()
 }
@@ -132,19 +140,22 @@ pub fn memory_limit() -> Option<u64> {
 /// The id of a cgroup v2 directory: its inode number.
 ///
 /// # Errors
-/// The path is no directory, or one of another file system: cgroup v1 has ids of its own.
+/// The path is not a directory, or it is in another file system. (A directory of cgroup v1 is refused
+/// too, because cgroup v1 has ids of its own.)
 pub fn id(path: &Path) -> std::io::Result<u64> {
     let meta = fs::metadata(path)?;
     if !meta.is_dir() {
         return Err(std::io::ErrorKind::NotADirectory.into());
     }
     if statfs(path)?.filesystem_type() != CGROUP2_SUPER_MAGIC {
-        return Err(std::io::Error::other("another file system has it"));
+        return Err(std::io::Error::other(
+            "it is not in a cgroup v2 file system",
+        ));
     }
     Ok(meta.ino())
 }
 
-/// The paths of all cgroups by id, from the root of the mounted hierarchy.
+/// The ids and the paths of all cgroups v2. The paths begin at the root of the mounted hierarchy.
 pub fn paths() -> Vec<(u64, Vec<u8>)> {
     let Some(mount) = mount() else {
         return Vec::new();
@@ -206,8 +217,10 @@ mod tests {
                 "24 1 0:22 / / rw - ext4 /dev/vda rw\n25 1 0:23 {root} {at}/{point} rw,nosuid - {kind}\n"
             );
             let all = directories(cgroups, &mountinfo, controller);
-            let below = all.iter().map(|it| it.strip_prefix(dir.path()).unwrap());
-            below.map(|it| it.display().to_string()).collect::<Vec<_>>()
+            all.iter()
+                .map(|found| found.strip_prefix(dir.path()).unwrap())
+                .map(|below| below.display().to_string())
+                .collect::<Vec<_>>()
         };
         let v2 = ["unified/ci/job", "unified/ci"];
         assert_eq!(found("0::/ci/job\n", "/", "unified", ""), v2);

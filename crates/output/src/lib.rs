@@ -47,33 +47,33 @@ impl Target {
 pub struct Settings {
     /// The mode of a new file, before the umask.
     pub mode: u32,
-    /// No terminal can take it.
+    /// Whether the output is binary, so that it is never written to a terminal.
     pub binary: bool,
-    /// The kind of files that it may replace; `None`: any.
+    /// The kind of files that the output may replace; `None` allows every kind.
     pub replaces: Option<Kind>,
-    /// A file that it replaces stays as NAME.old.
+    /// Whether a replaced file is kept as NAME.old.
     pub keeps: bool,
-    /// Standard input, output, error were closed at the start: Rust's runtime opened
-    /// /dev/null in their place.
+    /// Whether standard input, output and error were closed when the program started: Rust's runtime
+    /// opened /dev/null in their place.
     pub closed_streams: [bool; 3],
 }
 
-/// The bytes of a file that tell its kind.
+/// The number of bytes at the start of a file that suffice to determine its kind.
 pub const BEGINNING: usize = 64 << 10;
 
 /// A kind of files.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, with an article.
+    /// The name of the kind, with an article.
     pub name: &'static str,
     /// Whether a file that begins with these bytes, [`BEGINNING`] at most, is of this kind.
     pub is: fn(&[u8]) -> bool,
 }
 
-/// A file is of another kind than those that an output may replace.
+/// An existing file is not of the kind that an output may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// The name of the kind that it may replace.
+    /// The name of the kind that the output may replace.
     pub wanted: &'static str,
 }
 
@@ -81,7 +81,7 @@ impl std::fmt::Display for Foreign {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the file that is there is not {}, and stays; --force replaces it",
+            "the existing file is not {}, so it was not replaced; --force replaces it",
             self.wanted
         )
     }
@@ -101,18 +101,18 @@ impl std::fmt::Display for Terminal {
 
 impl std::error::Error for Terminal {}
 
-/// The command line names an output that this program must not write, whatever its rights are.
+/// Whether the command line names an output that this program must not write, whatever its rights are.
 pub fn is_mistake(error: &io::Error) -> bool {
     error
         .get_ref()
         .is_some_and(|inner| inner.is::<Foreign>() || inner.is::<Terminal>())
 }
 
-/// Whether an output may replace a regular file, if there is one. An empty file may be
-/// replaced by any.
+/// Checks that an output may replace the regular file at `path`, if there is one. Every output may
+/// replace an empty file.
 ///
 /// # Errors
-/// [`Foreign`], or the file cannot be read.
+/// [`Foreign`] if the file is of another kind, or the error of reading it.
 fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
     let Some(kind) = kind else { return Ok(()) };
     let mut beginning = Vec::new();
@@ -121,23 +121,24 @@ fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    match beginning.is_empty() || (kind.is)(&beginning) {
-        true => Ok(()),
-        false => Err(io::Error::other(Foreign { wanted: kind.name })),
+    if beginning.is_empty() || (kind.is)(&beginning) {
+        Ok(())
+    } else {
+        Err(io::Error::other(Foreign { wanted: kind.name }))
     }
 }
 
-/// A file without a name, or with a hidden one where the file system has no O_TMPFILE.
+/// A file that has no name yet, or a hidden one where the file system lacks O_TMPFILE.
 #[derive(Debug)]
 struct Unnamed {
     file: File,
     hidden: Option<PathBuf>,
     at: At,
-    /// A file of this kind stays as NAME.old.
+    /// The kind of replaced files that are kept as NAME.old; `None` if none are.
     keeps: Option<Kind>,
 }
 
-/// The name of `path` before it is complete, in the same directory.
+/// The hidden name, in the same directory, that a file has until it is complete.
 fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
@@ -146,7 +147,7 @@ fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// An unpredictable part of a name.
+/// A random part of a file's name, which nobody can predict.
 fn mark() -> String {
     use std::hash::{BuildHasher, Hasher, RandomState};
     format!(".{:016x}", RandomState::new().build_hasher().finish())
@@ -163,8 +164,9 @@ impl Unnamed {
         )
     }
 
-    /// Gives the file its name. A kill leaves no other name, except in the 20 µs between the
-    /// two system calls that replace an existing file; the next replacement takes that one over.
+    /// Gives the file its name. If the program is killed, it leaves no hidden name behind, except in the
+    /// 20 µs between the two system calls that replace an existing file. The next replacement removes
+    /// that hidden name.
     fn publish(mut self) -> io::Result<()> {
         let path = self.at.path();
         let hidden = match self.hidden.take() {
@@ -194,8 +196,8 @@ impl Unnamed {
     }
 }
 
-/// Renames a file to NAME.old, if it is not empty and that replaces no file of another kind.
-/// Where that fails, the file is replaced as without it.
+/// Renames a file to NAME.old, if the file is not empty and NAME.old is not a file of another kind.
+/// If the renaming fails, the file is replaced without being kept.
 fn keep(path: &Path, kind: Kind) {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
@@ -217,7 +219,7 @@ impl Drop for Unnamed {
     }
 }
 
-/// A fifo that the first write opens, which waits for a reader.
+/// A fifo. The first write opens it and waits for a reader.
 #[derive(Debug)]
 struct Fifo {
     at: At,
@@ -234,7 +236,7 @@ impl Fifo {
     }
 }
 
-/// Opens what is no regular file, if it still is the one that was looked at.
+/// Opens a device, fifo or socket, if it is still the one that was checked before.
 fn existing(at: &At, place: Identity) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
     let file = OpenOptions::new()
@@ -244,7 +246,9 @@ fn existing(at: &At, place: Identity) -> io::Result<File> {
     if Identity::of(&file.metadata()?) == place {
         Ok(file)
     } else {
-        Err(io::Error::other("it was exchanged for another file"))
+        Err(io::Error::other(
+            "another file took its place while it was being opened",
+        ))
     }
 }
 
@@ -260,11 +264,11 @@ pub struct Destination {
     unnamed: Option<Unnamed>,
 }
 
-/// Whether the process that writes a file is still at work, see [`Destination::lock`].
+/// Whether the process that writes a file is still running: it holds the lock of [`Destination::lock`].
 pub fn is_written(file: File) -> bool {
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
-            // The reader's own descriptor keeps it, otherwise.
+            // Otherwise the reader's descriptor would keep the lock.
             let _ = flock(&file, FlockOperation::Unlock);
             false
         }
@@ -275,7 +279,7 @@ pub fn is_written(file: File) -> bool {
 /// Locks an open file, or a directory (flock(2)), until all of its descriptors are closed.
 ///
 /// # Errors
-/// Another process has it locked, or the file system has no locks.
+/// Another process holds the lock, or the file system has no locks.
 pub fn lock(file: &File) -> io::Result<()> {
     Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
@@ -285,8 +289,8 @@ pub fn lock(file: &File) -> io::Result<()> {
 pub struct Publish(Option<Unnamed>);
 
 impl Publish {
-    /// The file gets its name; an existing regular file of that name is replaced. Without
-    /// this, no file remains.
+    /// Gives the file its name, and replaces an existing regular file of that name. If this is never
+    /// called, no file remains.
     ///
     /// # Errors
     /// The directory refuses the name.
@@ -294,7 +298,7 @@ impl Publish {
         self.0.map_or(Ok(()), Unnamed::publish)
     }
 
-    /// The output is a new file, which takes everything without a wait for a reader.
+    /// Whether the output is a new file, which never blocks until a reader has read.
     pub fn is_file(&self) -> bool {
         self.0.is_some()
     }
@@ -328,8 +332,8 @@ impl Destination {
         }
     }
 
-    /// A new file is locked (flock(2)) while it is open: [`is_written`] tells that its writer is
-    /// at work. A file system without locks loses only that.
+    /// Locks a new file (flock(2)) while it is open, so that [`is_written`] sees that its writer is
+    /// running. On a file system without locks, only [`is_written`] stops working.
     pub fn lock(&self) {
         let Out::File(file) = &self.out else { return };
         if self.unnamed.is_some() {
@@ -337,7 +341,7 @@ impl Destination {
         }
     }
 
-    /// The bytes' way, and the name that the file gets at the end.
+    /// Splits the output into the part that takes the bytes and the part that names the file at the end.
     pub fn split(mut self) -> (impl Write + Send + 'static, Publish) {
         let unnamed = Publish(self.unnamed.take());
         (self, unnamed)
@@ -366,7 +370,7 @@ impl Write for Destination {
     }
 }
 
-/// A copy of a standard stream's descriptor: its number is COMMAND's.
+/// A copy of a standard stream's descriptor. The stream's own number stays free for COMMAND.
 fn stream(number: i32, settings: &Settings) -> io::Result<File> {
     let index = usize::try_from(number).unwrap_or(0);
     if settings
@@ -396,7 +400,7 @@ fn stream(number: i32, settings: &Settings) -> io::Result<File> {
     Ok(copy.into())
 }
 
-/// A new file, which replaces one of that name when it is complete.
+/// Creates a file, which replaces an existing file of that name when it is complete.
 fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     may_replace(&at.path(), settings.replaces)?;
     let mut options = OpenOptions::new();
@@ -427,11 +431,11 @@ fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     })
 }
 
-/// Writes a whole output and gives it its name, so `target` can be the file that is being
-/// read.
+/// Writes a whole output before it gives the file its name, so `target` can be the file that
+/// `write` reads.
 ///
 /// # Errors
-/// Those of `write`, and of opening or naming the output.
+/// The errors of `write`, and of opening or naming the output.
 pub fn whole<T, E: From<io::Error>>(
     target: &Target,
     settings: &Settings,
@@ -443,16 +447,16 @@ pub fn whole<T, E: From<io::Error>>(
     Ok(result)
 }
 
-/// Makes a directory, and those of its path that are missing, by the rules of outputs: no link is
-/// followed that another user can have put there.
+/// Creates a directory and its missing parents by the rules for outputs: a link that another user
+/// can have put there is not followed.
 ///
 /// # Errors
-/// The directory cannot be made, or another user can have chosen it.
+/// The directory cannot be created, or another user can have chosen it.
 pub fn directories(path: &Path) -> io::Result<()> {
     place::walk(path, true).map(drop)
 }
 
-/// The user that called sudo: the owner of the output.
+/// The user and the group that called sudo. The output belongs to them.
 pub fn invoking_user() -> Option<(Uid, Gid)> {
     if !Uid::effective().is_root() {
         return None;
@@ -464,7 +468,7 @@ pub fn invoking_user() -> Option<(Uid, Gid)> {
     ))
 }
 
-/// The mode of an output made of `input`: as readable as that, and no program.
+/// The mode of an output that is derived from `input`: as readable as `input`, and not executable.
 pub fn mode_like(input: &Path) -> u32 {
     match std::fs::metadata(input) {
         Ok(meta) if meta.is_file() => meta.mode() & 0o666 | 0o600,

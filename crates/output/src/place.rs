@@ -1,6 +1,6 @@
-//! The place of an output: what the name stands for, and whether another user can have put
-//! it there. Directories are opened one by one, and what is in them is named by their descriptors,
-//! so no name can be exchanged between a look at it and its use.
+//! The place of an output: the file that a name refers to, and whether another user can have put
+//! it there. Directories are opened one by one, and their files are named by the directories'
+//! descriptors, so nobody can replace a name between its check and its use.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -16,56 +16,58 @@ use nix::sys::stat::{mkdirat, Mode};
 use nix::sys::statfs::{fstatfs, PROC_SUPER_MAGIC};
 use nix::unistd::Uid;
 
-/// The kernel's own bound of links in a row (path_resolution(7)).
+/// The kernel's limit of links that one path may lead through (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// A name in an open directory.
 #[derive(Debug)]
 pub struct At {
     directory: OwnedFd,
-    /// The directory's own name.
+    /// The directory's name, for messages.
     shown: PathBuf,
     name: OsString,
 }
 
 impl At {
-    /// A path to it, whatever becomes of the directory's own name.
+    /// A path to the file that stays valid when the directory is renamed.
     pub fn path(&self) -> PathBuf {
         self.directory().join(&self.name)
     }
 
-    /// A path to its directory; where /proc is not mounted, the directory's own name.
+    /// A path to the directory that stays valid when it is renamed; where /proc is not mounted, its name.
     pub fn directory(&self) -> PathBuf {
         let open = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
-        match open.is_dir() {
-            true => open,
-            false => self.shown.clone(),
+        if open.is_dir() {
+            open
+        } else {
+            self.shown.clone()
         }
     }
 }
 
-/// What an output's name stands for.
+/// The file that an output's name refers to.
 #[derive(Debug)]
 pub enum Place {
     /// Nothing yet, or a regular file.
     File(At),
     /// A device, fifo or socket.
     Special(At, Identity),
-    /// An open file of a process, through /proc; its number, if the process is this one.
+    /// An open file of a process, named by a path in /proc, and its descriptor's number if the process is
+    /// this one.
     Descriptor(PathBuf, Option<i32>),
 }
 
-/// A file, whatever its name.
+/// A file, identified independently of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
     inode: u64,
-    /// It is a fifo.
+    /// Whether the file is a fifo.
     pub is_fifo: bool,
 }
 
 impl Identity {
-    /// Of a file's metadata.
+    /// Takes the identity from a file's metadata.
     pub fn of(meta: &Metadata) -> Identity {
         Identity {
             device: meta.dev(),
@@ -120,7 +122,8 @@ pub fn of(path: &Path) -> io::Result<Place> {
     Err(Errno::ELOOP.into())
 }
 
-/// A link, device or fifo is not another user's in a directory that others can write.
+/// Refuses a link, device or fifo that belongs to another user and is in a directory that others can
+/// write.
 fn check(directory: &OwnedFd, meta: &Metadata, shown: &Path) -> io::Result<()> {
     if trusted(meta.uid()) || !writable_by_others(directory)? {
         return Ok(());
@@ -137,11 +140,11 @@ fn check(directory: &OwnedFd, meta: &Metadata, shown: &Path) -> io::Result<()> {
     )))
 }
 
-/// Opens a directory, one after the other of its path, by the rules of outputs for links; with
-/// `create` makes those that are missing.
+/// Opens a directory by opening each directory of its path, with the rules for links that outputs
+/// have. With `create`, missing directories are created.
 ///
 /// # Errors
-/// A link that another user can have put there; a loop; the kernel's.
+/// A link that another user can have put there, a loop of links, or an error of the kernel.
 pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
     let parts = |path: &Path| -> VecDeque<OsString> {
         let parts = path.components().map(|part| part.as_os_str().to_owned());
@@ -170,7 +173,7 @@ pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
         };
         now = match deeper {
             Ok(deeper) => deeper,
-            // A link: of /proc, as /dev/fd/7 is, or another.
+            // A link in /proc, as /dev/fd/7 is.
             Err(Errno::ENOTDIR | Errno::ELOOP) if is_of_proc(&now) => {
                 openat(&now, name, flags, Mode::empty())?
             }
@@ -205,7 +208,7 @@ fn is_of_proc(directory: &OwnedFd) -> bool {
     fstatfs(directory).is_ok_and(|fs| fs.filesystem_type() == PROC_SUPER_MAGIC)
 }
 
-/// Root, this user, or the user that called sudo.
+/// Whether a user is root, this process's user, or the user that called sudo.
 fn trusted(user: u32) -> bool {
     let own = Uid::effective().as_raw();
     let invoking = crate::invoking_user().map(|(user, _)| user.as_raw());
@@ -217,7 +220,7 @@ fn writable_by_others(directory: &OwnedFd) -> io::Result<bool> {
     Ok(!trusted(meta.uid()) || meta.mode() & 0o022 != 0)
 }
 
-/// The number of this process's descriptor that a link in /proc stands for.
+/// The number of this process's descriptor that a link in /proc refers to.
 fn own_descriptor(path: &Path) -> Option<i32> {
     let directory = std::fs::canonicalize(directory(path)).ok()?;
     let own = Path::new("/proc").join(std::process::id().to_string());

@@ -612,7 +612,7 @@ fn write_end(
         let request = output.unnamed(batches, &mut go_on);
         request.and_then(|unnamed| {
             let request = Request {
-                lifetime: (begin, real),
+                lifetime: tr_symbols::Lifetime { begin, end: real },
                 paths_only: !config.facts.symbols,
                 ..unnamed
             };

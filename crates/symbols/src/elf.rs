@@ -1,8 +1,8 @@
-//! Functions of ELF files, by blazesym.
+//! Finds the functions of ELF files with blazesym.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use blazesym::helper::read_elf_build_id;
 use blazesym::symbolize::source::{Elf, Source};
@@ -10,7 +10,7 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 
 use crate::{Answer, Function, Module, Request};
 
-/// The loader's usual directories.
+/// The directories in which the loader usually finds libraries.
 const LIBRARIES: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -20,20 +20,28 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
 ];
 
-/// Answers the frames of files: first the names by the symbol tables, which are quick, then
-/// source lines and inlined functions by the debug information, where there is any.
+/// Answers the frames that are in files. The symbol tables are quick to read and give the names first;
+/// debug information, where there is any, then adds source lines and inlined functions.
 pub fn answer(
     request: &Request,
-    tell: &mut impl FnMut(Answer) -> io::Result<()>,
+    send: &mut impl FnMut(Answer) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut wanted: HashMap<&[u8], &Module> = HashMap::new();
-    let by_id = request.modules.iter().filter(|it| !it.build_id.is_empty());
-    wanted.extend(by_id.map(|it| (trimmed(&it.build_id), it)));
-    let files = request.modules.iter();
-    let files = files.filter_map(|it| Some((it, PathBuf::from(&it.file.as_ref()?.path))));
-    let mut found: Vec<_> = files.collect();
-    // Short processes end before their mappings are read: their libraries are where the loader
-    // finds most.
+    let mut wanted: HashMap<&[u8], &Module> = request
+        .modules
+        .iter()
+        .filter(|module| !module.build_id.is_empty())
+        .map(|module| (trimmed(&module.build_id), module))
+        .collect();
+    let mut found: Vec<ModuleFile<'_>> = request
+        .modules
+        .iter()
+        .filter_map(|module| {
+            let path = PathBuf::from(&module.file.as_ref()?.path);
+            Some(ModuleFile { module, path })
+        })
+        .collect();
+    // A short process ends before its mappings are read. Its libraries are probably in the loader's
+    // usual directories.
     let libraries = LIBRARIES
         .iter()
         .flat_map(|directory| shared_objects(directory));
@@ -48,30 +56,36 @@ pub fn answer(
         let build_id = read_elf_build_id(&path).ok().flatten();
         let module = build_id.and_then(|id| wanted.remove(trimmed(&id)));
         if let Some(module) = module {
-            tell(Answer::Path(module.number, path.clone().into()))?;
-            found.push((module, path));
+            send(Answer::Path(module.number, path.clone().into()))?;
+            found.push(ModuleFile { module, path });
         }
     }
     if request.paths_only {
         return Ok(());
     }
-    // The smallest file first: what a time limit cuts off is the debug information of a huge one.
-    found.sort_unstable_by_key(|(_, path)| path.metadata().map_or(u64::MAX, |it| it.len()));
+    // The smallest file comes first, so that a time limit cuts off the debug information of a huge one.
+    found.sort_unstable_by_key(|found| found.path.metadata().map_or(u64::MAX, |file| file.len()));
     for lines in [false, true] {
-        for (module, path) in &found {
-            // One at a time: a symbolizer keeps what it has read of a file.
+        for file in &found {
+            // Each file has a symbolizer of its own, because a symbolizer keeps all it has read of a file.
             let symbolizer = Symbolizer::builder()
                 .enable_auto_reload(false)
                 .enable_code_info(lines)
                 .enable_inlined_fns(lines)
                 .build();
-            functions(&symbolizer, (module, path), lines, tell)?;
+            functions(&symbolizer, file, lines, send)?;
         }
     }
     Ok(())
 }
 
-/// The shared objects of a directory.
+/// A module and the path at which its file was found.
+struct ModuleFile<'a> {
+    module: &'a Module,
+    path: PathBuf,
+}
+
+/// The paths of the shared objects in a directory.
 fn shared_objects(directory: &str) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -81,7 +95,7 @@ fn shared_objects(directory: &str) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Linux keeps a build id of less than 20 bytes with zeros after it.
+/// A build id without the zeros that Linux appends to a build id of less than 20 bytes.
 fn trimmed(id: &[u8]) -> &[u8] {
     let end = id.iter().rposition(|byte| *byte != 0);
     end.map_or(&[], |end| id.get(..=end).unwrap_or(id))
@@ -89,9 +103,9 @@ fn trimmed(id: &[u8]) -> &[u8] {
 
 fn functions(
     symbolizer: &Symbolizer,
-    (module, path): (&Module, &Path),
+    ModuleFile { module, path }: &ModuleFile<'_>,
     lines: bool,
-    tell: &mut impl FnMut(Answer) -> io::Result<()>,
+    send: &mut impl FnMut(Answer) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut elf = Elf::new(path);
     elf.debug_syms = lines;
@@ -100,7 +114,7 @@ fn functions(
     let Ok(all) = symbolizer.symbolize(&source, Input::FileOffset(&offsets)) else {
         return Ok(());
     };
-    // Behind the search: a file that has changed meanwhile has given wrong names.
+    // This check comes after the search: a file that has changed meanwhile has given wrong names.
     if module.file.as_ref().is_some_and(|file| !file.is_there()) {
         return Ok(());
     }
@@ -108,32 +122,34 @@ fn functions(
         let Symbolized::Sym(symbol) = symbolized else {
             continue;
         };
-        // Beyond a symbol's end, or if it has none, the name would be a guess. Without debug
-        // information the first answer holds.
+        // For an offset beyond the symbol's end, or a symbol of unknown size, the name would be a
+        // guess. Without debug information the answer of the symbol table stays valid.
         let inside = symbol.size.is_some_and(|size| symbol.offset < size);
         if inside && (!lines || symbol.code_info.is_some()) {
-            tell(Answer::Frame(*frame, of(&symbol)))?;
+            send(Answer::Frame(*frame, of(&symbol)))?;
         }
     }
     Ok(())
 }
 
-/// The function, then those inlined, each with the line in it.
+/// The function of a symbol and then the functions that are inlined in it, each with its source line.
 fn of(symbol: &Sym<'_>) -> Vec<Function> {
-    let names = symbol.inlined.iter().map(|it| &*it.name);
-    let names = std::iter::once(&*symbol.name).chain(names);
-    let places = symbol.inlined.iter().map(|it| it.code_info.as_ref());
-    let places = std::iter::once(symbol.code_info.as_deref()).chain(places);
-    let all = names.zip(places);
-    all.map(|(name, place)| {
-        let (file, line) = place.map_or_else(Default::default, line_of);
-        Function {
-            file,
-            line,
-            ..Function::named(name)
-        }
-    })
-    .collect()
+    let outermost = (&*symbol.name, symbol.code_info.as_deref());
+    let inlined = symbol
+        .inlined
+        .iter()
+        .map(|function| (&*function.name, function.code_info.as_ref()));
+    std::iter::once(outermost)
+        .chain(inlined)
+        .map(|(name, place)| {
+            let (file, line) = place.map_or_else(Default::default, line_of);
+            Function {
+                file,
+                line,
+                ..Function::named(name)
+            }
+        })
+        .collect()
 }
 
 fn line_of(place: &CodeInfo<'_>) -> (String, u32) {

@@ -1,9 +1,9 @@
-//! The functions of addresses: in ELF files by blazesym, in the kernel by `/proc/kallsyms`, in the
-//! code of JIT compilers by their `perf-PID.map`.
+//! Finds the functions of addresses: in ELF files with blazesym, in the kernel with `/proc/kallsyms`, in
+//! the code of JIT compilers with their `perf-PID.map`.
 //!
-//! [`serve`] runs in a process of its own: files of strangers, huge ones and those that shrink
-//! while they are mapped end that process, not the recorder. Answers come line by line, so that
-//! those before its end count.
+//! [`serve`] runs in a process of its own. A file of a stranger, a huge file, or one that shrinks while
+//! it is mapped can end that process, but not the recorder. Each answer is a line, so the answers
+//! before such an end are still used.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "elf")]
@@ -26,37 +26,47 @@ const REQUEST: u64 = 256 << 20;
 /// The longest name of a function that is kept, in bytes.
 const NAME: usize = 1024;
 
-/// Frames without names, each with its number. Its paths, and those of answers, are `OsString`s: serde
-/// writes their bytes, and refuses a `PathBuf` that is not UTF-8.
+/// A request for the functions of numbered frames. The paths in requests and in answers are
+/// `OsString`s: serde writes their bytes, whereas it refuses a `PathBuf` that is not UTF-8.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// Paths where the files may be, in the order in which they are tried.
     pub paths: Vec<OsString>,
     pub modules: Vec<Module>,
-    /// Addresses in the kernel.
+    /// Frames in the kernel: the number and the address of each.
     pub kernel: Vec<(u32, u64)>,
-    /// Addresses in processes, by their pids.
+    /// Frames in the generated code of processes: the pid, then the number and the address of each frame.
     pub processes: Vec<(u32, Vec<(u32, u64)>)>,
-    /// The time of the processes, ns since 1970. A JIT compiler's list that was last written before
-    /// or after it is of another process with the same pid.
-    pub lifetime: (u64, u64),
-    /// Only the paths of the files are asked for.
+    /// The time in which the processes ran. A JIT compiler's list that was last written before or after
+    /// it belongs to another process with the same pid.
+    pub lifetime: Lifetime,
+    /// Whether only the paths of the files are requested.
     pub paths_only: bool,
+}
+
+/// The time in which processes ran, from the first one's start to the last one's end.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Lifetime {
+    /// The start, in ns since 1970.
+    pub begin: u64,
+    /// The end, in ns since 1970.
+    pub end: u64,
 }
 
 /// A file and the frames in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
     pub number: u32,
-    /// Its build id; zeros at its end do not count. Empty: it has none.
+    /// The build id of the file; zeros at its end do not matter. It is empty if the file has none.
     pub build_id: Vec<u8>,
-    /// Without a build id, the file itself.
+    /// The file itself, if it has no build id.
     pub file: Option<File>,
-    /// Frames: number, offset in the file.
+    /// The frames: the number of each, and its offset in the file.
     pub frames: Vec<(u32, u64)>,
 }
 
-/// A file at a path, as stat(2) told it. Another one, or one that has changed, has other functions.
+/// The identity of a file at a path, from stat(2). A file that has changed, or another file at the
+/// path, has other functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: OsString,
@@ -66,14 +76,14 @@ pub struct File {
     pub inode: u64,
     /// `st_size` in bytes.
     pub size: u64,
-    /// `st_mtim` in ns since 1970; 0: before.
+    /// `st_mtim` in ns since 1970; 0 for an earlier time.
     pub modified: u64,
 }
 
 impl File {
-    /// The file at a path. `None`: there is none, or no plain one.
+    /// The file at a path; `None` if there is none or if it is not a regular file.
     pub fn at(path: &Path) -> Option<File> {
-        let file = std::fs::metadata(path).ok().filter(|it| it.is_file())?;
+        let file = std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
         let modified = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
         Some(File {
             path: path.into(),
@@ -84,81 +94,83 @@ impl File {
         })
     }
 
-    /// It is still at its path, as it was.
+    /// Whether the file is still at its path and has not changed.
     pub fn is_there(&self) -> bool {
         File::at(self.path.as_ref()).is_some_and(|now| now == *self)
     }
 }
 
 impl Request {
-    /// The number of its frames.
+    /// The number of frames in the request.
     pub fn frames(&self) -> usize {
-        let modules = self.modules.iter().map(|it| it.frames.len());
-        let processes = self.processes.iter().map(|it| it.1.len());
+        let modules = self.modules.iter().map(|module| module.frames.len());
+        let processes = self.processes.iter().map(|(_, frames)| frames.len());
         self.kernel.len() + modules.chain(processes).sum::<usize>()
     }
 }
 
-/// What was found.
+/// A path or the functions of a frame, as the server has found them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The path of a module.
     Path(u32, OsString),
-    /// The functions of a frame: the outermost one, then those inlined. A later answer of the
-    /// same frame replaces the earlier one.
+    /// The functions of a frame: the outermost one, then the functions inlined in it. A later answer
+    /// for the same frame replaces the earlier one.
     Frame(u32, Vec<Function>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
-    /// Its name, demangled.
+    /// The demangled name of the function.
     pub name: String,
-    /// The source file; empty: unknown.
+    /// The source file; empty if it is unknown.
     pub file: String,
-    /// The line; 0: unknown.
+    /// The line in the source file; 0 if it is unknown.
     pub line: u32,
 }
 
 impl Function {
-    /// A function of which only the name is known.
+    /// A function without a source line. Its name is cut after [`NAME`] bytes.
     fn named(name: &str) -> Function {
-        let chars = name.char_indices();
-        let fits = chars.take_while(|(at, char)| at + char.len_utf8() <= NAME);
         Function {
-            name: fits.map(|(_, char)| char).collect(),
+            name: name
+                .char_indices()
+                .take_while(|(at, char)| at + char.len_utf8() <= NAME)
+                .map(|(_, char)| char)
+                .collect(),
             ..Function::default()
         }
     }
 }
 
-/// Answers the request on `input`.
+/// Reads one request from `input` and writes its answers to `output`.
 ///
 /// # Errors
-/// It cannot be read, or `output` not written.
+/// The request cannot be read, or the answers cannot be written.
 pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
     let request: Request = serde_json::from_reader(BufReader::new(input.take(REQUEST)))?;
     let mut out = io::LineWriter::new(output);
-    let mut tell = |answer: Answer| {
+    let mut send = |answer: Answer| {
         serde_json::to_writer(&mut out, &answer)?;
         out.write_all(b"\n")
     };
     if !request.paths_only {
-        tell_all(&request.kernel, Table::of_kernel, &mut tell)?;
+        answer_all(&request.kernel, Table::of_kernel, &mut send)?;
         for (pid, frames) in &request.processes {
             let table = || Table::of_process(*pid, request.lifetime);
-            tell_all(frames, table, &mut tell)?;
+            answer_all(frames, table, &mut send)?;
         }
     }
     #[cfg(feature = "elf")]
-    elf::answer(&request, &mut tell)?;
+    elf::answer(&request, &mut send)?;
     out.flush()
 }
 
 /// Answers the frames whose addresses are in the table.
-fn tell_all(
+fn answer_all(
     frames: &[(u32, u64)],
     table: impl FnOnce() -> Option<Table>,
-    tell: &mut impl FnMut(Answer) -> io::Result<()>,
+    send: &mut impl FnMut(Answer) -> io::Result<()>,
 ) -> io::Result<()> {
     if frames.is_empty() {
         return Ok(());
@@ -168,13 +180,13 @@ fn tell_all(
     };
     for (frame, address) in frames {
         if let Some(name) = table.name(*address) {
-            tell(Answer::Frame(*frame, vec![Function::named(name)]))?;
+            send(Answer::Frame(*frame, vec![Function::named(name)]))?;
         }
     }
     Ok(())
 }
 
-/// A JIT compiler lists the functions of this process.
+/// Whether a JIT compiler has written a list of the functions of this process.
 pub fn has_list(pid: u32) -> bool {
     table::path(pid).exists()
 }

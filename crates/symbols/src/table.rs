@@ -1,4 +1,4 @@
-//! Lists of functions in text: the kernel's and those of JIT compilers.
+//! Reads lists of functions that are text: the kernel's list and the lists of JIT compilers.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -6,23 +6,34 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The longest list in bytes.
+use crate::Lifetime;
+
+/// The longest list that is read, in bytes.
 const LONGEST: u64 = 128 << 20;
 /// `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a list in /tmp may be a link
 /// or a fifo of a stranger.
 const FLAGS: i32 = 0o400_000 | 0o4000;
-/// The longest tick of a kernel's clock, in ns.
+/// The longest tick of a kernel's clock in ns (CONFIG_HZ_100).
 const TICK: u64 = 10_000_000;
 
-/// Functions by address.
+/// Functions in the order of their addresses.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// Begin, end and name, by begin. Without an end the next function is the end.
-    functions: Vec<(u64, Option<u64>, Box<str>)>,
+    functions: Vec<Listed>,
+}
+
+/// A function in a list.
+#[derive(Debug)]
+struct Listed {
+    /// The address of the first byte.
+    begin: u64,
+    /// The address after the last byte; `None` if the function ends where the next one begins.
+    end: Option<u64>,
+    name: Box<str>,
 }
 
 impl Table {
-    /// The kernel's functions (`/proc/kallsyms`); `None`: it does not tell addresses.
+    /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses.
     pub fn of_kernel() -> Option<Table> {
         // It is neither a link nor a fifo; procfs refuses no flag.
         Some(Table::kallsyms(&text(open(Path::new("/proc/kallsyms"))?)?))
@@ -30,16 +41,19 @@ impl Table {
     }
 
     /// The functions of a JIT compiler in a process
-    /// (tools/perf/Documentation/jit-interface.txt), if they were last written in its time, ns since
-    /// 1970. Nobody removes the lists, and pids come again.
-    pub fn of_process(pid: u32, (begin, end): (u64, u64)) -> Option<Table> {
+    /// (tools/perf/Documentation/jit-interface.txt), if the list was last written while the process ran.
+    /// Nobody removes the lists, and pids are reused.
+    pub fn of_process(pid: u32, lifetime: Lifetime) -> Option<Table> {
         let file = open(&path(pid))?;
-        let written = file.metadata().ok()?.modified().ok()?;
-        let written = written.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        let written = u64::try_from(written.as_nanos()).ok()?;
-        // A file's time is that of the tick before the write, 10 ms at most (CONFIG_HZ_100).
-        let in_time = (begin.saturating_sub(TICK)..=end).contains(&written);
-        in_time.then(|| Some(Table::perf_map(&text(file)?)))?
+        let modified = file.metadata().ok()?.modified().ok()?;
+        let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let written = u64::try_from(since_1970.as_nanos()).ok()?;
+        // The kernel stamps a file with the time of the tick before the write.
+        let earliest = lifetime.begin.saturating_sub(TICK);
+        if !(earliest..=lifetime.end).contains(&written) {
+            return None;
+        }
+        Some(Table::perf_map(&text(file)?))
     }
 
     fn kallsyms(text: &str) -> Table {
@@ -49,7 +63,11 @@ impl Table {
             let kind = words.next()?;
             let code = matches!(kind, "t" | "T" | "w" | "W");
             let name = words.next()?;
-            (code && address != 0).then(|| (address, None, name.into()))
+            (code && address != 0).then(|| Listed {
+                begin: address,
+                end: None,
+                name: name.into(),
+            })
         });
         Table::sorted(functions.collect())
     }
@@ -64,27 +82,34 @@ impl Table {
             };
             let begin = number(begin)?;
             let end = begin.checked_add(number(size)?)?;
-            Some((begin, Some(end), name.into()))
+            Some(Listed {
+                begin,
+                end: Some(end),
+                name: name.into(),
+            })
         });
         Table::sorted(functions.collect())
     }
 
-    /// Of functions with one address the last one in the list: code that was replaced comes
-    /// before.
-    fn sorted(mut functions: Vec<(u64, Option<u64>, Box<str>)>) -> Table {
-        functions.sort_by_key(|it| it.0);
+    /// Sorts functions by their addresses. Functions with one address keep the order of the list, in
+    /// which replaced code comes first, so that [`Table::name`] finds the last one.
+    fn sorted(mut functions: Vec<Listed>) -> Table {
+        functions.sort_by_key(|function| function.begin);
         Table { functions }
     }
 
-    /// The function at an address.
+    /// The name of the function at an address.
     pub fn name(&self, address: u64) -> Option<&str> {
-        let after = self.functions.partition_point(|it| it.0 <= address);
-        let (_, end, name) = self.functions.get(after.checked_sub(1)?)?;
-        end.is_none_or(|end| address < end).then_some(&**name)
+        let after = self
+            .functions
+            .partition_point(|function| function.begin <= address);
+        let function = self.functions.get(after.checked_sub(1)?)?;
+        let is_inside = function.end.is_none_or(|end| address < end);
+        is_inside.then_some(&*function.name)
     }
 }
 
-/// The path of a process's list.
+/// The path of the list that a JIT compiler writes for a process.
 pub fn path(pid: u32) -> PathBuf {
     format!("/tmp/perf-{pid}.map").into()
 }
@@ -95,7 +120,7 @@ fn open(path: &Path) -> Option<File> {
         .custom_flags(FLAGS)
         .open(path)
         .ok()?;
-    file.metadata().ok().filter(|it| it.is_file())?;
+    file.metadata().ok().filter(|meta| meta.is_file())?;
     Some(file)
 }
 

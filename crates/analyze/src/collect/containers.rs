@@ -1,4 +1,4 @@
-//! Containers: what events tell of their runtimes' processes.
+//! Containers: the facts that events have about the processes of container runtimes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tr_format::event::Tgid;
 
 use crate::ids::ProcIx;
 
-/// The most processes of runtimes that an analysis keeps.
+/// The largest number of processes of runtimes that an analysis keeps.
 const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
@@ -19,16 +19,18 @@ pub(crate) struct Runtime {
 
 #[derive(Debug, Default)]
 pub(crate) struct Containers {
-    /// Those that are recorded though they are no descendants, before their snapshot.
+    /// The processes of runtimes that are recorded though they are not descendants of recorded processes, until
+    /// their snapshots come.
     adopted: HashMap<Tgid, Box<Container>>,
-    /// In order of time.
+    /// The processes of runtimes, in the order of time.
     pub runtimes: Vec<Runtime>,
-    /// The number of processes of runtimes that are not recorded, because it is not known for whom they are.
+    /// The number of processes of runtimes that are not recorded because it is not known whose containers
+    /// they are.
     pub not_recorded: u64,
 }
 
 impl Containers {
-    /// A process is recorded from now on; its snapshot comes next.
+    /// Notes that a process of a runtime is recorded from now on. Its snapshot comes next.
     pub fn adopt(&mut self, container: &Container) {
         if self.adopted.len() < MOST {
             self.adopted
@@ -36,7 +38,7 @@ impl Containers {
         }
     }
 
-    /// The snapshot of a process; whether it is such a one.
+    /// Takes the snapshot of a process. Returns whether it is a process of a runtime.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
         let adopted = self.adopted.remove(&pid);
         if let Some(container) = &adopted {
@@ -45,22 +47,29 @@ impl Containers {
         adopted.is_some()
     }
 
-    /// How long a quota has throttled a container so far.
+    /// Takes the time for which a quota has throttled a container so far, in ns.
     pub fn throttle(&mut self, id: &[u8], ns: u64) {
-        let mut all = self.runtimes.iter_mut().map(|it| &mut it.container);
-        if let Some(first) = all.find(|it| *it.id == *id) {
+        let mut all = self
+            .runtimes
+            .iter_mut()
+            .map(|runtime| &mut runtime.container);
+        if let Some(first) = all.find(|container| *container.id == *id) {
             first.throttled = first.throttled.max(Some(ns));
         }
     }
 
-    /// What is known of a process of a runtime.
+    /// Takes the facts about a process of a runtime.
     pub fn take(&mut self, process: ProcIx, container: &Container) {
         let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
             if !new.is_empty() {
                 *text = Arc::clone(new);
             }
         };
-        if let Some(last) = self.runtimes.iter_mut().rfind(|it| it.process == process) {
+        if let Some(last) = self
+            .runtimes
+            .iter_mut()
+            .rfind(|runtime| runtime.process == process)
+        {
             known(&mut last.container.id, &container.id);
             known(&mut last.container.name, &container.name);
             known(&mut last.container.image, &container.image);

@@ -1,4 +1,4 @@
-//! The disks that threads waited for, and the files that they waited for in fsync.
+//! The disks that threads waited for, and the files that threads waited for in fsync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +12,23 @@ use crate::ids::{TaskIx, ThreadIx};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Disk {
     pub device: Device,
-    /// Its name; empty if it is not known.
+    /// The name of the disk; empty if it is not known.
     pub name: Arc<[u8]>,
 }
 
-/// The disk of each thread's waits for block I/O: that to which the thread had sent a request
-/// since its wait before. And the file of its waits in fsync and its relatives.
+/// The disk that each thread waited for in its waits for block I/O, which is the disk to which it had
+/// sent a request since its previous wait; and the file that it waited for in fsync and related calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitedDisks {
     disks: Changes<Disk>,
     files: Changes<Arc<[u8]>>,
-    /// Times without facts: lost events, and what is beyond the analysis's limit.
+    /// The times in which the disks and files are not known: events are lost, or a limit of the analysis
+    /// was exceeded.
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// The times from which on each thread waits for another one, in order; `None`: not known.
+/// For each thread, the times from which on it waits for another object, in order, and the object; `None`
+/// if that is not known.
 type Changes<T> = BTreeMap<ThreadIx, Vec<(Ktime, Option<T>)>>;
 
 fn at<T>(changes: &Changes<T>, thread: ThreadIx, start: Ktime) -> Option<&T> {
@@ -37,13 +39,13 @@ fn at<T>(changes: &Changes<T>, thread: ThreadIx, start: Ktime) -> Option<&T> {
 }
 
 impl WaitedDisks {
-    /// The disk of a thread's wait for block I/O that began at `start`, if it is known.
+    /// The disk that a thread waited for in its wait for block I/O that began at `start`, if it is known.
     pub fn of(&self, thread: ThreadIx, start: Ktime) -> Option<&Disk> {
         at(&self.disks, thread, start).filter(|_| self.is_known(start))
     }
 
-    /// The last component of the path of the file of a thread's wait in fsync or one of its
-    /// relatives that began at `start`, if it is known.
+    /// The file that a thread waited for in its wait in fsync or a related call that began at `start`, if it
+    /// is known: the last component of its path.
     pub fn file(&self, thread: ThreadIx, start: Ktime) -> Option<&[u8]> {
         let file = at(&self.files, thread, start)?;
         Some(&**file).filter(|_| self.is_known(start))
@@ -57,15 +59,16 @@ impl WaitedDisks {
 
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
-    disks: Told<Disk>,
-    files: Told<Arc<[u8]>>,
+    disks: TaskChanges<Disk>,
+    files: TaskChanges<Arc<[u8]>>,
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// The same of all tasks, in the order of time.
-type Told<T> = Vec<(Ktime, TaskIx, Option<T>)>;
+/// The events of all tasks in the order of time: the time, the task, and what the task waits for from then
+/// on.
+type TaskChanges<T> = Vec<(Ktime, TaskIx, Option<T>)>;
 
-fn by_thread<T>(all: Told<T>, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {
+fn by_thread<T>(all: TaskChanges<T>, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {
     let mut changes = Changes::new();
     for (time, task, of) in all {
         if let Some(thread) = thread(task) {
@@ -98,7 +101,11 @@ impl Disks {
             return;
         };
         if self.disks.len() + self.files.len() >= Disks::MOST {
-            if self.unknown.last().is_none_or(|it| it.1 != Ktime(u64::MAX)) {
+            if self
+                .unknown
+                .last()
+                .is_none_or(|span| span.1 != Ktime(u64::MAX))
+            {
                 self.unknown.push((time, Ktime(u64::MAX)));
             }
             return;
@@ -122,7 +129,7 @@ impl Disks {
         }
     }
 
-    /// Those of the model's threads.
+    /// The disks and files of the threads of the model.
     pub(crate) fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> WaitedDisks {
         WaitedDisks {
             disks: by_thread(self.disks, &thread),
@@ -165,7 +172,7 @@ mod tests {
         disks.take(Ktime(400), &lost, |_| None);
         let thread = ThreadIx(1);
         let all = disks.finish(|_| Some(thread));
-        let minor = |time| all.of(thread, Ktime(time)).map(|it| it.device.minor);
+        let minor = |time| all.of(thread, Ktime(time)).map(|disk| disk.device.minor);
         assert_eq!(minor(99), None);
         assert_eq!((minor(100), minor(199)), (Some(1), Some(1)));
         assert_eq!(minor(250), None);

@@ -1,4 +1,4 @@
-//! DNS queries: who asked for which name, and how long the answer took.
+//! DNS queries: which thread sent a query for which name, and how long the answer took.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,62 +8,62 @@ use tr_format::network::Address;
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// A query and its answer.
+/// A DNS query and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup<T = Option<ThreadIx>> {
     /// The thread that sent the query.
     pub thread: T,
     pub asked: Ktime,
-    /// When the answer arrived; `None`: it did not.
+    /// The time at which the answer arrived; `None` if no answer arrived.
     pub answered: Option<Ktime>,
     pub query: Box<DnsQuery>,
-    /// The answer's code (RCODE), if it could be read.
+    /// The result code of the answer (RCODE), if it could be read.
     pub code: Option<u8>,
     pub addresses: Box<[Address]>,
 }
 
-/// The time in ns for which a query without an answer is waited for: the default timeout of
-/// resolv.conf(5).
+/// The time in ns for which a resolver waits for an answer that does not come: the default timeout
+/// of resolv.conf(5).
 const UNANSWERED: u64 = 5_000_000_000;
 
 impl<T> Lookup<T> {
-    /// The end of the time in which the answer is waited for.
+    /// The end of the time in which the resolver waits for the answer.
     pub fn waited_until(&self) -> Ktime {
         let given_up = Ktime(self.asked.0.saturating_add(UNANSWERED));
         self.answered.unwrap_or(given_up)
     }
 
-    /// From the query to the answer or, without one, to `end`, in ns.
+    /// The time from the query to the answer or, if there is no answer, to `end`, in ns.
     pub fn length(&self, end: Ktime) -> u64 {
         self.answered.unwrap_or(end).since(self.asked)
     }
 
-    /// There was no answer, or it was an error.
+    /// Whether there was no answer, or the answer was an error.
     pub fn failed(&self) -> bool {
         self.answered.is_none() || self.code.is_some_and(|code| code != 0)
     }
 }
 
-/// A packet that passes several devices (bridges, tunnels) is recorded at each; a resolver waits
-/// longer before it asks again.
+/// The time in ns in which an equal query is the same packet: a packet that passes several devices
+/// (bridges, tunnels) is recorded at each. A resolver waits longer before it sends the query again.
 const SAME_PACKET: u64 = 100_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
-    /// The last query of a server, port and id.
+    /// The last query for each server, port and id.
     last: HashMap<(Address, u16, u16), usize>,
-    /// The queries of a server, in their order; the first ones can have an answer.
+    /// The queries to each server, in their order. The first ones may have an answer already.
     of_server: HashMap<Address, VecDeque<usize>>,
-    /// Those beyond the limit.
+    /// The number of entries that exceeded the limit and were left out.
     pub left_out: u64,
 }
 
 impl Lookups {
-    /// The most queries that are kept, with some 300 bytes for each.
+    /// The largest number of queries that are kept. Each takes about 300 bytes.
     const MOST: usize = 1 << 19;
 
-    /// Takes an event; `task` finds a task by its tid.
+    /// Takes an event. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::DnsQuery(query) => self.query(time, query, task(query.tid)),
@@ -75,11 +75,11 @@ impl Lookups {
     fn query(&mut self, time: Ktime, query: &DnsQuery, thread: Option<TaskIx>) {
         let key = (query.server, query.port, query.id);
         let before = self.last.get(&key).and_then(|at| self.all.get(*at));
-        if before.is_some_and(|it| {
-            it.answered.is_none()
-                && time.since(it.asked) < SAME_PACKET
-                && it.query.name == query.name
-                && it.query.kind == query.kind
+        if before.is_some_and(|before| {
+            before.answered.is_none()
+                && time.since(before.asked) < SAME_PACKET
+                && before.query.name == query.name
+                && before.query.kind == query.kind
         }) {
             return;
         }
@@ -115,32 +115,37 @@ impl Lookups {
         }
     }
 
-    /// The first query of a server without an answer.
+    /// The first query to a server that has no answer yet.
     fn first_open(&mut self, server: Address) -> Option<usize> {
         let queue = self.of_server.get_mut(&server)?;
         while let Some(at) = queue.pop_front() {
-            if self.all.get(at).is_some_and(|it| it.answered.is_none()) {
+            if self
+                .all
+                .get(at)
+                .is_some_and(|lookup| lookup.answered.is_none())
+            {
                 return Some(at);
             }
         }
         None
     }
 
-    /// The lookups of the span `start..end`, in order of their queries.
+    /// The lookups that overlap the span `start..end`, in the order of their queries.
     pub fn finish(
         self,
         (start, end): (Ktime, Ktime),
         thread: impl Fn(TaskIx) -> Option<ThreadIx>,
     ) -> Vec<Lookup> {
-        let all = self.all.into_iter();
-        let inside = all.filter(|it| it.asked < end && it.answered.is_none_or(|at| at >= start));
-        let all = inside.map(|it| Lookup {
-            thread: it.thread.and_then(&thread),
-            asked: it.asked,
-            answered: it.answered,
-            query: it.query,
-            code: it.code,
-            addresses: it.addresses,
+        let in_span = |lookup: &Lookup<Option<TaskIx>>| {
+            lookup.asked < end && lookup.answered.is_none_or(|at| at >= start)
+        };
+        let all = self.all.into_iter().filter(in_span).map(|lookup| Lookup {
+            thread: lookup.thread.and_then(&thread),
+            asked: lookup.asked,
+            answered: lookup.answered,
+            query: lookup.query,
+            code: lookup.code,
+            addresses: lookup.addresses,
         });
         all.collect()
     }
@@ -180,13 +185,13 @@ mod tests {
         lookups.take(Ktime(ms * 1_000_000), &kind, |_| None);
     }
 
-    /// Each lookup's name, its length in ms, and whether it failed.
+    /// The name of each lookup, its length in ms, and whether it failed.
     fn found(lookups: Lookups) -> Vec<(String, Option<u64>, bool)> {
         let all = lookups.finish((Ktime(0), Ktime(u64::MAX)), |_| None);
-        let row = |it: &Lookup| {
-            let name = String::from_utf8_lossy(&it.query.name).into_owned();
-            let length = it.answered.map(|at| at.since(it.asked) / 1_000_000);
-            (name, length, it.failed())
+        let row = |lookup: &Lookup| {
+            let name = String::from_utf8_lossy(&lookup.query.name).into_owned();
+            let length = lookup.answered.map(|at| at.since(lookup.asked) / 1_000_000);
+            (name, length, lookup.failed())
         };
         all.iter().map(row).collect()
     }
@@ -225,7 +230,7 @@ mod tests {
         answer(&mut lookups, 20, None, 0);
         answer(&mut lookups, 30, None, 0);
         answer(&mut lookups, 40, None, 0);
-        let lengths: Vec<Option<u64>> = found(lookups).into_iter().map(|it| it.1).collect();
+        let lengths: Vec<Option<u64>> = found(lookups).into_iter().map(|row| row.1).collect();
         assert_eq!(lengths, [Some(10), Some(20), Some(30)]);
     }
 }

@@ -1,41 +1,41 @@
-//! Waits for memory, and kills for lack of it.
+//! Waits for memory, and kills for lack of memory.
 
 use tr_format::event::{Ktime, LifeKind, Tid};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// A fact about a thread's memory.
+/// A fact about the memory of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEvent<T = ThreadIx> {
-    /// When; of a sum, its end.
+    /// The time of the fact; for a sum, the end of its interval.
     pub time: Ktime,
     pub thread: T,
-    /// What.
+    /// The kind of fact.
     pub kind: MemoryKind,
 }
 
 /// The kinds of a [`MemoryEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// Since its event before, the thread has so often reclaimed memory, which took so many ns.
+    /// How often the thread has reclaimed memory since its previous event, and how many ns that took.
     Reclaimed(u64, u64),
-    /// The thread has exited, after waits for pages from swap of so many ns.
+    /// How many ns the thread has waited for pages from swap until its exit.
     Swapped(u64),
-    /// The kernel killed the process, which had so many bytes resident, if that is known.
+    /// The kernel killed the process. The value is its resident memory in bytes, if that is known.
     Killed(Option<u64>),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     all: Vec<MemoryEvent<TaskIx>>,
-    /// An exit told the waits for pages from swap: the kernel counts them.
+    /// Whether an exit had the waits for pages from swap, so that the kernel counts them.
     pub(crate) swap_told: bool,
 }
 
 impl Memory {
     const MOST: usize = 1 << 20;
 
-    /// Takes an event; `task` finds a task by its tid.
+    /// Takes an event. `task` finds a task by its tid.
     pub(crate) fn take(
         &mut self,
         time: Ktime,
@@ -58,31 +58,31 @@ impl Memory {
         }
     }
 
-    /// Those of the span.
+    /// The facts of the span `start..end`.
     pub(crate) fn finish(
         self,
         (start, end): (Ktime, Ktime),
         thread: impl Fn(TaskIx) -> Option<ThreadIx>,
     ) -> Vec<MemoryEvent> {
         let all = self.all.into_iter();
-        let inside = all.filter(|it| it.time > start && it.time <= end);
-        let known = inside.filter_map(|it| {
+        let inside = all.filter(|event| event.time > start && event.time <= end);
+        let known = inside.filter_map(|event| {
             Some(MemoryEvent {
-                time: it.time,
-                thread: thread(it.thread)?,
-                kind: it.kind,
+                time: event.time,
+                thread: thread(event.thread)?,
+                kind: event.kind,
             })
         });
         known.collect()
     }
 }
 
-/// The task of an event about memory, and the fact.
+/// The task of an event about memory, and the fact that the event has.
 fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
     match kind {
-        LifeKind::Reclaim(it) => Some((it.tid, MemoryKind::Reclaimed(it.count, it.ns))),
-        LifeKind::OomKill(it) => Some((it.tid, MemoryKind::Killed(it.resident))),
-        LifeKind::Exit(it) => Some((it.tid, MemoryKind::Swapped(it.delays.swap?))),
+        LifeKind::Reclaim(event) => Some((event.tid, MemoryKind::Reclaimed(event.count, event.ns))),
+        LifeKind::OomKill(event) => Some((event.tid, MemoryKind::Killed(event.resident))),
+        LifeKind::Exit(event) => Some((event.tid, MemoryKind::Swapped(event.delays.swap?))),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! TCP connections: who connected to whom, when, how many bytes went each way.
+//! TCP connections: which thread connected to which address, when, and how many bytes went each way.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,48 +12,49 @@ use crate::ids::{ProcessIx, TaskIx, ThreadIx};
 /// A connection of the recorded tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// The thread: of a connection that it began the one that called connect(2), else the one
-    /// that closed it or, if none did, the one that called listen(2).
+    /// The thread of the connection. If a recorded thread began the connection, it is the thread that called
+    /// connect(2), else the thread that closed the connection or, if none did, the one that called
+    /// listen(2).
     pub thread: Option<ThreadIx>,
-    /// The peer began it.
+    /// Whether the peer began the connection.
     pub accepted: bool,
-    /// The call of connect(2); of an accepted one `established`.
+    /// The time of the call of connect(2); for an accepted connection, the time `established`.
     pub begun: Ktime,
-    /// When it was established.
+    /// The time at which the connection was established.
     pub established: Option<Ktime>,
-    /// When it was over for its process.
+    /// The time at which the connection ended for its process.
     pub closed: Option<Ktime>,
-    /// How it ended.
+    /// How the connection ended.
     pub ending: Option<Ending>,
-    /// This end; not known before it is established.
+    /// The local end, which is not known before the connection is established.
     pub local: Option<Endpoint>,
     pub remote: Endpoint,
-    /// Bytes sent and received, of one that is closed.
+    /// The numbers of bytes sent and received, if the connection is closed.
     pub bytes: Option<(u64, u64)>,
-    /// The index of the connection that is the other end of this one, if that is recorded, too.
+    /// The index of the connection that is the other end of this one, if that end is recorded, too.
     pub peer: Option<usize>,
 }
 
 impl Connection {
-    /// It was not established, or an error ended it.
+    /// Whether the connection was not established, or an error ended it.
     pub fn failed(&self) -> bool {
         !matches!(self.ending, None | Some(Ending::Closed | Ending::Aborted))
     }
 
-    /// From connect(2) to the answer, in ns; `None` for an accepted one.
+    /// The time from connect(2) to the answer, in ns; `None` for an accepted connection.
     pub fn connecting(&self, end: Ktime) -> Option<u64> {
         let until = self.established.or(self.closed).unwrap_or(end);
         (!self.accepted).then(|| until.since(self.begun))
     }
 
-    /// The time for which it was established, in ns.
+    /// The time for which the connection was established, in ns.
     pub fn open(&self, end: Ktime) -> u64 {
         let until = self.closed.unwrap_or(end);
         self.established.map_or(0, |since| until.since(since))
     }
 }
 
-/// A connection of a task that has no place in the model yet.
+/// A connection of a task that has no index in the model yet.
 #[derive(Debug)]
 struct Draft {
     task: Option<TaskIx>,
@@ -64,15 +65,15 @@ struct Draft {
 pub(crate) struct Connections {
     all: Vec<Draft>,
     open: HashMap<ConnectionId, usize>,
-    /// Those beyond the limit.
+    /// The number of connections that exceeded the limit and were left out.
     pub left_out: u64,
 }
 
 impl Connections {
-    /// The most connections that are kept, with some 200 bytes for each.
+    /// The largest number of connections that are kept. Each takes about 200 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Takes an event; `task` finds a task by its tid.
+    /// Takes an event. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::Connect(event) => {
@@ -125,13 +126,14 @@ impl Connections {
         self.all.push(Draft { task, connection });
     }
 
-    /// The connections of the span `start..end`, in order of their beginning.
+    /// The connections that overlap the span `start..end`, in the order of their beginnings.
     pub fn finish(
         self,
         (start, end): (Ktime, Ktime),
         thread: impl Fn(TaskIx) -> Option<ThreadIx>,
     ) -> Vec<Connection> {
-        let inside = |it: &Connection| it.begun < end && it.closed.is_none_or(|at| at >= start);
+        let inside =
+            |draft: &Connection| draft.begun < end && draft.closed.is_none_or(|at| at >= start);
         let all = self.all.into_iter();
         let all = all.filter(|draft| inside(&draft.connection));
         let mut all: Vec<Connection> = all
@@ -160,30 +162,40 @@ fn begun(time: Ktime, remote: Endpoint) -> Connection {
     }
 }
 
-/// Finds the two ends of connections within the machine. Ports are used again: of several
-/// that fit it is the one that was established next to the same time.
+/// Finds the two ends of connections within the machine. Ports are reused. If several connections fit, the
+/// one that was established at the nearest time is the other end.
 fn pair(all: &mut [Connection]) {
     let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
-    for (at, it) in all.iter().enumerate().filter(|(_, it)| it.accepted) {
-        if let (Some(local), Some(time)) = (it.local, it.established) {
+    for (at, connection) in all
+        .iter()
+        .enumerate()
+        .filter(|(_, connection)| connection.accepted)
+    {
+        if let (Some(local), Some(time)) = (connection.local, connection.established) {
             accepted
-                .entry((local, it.remote))
+                .entry((local, connection.remote))
                 .or_default()
                 .insert(time, at);
         }
     }
     let mut pairs = Vec::new();
-    for (at, it) in all.iter().enumerate().filter(|(_, it)| !it.accepted) {
-        let (Some(local), Some(time)) = (it.local, it.established) else {
+    for (at, connection) in all
+        .iter()
+        .enumerate()
+        .filter(|(_, connection)| !connection.accepted)
+    {
+        let (Some(local), Some(time)) = (connection.local, connection.established) else {
             continue;
         };
-        let Some(others) = accepted.get_mut(&(it.remote, local)) else {
+        let Some(others) = accepted.get_mut(&(connection.remote, local)) else {
             continue;
         };
         let before = others.range(..=time).next_back();
         let after = others.range(time..).next();
-        let near = before.into_iter().chain(after);
-        let near = near.min_by_key(|(other, _)| other.0.abs_diff(time.0));
+        let near = before
+            .into_iter()
+            .chain(after)
+            .min_by_key(|(other, _)| other.0.abs_diff(time.0));
         if let Some((key, other)) = near.map(|(key, other)| (*key, *other)) {
             others.remove(&key);
             pairs.push((at, other));
@@ -198,24 +210,24 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
-/// The times in which processes had a TCP connection open, or waited for the answer to a DNS
-/// query.
+/// The times in which each process had a TCP connection open or waited for the answer to a DNS query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Online(BTreeMap<ProcessIx, Spans>);
 
 impl Online {
-    /// Those of the connections and the lookups of `process`es; that finds a thread's.
+    /// The times of these connections and lookups. `process` finds the process of a thread.
     pub(crate) fn new(
         connections: &[Connection],
         lookups: &[Lookup],
         process: impl Fn(ThreadIx) -> ProcessIx,
     ) -> Online {
-        let connections = connections.iter().map(|it| {
-            let closed = it.closed.unwrap_or(Ktime(u64::MAX));
-            (it.thread, it.begun, closed)
+        let connections = connections.iter().map(|connection| {
+            let closed = connection.closed.unwrap_or(Ktime(u64::MAX));
+            (connection.thread, connection.begun, closed)
         });
-        let lookups = lookups.iter();
-        let lookups = lookups.map(|it| (it.thread, it.asked, it.waited_until()));
+        let lookups = lookups
+            .iter()
+            .map(|lookup| (lookup.thread, lookup.asked, lookup.waited_until()));
         let mut all: Vec<(ProcessIx, Ktime, Ktime)> = connections
             .chain(lookups)
             .filter_map(|(thread, since, until)| Some((process(thread?), since, until)))
@@ -229,7 +241,7 @@ impl Online {
         online
     }
 
-    /// Whether a process had one at that time.
+    /// Whether a process had a connection or waited for an answer at a time.
     pub fn covers(&self, process: ProcessIx, time: Ktime) -> bool {
         self.0.get(&process).is_some_and(|spans| spans.covers(time))
     }

@@ -1,21 +1,21 @@
-//! Tasks that are not recorded, beside those that are: their names, and the time that they had a CPU.
+//! Tasks that are not recorded but met recorded ones: their names, and the times in which they had a CPU.
 //!
-//! The programs tell such a task by name when it meets a recorded one, and they record the switches
-//! between such tasks of a CPU in whose run queue a recorded task waits. So while one waits there,
-//! every task that has that CPU is known.
+//! The BPF programs record the name of such a task when it meets a recorded one. They also record the
+//! switches between such tasks on a CPU in whose run queue a recorded task waits. So while a recorded
+//! task waits there, every task that has the CPU is known.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{CpuId, Ktime, Outsider, Tgid, Tid};
 
-/// The most names that an analysis keeps, with some 80 bytes for each.
+/// The largest number of names that an analysis keeps. Each takes about 80 bytes.
 const MOST: usize = 1 << 20;
 
-/// A time in which a CPU was that of a task that is not recorded. The end is certain. Before it,
-/// further such tasks may have had the CPU, unless a recorded one waited for it.
+/// A time in which an unrecorded task had a CPU. The end is certain. Before it, other unrecorded tasks may
+/// have had the CPU too, unless a recorded task waited for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The CPU's switch before, as far as it is recorded.
+    /// The time of the CPU's previous switch, as far as switches are recorded.
     pub from: Ktime,
     pub to: Ktime,
     pub tid: Tid,
@@ -27,12 +27,12 @@ pub struct Outside {
     /// The names of each tid, in the order of time.
     names: HashMap<Tid, Vec<(Ktime, Outsider)>>,
     kept: usize,
-    /// With a timeline: of each CPU, in the order of time.
+    /// The slices of each CPU in the order of time, if a timeline is kept.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
 }
 
 impl Outside {
-    /// A task is told by name.
+    /// Takes the name of a task.
     pub(crate) fn name(&mut self, time: Ktime, task: &Outsider) {
         if self.kept < MOST {
             self.kept += 1;
@@ -40,7 +40,8 @@ impl Outside {
         }
     }
 
-    /// A CPU switches away from such a task; `since`: its switch before.
+    /// Notes that a CPU switches away from an unrecorded task. `since` is the time of the CPU's previous
+    /// switch.
     pub(crate) fn leaves(&mut self, cpu: CpuId, since: Ktime, to: Ktime, tid: Tid) {
         if self.is_told() && tid != Tid::IDLE {
             let slice = Slice {
@@ -52,21 +53,21 @@ impl Outside {
         }
     }
 
-    /// The task that had the tid at that time, if it is told.
+    /// The task that had the tid at a time, if its name is recorded.
     pub fn at(&self, tid: Tid, time: Ktime) -> Option<&Outsider> {
         let names = self.names.get(&tid)?;
         let after = names.partition_point(|(told, _)| *told <= time);
         names.get(after.checked_sub(1)?).map(|(_, task)| task)
     }
 
-    /// The task of that tid, if it is one and the same, of one name, in the whole recording.
+    /// The task with this tid, if one task with one name had the tid in the whole recording.
     pub fn only(&self, tid: Tid) -> Option<&Outsider> {
         let (first, others) = self.names.get(&tid)?.split_first()?;
-        let same = |(_, it): &(Ktime, Outsider)| it == &first.1;
+        let same = |(_, other): &(Ktime, Outsider)| other == &first.1;
         others.iter().all(same).then_some(&first.1)
     }
 
-    /// The first told task of a process.
+    /// The first task of a process whose name is recorded.
     pub fn of_process(&self, tgid: Tgid) -> Option<&Outsider> {
         let all = self.names.values().flatten();
         let of = all.filter(|(_, task)| task.tgid == tgid);
@@ -74,18 +75,18 @@ impl Outside {
             .map(|(_, task)| task)
     }
 
-    /// A task of that tid has been told.
+    /// Whether the name of a task with this tid is recorded.
     pub(crate) fn knows(&self, tid: Tid) -> bool {
         self.names.contains_key(&tid)
     }
 
-    /// The recording has such names, and all of them are kept.
+    /// Whether the recording has names of unrecorded tasks, and all of them are kept.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_told() && self.kept < MOST
     }
 
-    /// The recording has such names: a CPU for which a recorded task waits has an event for each
-    /// switch.
+    /// Whether the recording has names of unrecorded tasks. If so, a CPU for which a recorded task waits has
+    /// an event for each switch.
     pub fn is_told(&self) -> bool {
         !self.names.is_empty()
     }

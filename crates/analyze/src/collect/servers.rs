@@ -1,4 +1,4 @@
-//! Servers: which processes they are, and whom they have answered.
+//! Servers: their processes, and the processes that they have answered.
 
 use std::collections::HashMap;
 
@@ -11,26 +11,26 @@ const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// Of its first snapshot; `None`: that is not there.
+    /// The process that the server's first snapshot began; `None` if there was no snapshot.
     pub process: Option<ProcIx>,
-    /// The task that answered first.
+    /// The task of the server that answered first.
     pub tid: Tid,
-    /// The process that it answered first.
+    /// The process that the server answered first.
     pub client: Tgid,
-    /// The first process that is not recorded and that it answered, if it did.
+    /// The first unrecorded process that the server answered, if there is one.
     pub other: Option<Tgid>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    /// In order of time.
+    /// The servers, in the order of time.
     pub list: Vec<Found>,
-    /// The last one of each process id.
+    /// The index of the last server with each process id.
     last: HashMap<Tgid, usize>,
 }
 
 impl Servers {
-    /// A server has answered a process.
+    /// Takes the event that a server has answered a process.
     pub fn take(&mut self, server: &Server) {
         if server.client.0 == 0 {
             let known = self.last.get(&server.tgid);
@@ -48,7 +48,7 @@ impl Servers {
         }
     }
 
-    /// The snapshot of a process.
+    /// Takes the snapshot of a process.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) {
         let known = self.last.get(&pid);
         if let Some(found) = known.and_then(|at| self.list.get_mut(*at)) {

@@ -1,4 +1,4 @@
-//! Samples of stacks: their sums by thread and stack, and what the stacks' numbers mean.
+//! Samples of stacks: their sums by thread and stack, and the stacks that the numbers stand for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,53 +7,56 @@ use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// The samples of a thread with one stack.
+/// The sum of a thread's samples that have the same stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     pub thread: ThreadIx,
-    /// On a CPU, or off CPU.
+    /// Whether the thread was on a CPU or off CPU.
     pub doing: Doing,
-    /// The number of the stack; 0: it is not known.
+    /// The number of the stack; 0 if it is not known.
     pub stack: u32,
-    /// The stack was deeper than the programs copy: its outermost frames are missing.
+    /// Whether the outermost frames are missing because the stack was deeper than the BPF programs copy.
     pub cut: bool,
     pub count: u64,
-    /// The time that they stand for, in ns.
+    /// The time that the samples stand for, in ns.
     pub ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timed<T = ThreadIx> {
     pub thread: T,
-    /// Its time; of a wait the end, which is the thread's switch-in or the span's end.
+    /// The time of the sample. For a wait it is the end, which is the thread's switch-in or the end of the
+    /// span.
     pub time: Ktime,
-    /// On a CPU, or off CPU.
+    /// Whether the thread was on a CPU or off CPU.
     pub doing: Doing,
-    /// The number of the stack; 0: it is not known.
+    /// The number of the stack; 0 if it is not known.
     pub stack: u32,
-    /// The time that it stands for, in ns: the sampling period, or the time off CPU in the span.
+    /// The time that the sample stands for, in ns: the sampling period, or the time off CPU in the span.
     pub ns: u64,
 }
 
 /// The samples of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// In order of the threads.
+    /// The sums of the samples, in the order of the threads.
     pub samples: Vec<Sampled>,
-    /// Each sample, in order of the threads and of time, with
-    /// [`Options::samples`](crate::Options::samples); else none.
+    /// Each single sample, in the order of the threads and of time, with
+    /// [`Options::samples`](crate::Options::samples); otherwise empty.
     pub timed: Vec<Timed>,
     /// The mapped files, by number.
     pub modules: BTreeMap<u32, Module>,
     frames: HashMap<u32, Place>,
-    /// Each stack's caller and its innermost frame. The caller's number is lower.
+    /// The caller of each stack, and the innermost frame. The number of the caller is lower than the number
+    /// of the stack.
     stacks: HashMap<u32, (u32, u32)>,
     symbols: HashMap<u32, Box<[Function]>>,
 }
 
 impl Stacks {
-    /// The numbers of a stack's frames, innermost first. A number that is not known ends it. No
-    /// recorder writes one of more than [`DEPTH`] frames; those of a stranger's file are left out.
+    /// The numbers of the frames of a stack, the innermost first. An unknown number ends the list. No
+    /// recorder writes a stack of more than [`DEPTH`] frames; further frames, in a forged file, are left
+    /// out.
     pub fn frames(&self, stack: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = stack;
         let frames = std::iter::from_fn(move || {
@@ -64,7 +67,7 @@ impl Stacks {
         frames.take(DEPTH)
     }
 
-    /// A stack's caller and its innermost frame; `None`: its number is not known.
+    /// The caller of a stack and its innermost frame; `None` if the stack's number is not known.
     pub fn caller(&self, stack: u32) -> Option<(u32, u32)> {
         self.stacks.get(&stack).copied()
     }
@@ -80,27 +83,27 @@ impl Stacks {
     }
 }
 
-/// What the samples of a row have in common.
+/// The attributes that the samples of one sum have in common.
 type Key = (TaskIx, Doing, u32, bool);
 
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     sums: BTreeMap<Key, (u64, u64)>,
-    /// Each sample, if they are asked for.
+    /// Each single sample, if the options request them.
     pub timed: Option<Vec<Timed<TaskIx>>>,
     known: Stacks,
-    /// Samples, frames and stacks beyond the limit.
+    /// The number of samples, frames and stacks that exceeded the limit and were left out.
     pub left_out: u64,
 }
 
 impl Collected {
-    /// The most stacks, frames and sums of samples that are kept, with some 50 bytes for each.
+    /// The largest number of stacks, frames and sums of samples that are kept. Each takes about 50 bytes.
     const MOST: usize = 1 << 22;
 
-    /// The most mapped files that are kept.
+    /// The largest number of mapped files that are kept.
     const MODULES: usize = 1 << 16;
 
-    /// Takes an event of stacks that is no sample.
+    /// Takes an event about stacks that is not a sample.
     pub fn define(&mut self, kind: &LifeKind) {
         let known = &mut self.known;
         let room = known.frames.len() + known.symbols.len() < Collected::MOST;
@@ -131,7 +134,7 @@ impl Collected {
         }
     }
 
-    /// Counts a sample of a task; `ns`: the time that it stands for in the span.
+    /// Counts a sample of a task. `ns` is the time that the sample stands for in the span.
     pub fn count(&mut self, task: TaskIx, time: Ktime, sample: &Sample, ns: u64) {
         let key = (task, sample.doing, sample.stack(), sample.cut);
         if self.sums.len() >= Collected::MOST && !self.sums.contains_key(&key) {
@@ -154,7 +157,7 @@ impl Collected {
         }
     }
 
-    /// The samples, in order of the threads.
+    /// The samples, in the order of the threads.
     pub fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Stacks {
         let sums = self.sums.into_iter();
         let mut samples: Vec<Sampled> = sums
@@ -169,16 +172,16 @@ impl Collected {
                 })
             })
             .collect();
-        samples.sort_by_key(|it| (it.thread, it.doing, it.stack, it.cut));
+        samples.sort_by_key(|sample| (sample.thread, sample.doing, sample.stack, sample.cut));
         let timed = self.timed.into_iter().flatten();
         let mut timed: Vec<Timed> = timed
-            .filter_map(|it| {
+            .filter_map(|sample| {
                 Some(Timed {
-                    thread: thread(it.thread)?,
-                    time: it.time,
-                    doing: it.doing,
-                    stack: it.stack,
-                    ns: it.ns,
+                    thread: thread(sample.thread)?,
+                    time: sample.time,
+                    doing: sample.doing,
+                    stack: sample.stack,
+                    ns: sample.ns,
                 })
             })
             .collect();
@@ -191,8 +194,9 @@ impl Collected {
     }
 }
 
-/// The time of a sample in a span, which has its last moment too, and the time in ns that it
-/// stands for there; `None`: it is outside. A wait has a part in each span that it reaches into.
+/// The time of a sample in a span and the time in ns that the sample stands for in the span; `None` if the
+/// sample is outside of it. The last moment is part of the span. A wait has a part in each span that
+/// it overlaps.
 ///
 /// ```text
 ///       |  span  |
@@ -288,12 +292,15 @@ mod tests {
             for time in [30, 10] {
                 all.count(task, Ktime(time), &sample(0, 1, &[]), 1);
             }
-            let stacks = all.finish(|it| (it == task).then_some(ThreadIx(5)));
-            let counts: Vec<u64> = stacks.samples.iter().map(|it| it.count).collect();
+            let stacks = all.finish(|ix| (ix == task).then_some(ThreadIx(5)));
+            let counts: Vec<u64> = stacks.samples.iter().map(|sampled| sampled.count).collect();
             assert_eq!(counts, [2]);
-            let times: Vec<u64> = stacks.timed.iter().map(|it| it.time.0).collect();
+            let times: Vec<u64> = stacks.timed.iter().map(|sample| sample.time.0).collect();
             assert_eq!(times, if asked { vec![10, 30] } else { vec![] });
-            assert!(stacks.timed.iter().all(|it| it.thread == ThreadIx(5)));
+            assert!(stacks
+                .timed
+                .iter()
+                .all(|sample| sample.thread == ThreadIx(5)));
         }
     }
 }

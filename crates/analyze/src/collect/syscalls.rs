@@ -1,4 +1,4 @@
-//! System calls of processes: the recorder's sums in the analyzed span.
+//! System calls of processes: the sums of the recorder in the analyzed span.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tr_format::event::Ktime;
 
 use crate::ids::{ProcIx, ProcessIx};
 
-/// One system call of a process.
+/// The sums over one system call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The process, if it is recorded.
@@ -18,18 +18,18 @@ pub struct Call {
 
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// By process, and by call: its number, and whether it is of a 32-bit program.
+    /// The sums by process, by whether the program is a 32-bit program, and by the number of the call.
     sums: BTreeMap<(Option<ProcIx>, bool, u32), CallSum>,
-    /// Calls beyond the limit.
+    /// The number of sums that exceeded the limit and were left out.
     pub left_out: u64,
 }
 
 impl Calls {
-    /// The most sums that are kept, with some 100 bytes for each.
+    /// The largest number of sums that are kept. Each takes about 100 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Adds the calls of a process that lived from `life.0` to `life.1`. Those of an interval of
-    /// which the span has less than half belong to another window.
+    /// Adds the calls of a process that lived from `life.0` to `life.1`. If less than half of the calls'
+    /// interval is in the span, they are left to another span.
     pub fn take(
         &mut self,
         time: Ktime,
@@ -66,7 +66,7 @@ impl Calls {
         }
     }
 
-    /// The calls, in order of the processes.
+    /// The calls, in the order of the processes.
     pub fn finish(self, process: impl Fn(ProcIx) -> Option<ProcessIx>) -> Vec<Call> {
         let all = self.sums.into_iter();
         let mut all: Vec<Call> = all
@@ -102,7 +102,7 @@ mod tests {
             all.take(Ktime(2000), &calls, None, (times(life), times(span)));
             all.finish(|_| None)
                 .iter()
-                .map(|it| it.sum.count)
+                .map(|call| call.sum.count)
                 .sum::<u64>()
         };
         assert_eq!(counted((0, 9000), (0, 9000)), 7);

@@ -1,8 +1,8 @@
-//! The kernel's workers that carry what one recorded thread writes to another one: through a
+//! The kernel's workers that carry the output of one recorded thread to another one through a
 //! pseudo-terminal.
 //!
-//! The thread that writes wakes a worker, and that wakes the one at the other end: the first waking tells
-//! whose output it was.
+//! The thread that writes wakes a worker, and the worker wakes the thread at the other end. The first
+//! waking shows whose output the worker carries.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use tr_format::event::{Ktime, Outsider, Tid};
 
 use crate::ids::ThreadIx;
 
-/// The most wakings that are kept, with 16 bytes for each.
+/// The largest number of wakings that are kept. Each takes 16 bytes.
 const MOST: usize = 1 << 20;
-/// The time in ns within which a worker does what it was woken for, on a busy machine, too.
+/// The time in ns within which a worker does its work after it was woken, also on a busy machine.
 const SOON: u64 = 10_000_000;
 
-/// For each worker the threads that woke it, in the order of time.
+/// The threads that woke each worker, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workers<T = ThreadIx> {
     wakings: HashMap<Tid, Vec<(Ktime, T)>>,
@@ -32,7 +32,7 @@ impl<T> Default for Workers<T> {
 }
 
 impl<T> Workers<T> {
-    /// A thread wakes a worker.
+    /// Notes that a thread wakes a worker.
     pub(crate) fn take(&mut self, time: Ktime, worker: Tid, by: T) {
         if self.kept < MOST {
             self.kept += 1;
@@ -40,7 +40,7 @@ impl<T> Workers<T> {
         }
     }
 
-    /// The same for the model's threads.
+    /// The wakings by threads of the model.
     pub(crate) fn finish<U>(self, thread: impl Fn(T) -> Option<U>) -> Workers<U> {
         let mut workers = Workers::default();
         for (worker, wakings) in self.wakings {
@@ -55,7 +55,7 @@ impl<T> Workers<T> {
 }
 
 impl Workers {
-    /// The thread that had woken a worker for what it does at a time.
+    /// The thread that woke a worker for the work that the worker does at a time.
     pub fn works_for(&self, worker: Tid, at: Ktime) -> Option<ThreadIx> {
         let wakings = self.wakings.get(&worker)?;
         let until = wakings.partition_point(|(time, _)| *time <= at);
@@ -64,7 +64,8 @@ impl Workers {
     }
 }
 
-/// Whether a task is a worker of any CPU, as those are that serve pseudo-terminals (`system_unbound_wq`).
+/// Whether a task is a worker that is not bound to a CPU. The workers that serve pseudo-terminals are such
+/// workers (`system_unbound_wq`).
 pub(crate) fn is_worker(task: &Outsider) -> bool {
     task.kthread && task.comm.bytes().starts_with(b"kworker/u")
 }

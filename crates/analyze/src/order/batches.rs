@@ -1,4 +1,4 @@
-//! Reads blocks in batches, in parallel, and sorts the events that are safe to take into runs.
+//! Reads blocks in batches, in parallel, and sorts the events that no later block can precede into runs.
 //!
 //! The order of reading depends on the headers of the blocks alone, so the runs are the same
 //! for any number of threads.
@@ -14,40 +14,40 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Pool, Rest, Spare};
 use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
-/// Events of a batch, about: several full blocks for the threads to share, and few enough to
-/// stay in a cache until the tracker has taken them.
+/// The approximate number of events of a batch: several full blocks, which the threads share, and few
+/// enough events to stay in a cache until the tracker has taken them.
 pub const EVENTS: u64 = 1 << 17;
-/// Most blocks of a batch, however few events they have.
+/// The largest number of blocks of a batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// With so many blocks the threads have enough to share: a part of a batch's events will do.
+/// The number of blocks that is enough for all threads. A batch with so many blocks may have fewer events.
 const ENOUGH: usize = 32;
-/// That part: an eighth.
+/// The divisor of the number of events of such a batch: one eighth.
 const PART: u64 = 8;
-/// Runs of a batch of [`EVENTS`], about: a core sorts one of them in its second cache.
-/// Smaller batches have fewer runs, not smaller ones.
+/// The approximate number of runs of a batch of [`EVENTS`] events. A core sorts one run in its second-level
+/// cache. A smaller batch has fewer runs, not smaller ones.
 const RUNS: u64 = 16;
-/// Samples of a run to find the cuts, about.
+/// The approximate number of samples in a run, by which the places to cut are found.
 const SAMPLES: usize = 64;
 
-/// A sorted run: all events after the run before, up to a time.
+/// A sorted run: all events after the previous run, up to a time.
 #[derive(Debug, Default)]
 pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
-    /// No event of a later run is before this time; `None`: this is the last run.
+    /// The time before which no later run has an event; `None` for the last run.
     pub(crate) limit: Option<u64>,
 }
 
-/// The place of an event: chain, block, event.
+/// The place of an event: the numbers of its chain, its block and the event.
 type Place = (usize, usize, usize);
 
 /// The part of a stream that has been read.
 #[derive(Debug)]
 struct Chain {
-    /// Its number among all streams.
+    /// The number of the stream among all streams.
     stream: u32,
     rest: VecDeque<Rest>,
-    /// The largest time that a ring's event has had so far.
+    /// The largest time of an event of the ring so far.
     latest: u64,
 }
 
@@ -59,32 +59,32 @@ fn place(stream: Stream) -> u32 {
     }
 }
 
-/// Brings the events of all streams, sorted.
+/// Returns the events of all streams in sorted runs.
 #[derive(Debug)]
 pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
-    /// Each block: the smallest time of it and of all after it in its stream, the stream,
-    /// the block. Sorted by that time.
+    /// The blocks that are not read yet: the smallest time of the block and of all later blocks in its
+    /// stream, the stream, and the block. They are sorted by that time.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
-    /// Events that have been read, and all events.
+    /// The number of events that have been read. The number of all events follows.
     read: u64,
     all: u64,
     batch: u64,
-    /// The largest step back in time inside one ring so far, in ns. The recorder's own
-    /// events, which report the past, do not count.
+    /// The largest step back in time inside one ring so far, in ns. The recorder's own events are not counted,
+    /// because they are about the past.
     pub(crate) largest_inversion: u64,
-    /// The scheduling events that have been read.
+    /// The numbers of scheduling events that have been read, by kind.
     pub(crate) counts: Counts,
     unreadable: BTreeMap<u64, Error>,
-    /// Memory of used blocks and runs.
+    /// The memory of used blocks and runs, for reuse.
     blocks: Spare,
     runs: Pool<SortedRun>,
 }
 
 impl<B: Blocks> Batches<B> {
-    /// Batches of about `batch` events of these streams.
+    /// Batches of about `batch` events from these streams.
     pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, batch: u64) -> Batches<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
@@ -132,7 +132,7 @@ impl<B: Blocks> Batches<B> {
         (self.read, self.all)
     }
 
-    /// Takes back the memory of a run.
+    /// Takes back the memory of a run for reuse.
     pub fn spare(&self, run: SortedRun) {
         self.runs.put(run);
     }
@@ -157,9 +157,10 @@ impl<B: Blocks> Batches<B> {
         let rest = self.queue.get(self.next..).unwrap_or_default();
         let (mut events, mut count) = (0, 0);
         for (.., block) in rest.iter().take(BLOCKS) {
-            let most = match count < ENOUGH {
-                true => self.batch,
-                false => self.batch / PART,
+            let most = if count < ENOUGH {
+                self.batch
+            } else {
+                self.batch / PART
             };
             if events >= most {
                 break;
@@ -219,7 +220,7 @@ impl<B: Blocks> Batches<B> {
         done
     }
 
-    /// Records and places of the lifecycle and recorder's events before `limit`, sorted.
+    /// The records and the places of the lifecycle events and the recorder's events before `limit`, sorted.
     fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
         let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
@@ -258,7 +259,7 @@ impl<B: Blocks> Batches<B> {
         pieces.filter(|piece| piece.end > piece.start).collect()
     }
 
-    /// Drops the events before `limit`, which are in runs now.
+    /// Drops the events before `limit`, because they are in runs now.
     fn pass(&mut self, limit: Option<u64>) {
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
@@ -291,7 +292,7 @@ fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Gives each run its lifecycle events.
+/// Moves the lifecycle events to their runs.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;
@@ -321,7 +322,7 @@ struct Piece<'a> {
     end: usize,
 }
 
-/// Times at which to cut, so that each run has about `run` events.
+/// The times at which to cut so that each run has about `run` events.
 fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     let count = life.len()
         + pieces
@@ -351,7 +352,7 @@ fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     cuts
 }
 
-/// The events in a span of time, sorted, in the memory of `records`.
+/// The sorted events of a span of time, in the memory of `records`.
 fn sorted(
     pieces: &[Piece],
     life: &[Record],

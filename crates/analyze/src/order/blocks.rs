@@ -1,4 +1,4 @@
-//! Blocks of a trace: their source, and the rest of a block that has been read.
+//! Blocks of a trace: their source, and the remaining events of a block that has been read.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,14 +6,14 @@ use tr_format::event::{Ktime, LifeEvent};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-/// A block that has not been read.
+/// A block that has not been read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<K> {
-    /// The smallest time in it.
+    /// The smallest time of an event in the block.
     pub min: Ktime,
-    /// The number of its events.
+    /// The number of events in the block.
     pub events: u64,
-    /// Its key for the reader.
+    /// The key by which the source reads the block.
     pub key: K,
 }
 
@@ -22,23 +22,23 @@ pub trait Blocks: Sync {
     /// The key of a block.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
-    /// A block's events in the order of writing, in memory of `spare`. An unreadable block is
-    /// to be replaced by its loss.
+    /// Reads the events of a block in the order of writing, into memory of `spare`. A block that cannot be
+    /// read is replaced by its loss.
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 
-/// Memory that has been used, for the next ones.
+/// Memory that has been used and can be reused.
 #[derive(Debug, Default)]
 pub struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T: Default> Pool<T> {
-    /// A used one, or a new one.
+    /// Takes a used item, or a new one.
     pub fn take(&self) -> T {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.pop().unwrap_or_default()
     }
 
-    /// Takes a used one back.
+    /// Takes a used item back.
     pub fn put(&self, used: T) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(used);
@@ -48,12 +48,12 @@ impl<T: Default> Pool<T> {
 #[derive(Debug, Default)]
 pub struct Spare {
     pub sched: Pool<SchedBlock>,
-    /// They are empty.
+    /// Empty lists of lifecycle events.
     pub life: Pool<Vec<LifeEvent>>,
 }
 
 impl Spare {
-    /// Takes that of a block.
+    /// Takes back the memory of a block.
     pub fn put(&self, content: Content) {
         match content {
             Content::Sched(block) => self.sched.put(block),
@@ -69,26 +69,26 @@ impl Spare {
 #[derive(Debug)]
 pub struct Read {
     pub content: Content,
-    /// The frame that could not be read, and why.
+    /// The number of the frame that could not be read, and the error.
     pub error: Option<(u64, Error)>,
 }
 
 /// The events of a block.
 #[derive(Debug)]
 pub enum Content {
-    /// Of a CPU.
+    /// The events of a CPU.
     Sched(SchedBlock),
-    /// Of another stream.
+    /// The events of another stream.
     Life(Vec<LifeEvent>),
 }
 
-/// Numbers of scheduling events by kind.
+/// The numbers of scheduling events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub switches: u64,
-    /// Wakings of tasks that have run before.
+    /// The number of wakings of tasks that have run before.
     pub wakings: u64,
-    /// First wakings of new tasks.
+    /// The number of first wakings of new tasks.
     pub new: u64,
 }
 
@@ -99,7 +99,7 @@ impl Counts {
         self.new += other.new;
     }
 
-    /// Of a block's flags.
+    /// Counts the events of a block by their flags.
     fn of(flags: &[u8]) -> Counts {
         // In bytes, so that many are counted in one step.
         let count = |is: fn(u8) -> bool| -> u64 {
@@ -121,37 +121,37 @@ impl Counts {
 #[derive(Debug)]
 pub struct Loaded {
     pub events: Rest,
-    /// The frame that could not be read, and why.
+    /// The number of the frame that could not be read, and the error.
     pub error: Option<(u64, Error)>,
-    /// The scheduling events among these.
+    /// The numbers of scheduling events in the block.
     pub counts: Counts,
-    /// The largest step back in time inside the whole block, of events that the kernel
-    /// wrote into a ring.
+    /// The largest step back in time inside the block, in ns, of events that the kernel wrote into a
+    /// ring.
     pub back: u64,
-    /// The smallest time of these.
+    /// The smallest time of these events.
     pub least: u64,
-    /// The largest.
+    /// The largest time of these events.
     pub most: u64,
 }
 
-/// The events of a block that have not been handed on.
+/// The events of a block that are not in a run yet.
 #[derive(Debug)]
 pub enum Rest {
-    /// Of a CPU, from this event on.
+    /// The events of a CPU, and the number of the first event that is not in a run yet.
     Sched(SchedBlock, usize),
-    /// Of another stream.
+    /// The events of another stream.
     Life(Lives),
 }
 
-/// Lifecycle or recorder's events. They are large, so they stay where they are until they go
+/// Lifecycle events or events of the recorder. They are large, so they stay in place until they are moved
 /// to a run.
 #[derive(Debug, Default)]
 pub struct Lives {
-    /// As they were written.
+    /// The events in the order in which they were written.
     pub events: Vec<LifeEvent>,
-    /// Each one's time and place, sorted.
+    /// The time and the place of each event, sorted.
     order: Vec<(u64, usize)>,
-    /// The number of these that have been handed on.
+    /// The number of events that are already in a run.
     pub at: usize,
 }
 
@@ -167,7 +167,7 @@ impl Lives {
         }
     }
 
-    /// Times and places of those that have not been handed on.
+    /// The times and the places of the events that are not in a run yet.
     pub fn rest(&self) -> &[(u64, usize)] {
         self.order.get(self.at..).unwrap_or_default()
     }
@@ -216,7 +216,7 @@ impl Loaded {
 }
 
 impl Rest {
-    /// All of it has been handed on.
+    /// Whether all events are in a run.
     pub fn is_empty(&self) -> bool {
         match self {
             Rest::Sched(block, at) => *at >= block.len(),

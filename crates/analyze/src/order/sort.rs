@@ -1,14 +1,15 @@
-//! Sorts records by time, stably: by counting digits, which costs the same for
-//! two streams and for two hundred.
+//! Sorts records by time with a stable radix sort, which costs the same for two streams and for two
+//! hundred.
 
 use super::Record;
 
-/// The standard library's stable sort, which is compiled once.
+/// Sorts records with the stable sort of the standard library. All callers share this function, so the
+/// sort is compiled once.
 pub(super) fn by_time(records: &mut [Record]) {
     records.sort_by_key(|record| record.time);
 }
 
-/// Working memory, kept from one run to the next.
+/// The working memory, which is kept from one run to the next.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,
@@ -16,16 +17,16 @@ pub(super) struct Sorter {
     from: Vec<Record>,
 }
 
-/// Bits of a key that hold the record's place.
+/// The number of bits of a key that hold the place of the record.
 const PLACE: u32 = 16;
-/// Bits of a digit.
+/// The number of bits of a digit.
 const DIGIT: u32 = 11;
 
-/// Digits of a time, at most.
+/// The largest number of digits of a time.
 const DIGITS: usize = 4;
 
 impl Sorter {
-    /// Sorts `records`, of which none is outside `least..=most`.
+    /// Sorts `records`, whose times are all within `least..=most`.
     pub(super) fn sort(&mut self, records: &mut Vec<Record>, (least, most): (u64, u64)) {
         let bits = u64::BITS - most.saturating_sub(least).leading_zeros();
         let rounds = bits.div_ceil(DIGIT) as usize;
@@ -45,7 +46,7 @@ impl Sorter {
         records.extend(places.filter_map(|place| self.from.get(place)));
     }
 
-    /// Makes the keys, and finds the first place of each digit for every round.
+    /// Computes the keys, and the first place of each digit for every round.
     #[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
     fn count(&mut self, records: &[Record], least: u64, starts: &mut [[u32; 1 << DIGIT]]) {
         self.keys.clear();
@@ -66,12 +67,12 @@ impl Sorter {
     }
 }
 
-/// The digit of a key that a round sorts by.
+/// The digit of a key by which a round sorts.
 fn digit(key: u64, round: u32) -> usize {
     (key >> (PLACE + round * DIGIT)) as usize % (1 << DIGIT)
 }
 
-/// Puts `from` into `to` in the order of the round's digit.
+/// Copies `from` into `to` in the order of the round's digit.
 #[allow(clippy::indexing_slicing)] // A digit is below the number of counters, and they count to the length.
 fn distribute(from: &[u64], to: &mut [u64], round: u32, starts: &mut [u32; 1 << DIGIT]) {
     for key in from {
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// As the standard library sorts, for narrow and wide spans of time.
+        /// The result equals that of the standard library's sort, for narrow and wide spans of time.
         #[test]
         fn a_stable_sort(times in prop::collection::vec(0u64..1 << 60, 0..200), shift in 0u32..60, least in 0u64..100) {
             let record = |(at, time): (usize, &u64)| Record {

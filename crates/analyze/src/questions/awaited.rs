@@ -1,5 +1,5 @@
-//! The object of a wait: from the system call in which a thread went to sleep, its state,
-//! and the task or interrupt that woke it.
+//! The object of a wait. It follows from the system call in which a thread went to sleep, the state of the
+//! thread, and the task or interrupt that woke it.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -12,9 +12,9 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 pub enum Awaited {
     /// The end of a child, or another change of its state.
     Child,
-    /// A vfork child's exec or exit.
+    /// The exec or the exit of a vfork child.
     Vfork,
-    /// A job slot of a build tool, which another client of its job server gave back.
+    /// A job slot of a build tool, which another client of the job server has given back.
     Slot,
     /// The other end of a pipe.
     Pipe,
@@ -22,30 +22,30 @@ pub enum Awaited {
     Lock,
     /// The other end of a socket.
     Socket,
-    /// A moment: a timer, a timeout.
+    /// A moment in time: a timer or a timeout.
     Timer,
     /// One of several descriptors (`poll`), an eventfd, inotify, io_uring.
     Events,
     /// Input or output of a terminal.
     Terminal,
-    /// A file's data or metadata, without block I/O of the thread's own: a page, a directory,
+    /// The data or the metadata of a file, without block I/O of the thread itself: a page, a directory,
     /// `fsync`.
     File,
     Disk,
-    /// To be continued, by a signal or a tracer.
+    /// The continuation of a stopped thread by a signal or a tracer.
     Continue,
-    /// In another uninterruptible wait.
+    /// Another uninterruptible wait.
     Kernel,
-    /// A sleep whose system call is not known, or says nothing.
+    /// A sleep whose object is not known: its system call is not recorded, or does not show the object.
     Sleep,
-    /// Not known.
+    /// The object is not known.
     Unknown,
 }
 
 impl Awaited {
-    /// The kind of a wait that no recorded thread ended. `by_task`: a task that is not recorded,
-    /// or a kernel thread, did. `online`: the waiting process had a connection then, or asked a
-    /// DNS server.
+    /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
+    /// thread ended it. `online` is whether the waiting process had a connection or an open DNS query
+    /// then.
     pub(super) fn kind(self, by_task: bool, online: bool) -> Kind {
         match self {
             // The last step of block I/O may be a kernel thread's.
@@ -65,7 +65,7 @@ impl Awaited {
 }
 
 impl Analysis {
-    /// What a stretch of a thread waits for. `None`: it is no wait.
+    /// The object that a thread waits for in a stretch; `None` if the stretch is not a wait.
     pub fn awaited(&self, thread: ThreadIx, stretch: &Stretch) -> Option<Awaited> {
         let Bucket::Wait(wait) = stretch.doing else {
             return None;
@@ -118,13 +118,13 @@ impl Analysis {
         }
     }
 
-    /// The process had a TCP connection, or asked a DNS server, when the wait began.
+    /// Whether the process had a TCP connection or an open DNS query when the wait began.
     pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.online.covers(process, wait.from)
     }
 
-    /// The waker is an exiting thread of a child.
+    /// Whether the waker is an exiting thread of a child.
     fn is_ended_child(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
@@ -133,8 +133,8 @@ impl Analysis {
         self.has_exited(waker, stretch.to) && parent == Some(self.thread(thread).process)
     }
 
-    /// Thread and waker are clients of a job server. A client that waits for a child is woken
-    /// by its exit.
+    /// Whether the thread and its waker are clients of a job server. (A client that waits for a child is woken
+    /// by the child's exit.)
     fn is_slot(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
@@ -143,7 +143,7 @@ impl Analysis {
         !self.has_exited(waker, stretch.to) && is_client(thread) && is_client(waker)
     }
 
-    /// Whether a thread has begun to exit by a time: so it ends a wait by that.
+    /// Whether a thread has begun to exit at or before a time, so that its exit ended a wait.
     pub(super) fn has_exited(&self, thread: ThreadIx, by: Ktime) -> bool {
         self.thread(thread).exited.is_some_and(|at| at <= by)
     }

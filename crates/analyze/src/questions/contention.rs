@@ -1,8 +1,8 @@
-//! Who had the CPUs while recorded tasks waited for one.
+//! Which tasks had the CPUs while recorded tasks waited for one.
 //!
-//! A wait in a run queue belongs to the CPU on which the task runs after it, and is divided by who had
-//! that CPU meanwhile: recorded tasks, others, or nobody of whom the recording
-//! knows: the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
+//! A wait in a run queue belongs to the CPU on which the task runs after it. The wait is divided by the
+//! tasks that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In
+//! the last case the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
@@ -15,14 +15,15 @@ use crate::model::Analysis;
 use crate::questions::own::Own;
 use crate::timeline::{Bucket, Timeline};
 
-/// Waits for a CPU, divided by who had it, in ns.
+/// Waits for a CPU, divided by the tasks that had the CPU, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
-    /// Recorded tasks had it; of a recording of the whole machine COMMAND's.
+    /// The time in which recorded tasks had the CPU. In a recording of the whole machine only the tasks of
+    /// COMMAND count.
     pub own: u64,
-    /// Others had it.
+    /// The time in which other tasks had the CPU.
     pub others: u64,
-    /// Nobody of whom the recording knows.
+    /// The time in which no task that the recording knows had the CPU.
     pub rest: u64,
 }
 
@@ -39,21 +40,21 @@ impl Division {
 struct Slice {
     from: Ktime,
     to: Ktime,
-    /// A task that is not recorded, or a stranger.
+    /// The task, if it is not recorded or does not belong to COMMAND.
     other: Option<Other>,
-    /// The time of all slices before this one.
+    /// The sums over all slices before this one.
     before: Sums,
 }
 
-/// A task that is not the build's.
+/// A task that is not part of the build.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Outside(Tid),
-    /// Of a recording of the whole machine.
+    /// A recorded task outside of COMMAND, in a recording of the whole machine.
     Stranger(ThreadIx),
 }
 
-/// The time on a CPU of recorded tasks, and of others, in ns.
+/// The times on a CPU of recorded tasks and of other tasks, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     own: u64,
@@ -61,7 +62,7 @@ struct Sums {
 }
 
 impl Slice {
-    /// The sums after so much of the slice.
+    /// The sums after the first `ns` of the slice.
     fn sums(&self, ns: u64) -> Sums {
         let mut sums = self.before;
         let sum = match self.other {
@@ -73,17 +74,17 @@ impl Slice {
     }
 }
 
-/// Every CPU's slices, by time.
+/// The slices of every CPU, in the order of time.
 #[derive(Clone, Debug)]
 pub struct Contention {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
 }
 
-/// A wait in a run queue: the CPU on which the task runs after it, its begin, its end.
+/// A wait in a run queue: the CPU on which the task runs after it, the beginning and the end.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// A stretch of a thread, if it is a wait in a run queue that ends on a known CPU.
+/// The wait in a stretch of a thread, if it is a wait in a run queue that ends on a known CPU.
 fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
     let wait = timeline.get(thread, number)?;
     match (wait.doing, timeline.get(thread, number + 1)?.doing) {
@@ -93,7 +94,7 @@ fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
 }
 
 impl Contention {
-    /// `None`: the recording does not tell who had the CPUs.
+    /// The slices of a recording; `None` if it does not show which tasks had the CPUs.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
         let told = analysis.outside.is_told() || analysis.meta.scope == Scope::All;
         let timeline = analysis.timeline.as_ref().filter(|_| told)?;
@@ -122,7 +123,7 @@ impl Contention {
             }
         }
         for slices in cpus.values_mut() {
-            slices.sort_unstable_by_key(|it| (it.to, it.from));
+            slices.sort_unstable_by_key(|slice| (slice.to, slice.from));
             let (mut until, mut sums) = (Ktime(0), Sums::default());
             for slice in slices {
                 // A damaged recording may have two tasks on a CPU: no time counts twice.
@@ -135,9 +136,9 @@ impl Contention {
         Some(Contention { cpus, own })
     }
 
-    /// The times of recorded tasks and of others on a CPU before that moment.
+    /// The times of recorded tasks and of other tasks on a CPU before a moment.
     fn before(slices: &[Slice], time: Ktime) -> Sums {
-        let at = slices.partition_point(|it| it.to <= time);
+        let at = slices.partition_point(|slice| slice.to <= time);
         match (slices.get(at), slices.last()) {
             (Some(slice), _) => slice.sums(time.since(slice.from.min(time))),
             (None, Some(last)) => last.sums(last.to.since(last.from)),
@@ -145,8 +146,8 @@ impl Contention {
         }
     }
 
-    /// [`by_name`](Contention::by_name) for all waits of the recording; `None` where it does not tell
-    /// who had the CPUs.
+    /// Like [`by_name`](Contention::by_name), for all waits of the recording. `None` if the recording does not
+    /// show which tasks had the CPUs.
     pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
         let contention = Contention::new(analysis)?;
         let threads = analysis.thread_ids();
@@ -165,24 +166,23 @@ impl Contention {
         Division { own, others, rest }
     }
 
-    /// The waits of a thread in run queues that end on a known CPU. The others, and their sum in ns,
-    /// are not known.
+    /// The waits of a thread in run queues that end on a known CPU. Other waits cannot be divided.
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.as_ref();
-        let count = timeline.map_or(0, |it| it.count(thread));
+        let count = timeline.map_or(0, |timeline| timeline.count(thread));
         (1..count).filter_map(move |next| wait(timeline?, thread, next - 1))
     }
 
-    /// The part of a thread's wait in a run queue that lies in this time; `None`: it does not wait
-    /// there, or the CPU on which the wait ends is not known.
+    /// The part of a thread's wait in a run queue that is within a time; `None` if the thread does not wait
+    /// there, or if the CPU on which the wait ends is not known.
     pub fn within(analysis: &Analysis, thread: ThreadIx, from: Ktime, to: Ktime) -> Option<Wait> {
         let timeline = analysis.timeline.as_ref()?;
         let (cpu, _, end) = wait(timeline, thread, timeline.at(thread, from)?)?;
         Some((cpu, from, to.min(end)))
     }
 
-    /// Divides waits, and names the others: the time of each name in them, the longest first. Two
-    /// tasks that wait for the same CPU at once both count.
+    /// Divides waits, and lists the names of the other tasks with the time of each name, the longest first.
+    /// If two tasks wait for the same CPU at once, both waits are counted.
     pub fn by_name(
         &self,
         analysis: &Analysis,
@@ -214,7 +214,7 @@ impl Contention {
                     let name = match other {
                         Other::Outside(tid) => {
                             let name = analysis.outside.at(tid, slice.to);
-                            name.map_or_else(Comm::default, |it| it.comm)
+                            name.map_or_else(Comm::default, |outsider| outsider.comm)
                         }
                         Other::Stranger(thread) => analysis.thread(thread).comm,
                     };
@@ -229,7 +229,7 @@ impl Contention {
     }
 }
 
-/// The sum of all waits for a CPU up to a time that only grows.
+/// The sum of all waits for a CPU up to a time, which may only grow from call to call.
 struct Waited<'a> {
     changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,
@@ -247,9 +247,10 @@ impl Waited<'_> {
     fn until(&mut self, time: Ktime) -> u64 {
         while let Some((at, begins)) = self.changes.next_if(|(at, _)| *at <= time) {
             self.pass(*at);
-            self.waiting = match begins {
-                true => self.waiting + 1,
-                false => self.waiting.saturating_sub(1),
+            self.waiting = if *begins {
+                self.waiting + 1
+            } else {
+                self.waiting.saturating_sub(1)
             };
         }
         self.pass(time);

@@ -13,8 +13,8 @@
 //! their bound holds where a timer had woken the waker before the wait began (`entries`).
 //!
 //! Without scheduling events the path goes over forks and ends only: from a parent to the
-//! child that ended last, and from a child's beginning to its parent. The threads' totals divide
-//! that time (`totals`).
+//! child that ended last, and from a child's beginning to its parent. That time is divided by the threads'
+//! totals (`totals`).
 //!
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
@@ -44,22 +44,22 @@ use crate::timeline::Actor;
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Then {
-    /// None: it is the same thread, or the path ends here.
+    /// There is no link: the next segment has the same thread, or the path ends here.
     Same,
-    /// It forked the next thread.
+    /// The thread forked the next thread.
     Forked,
-    /// It exited, and the next thread had waited for that.
+    /// The thread exited, and the next thread had waited for the exit.
     Exited,
-    /// By its exec or its exit it released the memory of the next thread, its vfork
+    /// By its exec or its exit, the thread released the memory of the next thread, which is its vfork
     /// parent.
     Returned,
-    /// It woke the next thread: wrote to a pipe, released a lock, sent a signal.
+    /// The thread woke the next thread: it wrote to a pipe, released a lock or sent a signal.
     Woke,
-    /// It gave a job slot back, for which the next thread waited.
+    /// The thread gave a job slot back, for which the next thread waited.
     Slot,
-    /// It went to sleep, to be woken by the next thread, which had been asleep before.
+    /// The thread went to sleep until the next thread, which had been asleep before, woke it.
     Waited,
-    /// It was still running when the path ended, and the next thread waited for its end.
+    /// The thread was still running when the path ended, and the next thread waited for its end.
     Awaited,
 }
 
@@ -67,29 +67,28 @@ pub enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub from: Ktime,
-    /// Its end, where the next one begins.
+    /// The end, which is the beginning of the next one.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the thread's process was.
+    /// The program that the thread's process executed then.
     pub program: Option<Program>,
     /// The kind of the time.
     pub kind: Kind,
     /// The link to the next segment.
     pub then: Then,
-    /// No event shows that link: it is the likeliest.
+    /// Whether no event shows the link, so that it is only the likeliest link.
     pub then_inferred: bool,
-    /// No event shows the kind: it is the likeliest.
+    /// Whether no event shows the kind, so that it is only the likeliest kind.
     pub inferred: bool,
 }
 
 impl Segment {
-    /// Its length in ns.
+    /// The length of the segment in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// The task that is not recorded, and ended the wait of which the segment is a part, if it is
-    /// told by name.
+    /// The unrecorded task that ended the wait of the segment, if its name is recorded.
     pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
@@ -108,15 +107,15 @@ impl Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
     pub process: ProcessIx,
-    /// Its thread that ended it, or the last one: the path ends there.
+    /// The thread that ended the process, or the last thread of the process. The path ends there.
     pub thread: ThreadIx,
-    /// The first exec of the process, or its beginning if that was noticeably earlier; the span's
-    /// beginning when neither was seen.
+    /// The first exec of the process, or its beginning if that was noticeably earlier. If neither was seen, it
+    /// is the beginning of the span.
     pub from: Ktime,
-    /// Its end: the last switch-out of that thread, or the span's end. Threads that it killed may
-    /// leave their CPUs a bit later.
+    /// The end of the path: the last switch-out of that thread, or the end of the span. Threads that it killed
+    /// may leave their CPUs a bit later.
     pub to: Ktime,
-    /// In order of time; the first begins at `from`, the last ends at `to`.
+    /// The segments in the order of time. The first begins at `from`, and the last ends at `to`.
     pub segments: Vec<Segment>,
 }
 
@@ -131,46 +130,50 @@ impl CriticalPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub from: Ktime,
-    /// Its end, where the next one begins.
+    /// The end, which is the beginning of the next one.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the thread's process was.
+    /// The program that the thread's process executed then.
     pub program: Option<Program>,
-    /// Its time by kind.
+    /// The time of the leg by kind.
     pub spent: ByKind,
     /// The link to the next leg.
     pub then: Then,
-    /// No event shows that link.
+    /// Whether no event shows the link.
     pub then_inferred: bool,
-    /// Of its time the part that rests on inference: all of it, if the link is inferred.
+    /// The part of the leg's time that is inferred, in ns: all of it, if the link is inferred.
     pub inferred: u64,
 }
 
 impl Leg {
-    /// Its length in ns.
+    /// The length of the leg in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
 impl CriticalPath {
-    /// The segments of each leg, in order of time.
+    /// The segments of each leg, in the order of time.
     fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same)
     }
 
-    /// The known time of each process on the path, in ns. Unknown time is no process's.
+    /// The known time of each process on the path, in ns. Unknown time is attributed to no process.
     pub fn by_process(&self, analysis: &Analysis) -> Arena<ProcessIx, u64> {
         let mut sums: Arena<_, u64> = analysis.process_ids().map(|_| 0).collect();
-        for segment in self.segments.iter().filter(|it| it.kind != Kind::Unknown) {
+        for segment in self
+            .segments
+            .iter()
+            .filter(|segment| segment.kind != Kind::Unknown)
+        {
             let sum = &mut sums[analysis.thread(segment.thread).process];
             *sum = sum.saturating_add(segment.length());
         }
         sums
     }
 
-    /// The path in legs, in order of time.
+    /// The legs of the path, in the order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
         self.by_leg().filter_map(|segments| {
             let (first, last) = (segments.first()?, segments.last()?);
@@ -189,7 +192,7 @@ impl CriticalPath {
     }
 }
 
-/// The times of segments by kind.
+/// The sums of the times of segments by kind.
 pub fn by_kind(segments: &[Segment]) -> ByKind {
     let mut times = ByKind::default();
     for segment in segments {
@@ -220,11 +223,11 @@ pub enum NoPath {
     NoTimeline,
 }
 
-/// The process of the recording's critical path: COMMAND's, or the one process
+/// The process whose critical path is the critical path of the recording: COMMAND, or the only process
 /// that was recorded by its pid.
 ///
 /// # Errors
-/// There is none, or several.
+/// There is no such process, or there are several.
 pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
     let pid = match (analysis.meta.root, &analysis.meta.scope) {
         (Some(pid), _) => pid,
@@ -243,7 +246,7 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
 /// The critical path of COMMAND.
 ///
 /// # Errors
-/// Those of [`root`] and [`critical_path`].
+/// The errors of [`root`] and [`critical_path`].
 pub fn of(analysis: &Analysis) -> Result<CriticalPath, NoPath> {
     critical_path(analysis, root(analysis)?)
 }
@@ -267,12 +270,12 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The time before a process's exec that counts, in ns, and its least part of the path: a
-/// hundredth. The recorder's own work before it starts COMMAND is shorter.
+/// The shortest time before the exec of a process that belongs to its path: the time in ns, and its least
+/// part of the path, a hundredth. The recorder's own work before it starts COMMAND is shorter.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
-/// The beginning of a process's path that ends at `to`: its first exec, or its own beginning, if it
-/// waited noticeably before that exec, such as for a CPU.
+/// The beginning of the path of a process that ends at `to`: the first exec, or the beginning of the process
+/// if it waited noticeably before the exec, for example for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
     // The time of a program that was running before the span begins with the span.
     let Some(exec) = root.execs.first().filter(|exec| !exec.started_before) else {
@@ -287,7 +290,7 @@ fn beginning(root: &Process, to: Ktime) -> Ktime {
     }
 }
 
-/// The paths of parts of a recording.
+/// Computes the paths of parts of a recording.
 pub struct Paths<'a> {
     graph: Graph<'a>,
     programs: Programs,
@@ -296,7 +299,7 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    /// Those of an analysis.
+    /// Prepares the paths of an analysis.
     ///
     /// # Errors
     /// No timeline was kept.
@@ -310,10 +313,9 @@ impl<'a> Paths<'a> {
         })
     }
 
-    /// The chain of work and waits that `thread` depended on from `from` to `to`, in order
-    /// of time: the segments' lengths add up to `to - from`. Threads that are
-    /// not `inside` right before a time are followed only back to the beginning of the wait for
-    /// them.
+    /// The chain of work and waits that `thread` depended on from `from` to `to`, in the order of time. The
+    /// lengths of the segments add up to `to - from`. A thread that is not `inside` right before a time is
+    /// followed back only to the beginning of the wait for it.
     pub fn between(
         &self,
         from: Ktime,

@@ -1,9 +1,9 @@
-//! The graph of waits: for each stretch of a thread's time the thread that ended it.
+//! The graph of waits. It has the thread that ended each stretch of a thread's time.
 //! [`critical_path`](crate::critical_path) follows its edges backwards,
 //! [`what_if`](crate::what_if) forwards.
 //!
-//! A wait that a recorded thread ended has an edge to that thread, a new thread to the
-//! thread that forked it. All other stretches are time of the thread's own.
+//! A wait that a recorded thread ended has an edge to that thread, and a new thread has an edge to the
+//! thread that forked it. All other stretches are time of the thread itself.
 
 use tr_format::event::{Ktime, Reason, Tid};
 
@@ -15,9 +15,9 @@ use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 /// The cause of a stretch's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The time of this thread until it ended the wait.
+    /// This thread ended the wait, so the wait is as long as the thread took.
     Thread(ThreadIx),
-    /// Time of the thread's own.
+    /// The time is the thread's own.
     Own(Kind),
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// `None` when no timeline was kept.
+    /// The graph of an analysis; `None` if no timeline was kept.
     pub fn new(analysis: &'a Analysis) -> Option<Graph<'a>> {
         let timeline = analysis.timeline.as_ref()?;
         Some(Graph { analysis, timeline })
     }
 
-    /// The cause of a whole stretch of a thread.
+    /// The cause of the length of a stretch of a thread.
     pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.doing {
             Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
@@ -44,7 +44,7 @@ impl<'a> Graph<'a> {
         }
         if let Some(below) = self.cut(thread, stretch) {
             // One that waits itself has no time of its own up to this moment.
-            return match below.filter(|it| self.lives(*it, stretch.to)) {
+            return match below.filter(|below| self.lives(*below, stretch.to)) {
                 Some(below) => Cause::Thread(below),
                 None => Cause::Own(self.wait(thread, stretch, false)),
             };
@@ -52,16 +52,17 @@ impl<'a> Graph<'a> {
         self.ended(thread, stretch)
     }
 
-    /// The cause of a wait's length that no killing signal has cut.
+    /// The cause of the length of a wait that was not cut short by a killing signal.
     pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
                 // A kernel thread works for many tasks: its own wait for work explains nothing
                 // of this wait. It is treated like a kernel thread that is not recorded.
                 let process = self.analysis.thread(waker).process;
-                match self.analysis.process(process).kthread {
-                    true => Cause::Own(self.wait(thread, stretch, true)),
-                    false => Cause::Thread(waker),
+                if self.analysis.process(process).kthread {
+                    Cause::Own(self.wait(thread, stretch, true))
+                } else {
+                    Cause::Thread(waker)
                 }
             }
             Actor::Outside(worker) => match self.carried(thread, stretch, worker) {
@@ -73,7 +74,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The thread whose output a worker of the kernel has carried to one that waits at the other end of a
+    /// The thread whose output a worker of the kernel has carried to the waiting thread at the other end of a
     /// pseudo-terminal.
     fn carried(&self, thread: ThreadIx, wait: &Stretch, worker: Tid) -> Option<ThreadIx> {
         let reads = matches!(wait.reason, Reason::Poll | Reason::Terminal);
@@ -82,8 +83,8 @@ impl<'a> Graph<'a> {
         (reads && sleeps && by != thread && self.lives(by, wait.to)).then_some(by)
     }
 
-    /// The kind of a wait that no recorded thread ended; `by_task`: a task that is not recorded,
-    /// or a kernel thread, did.
+    /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
+    /// thread ended it.
     pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
         let fault = stretch.reason == Reason::PageFault;
         if fault && self.analysis.short_of_memory.contains(&thread) {
@@ -94,7 +95,7 @@ impl<'a> Graph<'a> {
         awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
     }
 
-    /// The thread that forked this one, if it lived then.
+    /// The thread that forked this one, if it lived at that time.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
         // A container's runtime is recorded from its exec on, a server from its first answer on, for
@@ -105,8 +106,8 @@ impl<'a> Graph<'a> {
         parent.filter(|parent| serves || self.lives(*parent, thread.start))
     }
 
-    /// Whether a thread lived at that moment, and did not wait. A thread that forks or wakes
-    /// another runs, even if its switch-in is missing.
+    /// Whether a thread lived at a moment and did not wait. A thread that forks or wakes another thread is
+    /// running, even if its switch-in is missing.
     pub fn lives(&self, ix: ThreadIx, at: Ktime) -> bool {
         let thread = self.analysis.thread(ix);
         let waits = |s: Stretch| s.to > at && matches!(s.doing, Bucket::Wait(_));

@@ -1,4 +1,4 @@
-//! The jobs of build tools, and what the recording tells about their order.
+//! The jobs of build tools, and the facts that the recording has about their order.
 //!
 //! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. So a
 //! job that started when another had ended, while a slot was free before, needed that one. GNU
@@ -6,7 +6,7 @@
 //! that wait it had a job that could start. Where no slot was free, and the call says nothing, the
 //! job may have waited for either.
 //!
-//! cargo and go do the same, with a thread for each job, and with as many as there are CPUs.
+//! cargo and go do the same with a thread for each job, and run as many jobs as there are CPUs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,20 +26,20 @@ pub struct Job {
     pub process: ProcessIx,
     /// The tool that started it.
     pub owner: ProcessIx,
-    /// The tools that share slots have one number.
+    /// The number of the pool of slots. Tools that share slots have the same number.
     pub pool: u32,
-    /// It takes a slot: not a make that hands its own one to its first job.
+    /// Whether the job takes a slot. A make that hands its own slot to its first job takes none.
     pub slot: bool,
     pub start: Ktime,
     pub end: Ktime,
-    /// The job that had to end before it.
+    /// The job that had to end before this job could start.
     pub needs: Option<ProcessIx>,
-    /// The job that ended right before it: it may have needed that, or its slot.
+    /// The job that ended right before this job started. This job may have needed that job, or its slot.
     pub released: Option<ProcessIx>,
-    /// Its number among the jobs of its tool.
+    /// The number of the job among the jobs of its tool.
     pub number: u32,
-    /// So many of its tool's first jobs had ended, and none ran, when a job started that no slot
-    /// kept back: it, and those after it, may need all of them.
+    /// The number of the tool's first jobs that this job may need. They had all ended and none was running
+    /// when this job, or an earlier one, started though slots had been free.
     pub barrier: u32,
 }
 
@@ -52,18 +52,18 @@ pub struct Tools {
     pub limits: BTreeMap<ProcessIx, Limit>,
 }
 
-/// How many jobs a tool starts.
+/// The number of jobs that a tool runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The most at once.
+    /// The largest number of jobs at once.
     pub jobs: u64,
-    /// No argument says so: it is the number of CPUs.
+    /// Whether the number is the number of CPUs, because no argument sets it.
     pub follows: bool,
-    /// Each job has a thread of the tool that waits for it.
+    /// Whether the tool has a thread for each job, which waits for the job.
     pub threads: bool,
 }
 
-/// A wait of a tool that a thread of a job of it, or of another tool, ended.
+/// A wait of a tool that was ended by a thread of one of its jobs or of another tool.
 struct Wait {
     from: Ktime,
     to: Ktime,
@@ -72,7 +72,7 @@ struct Wait {
     child: Option<ProcessIx>,
 }
 
-/// A process's family, and how it starts its jobs, if that is known.
+/// The family of a process's program, and the order in which it starts jobs, if that is known.
 fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
     let family = analysis.process(process).tool()?.family;
     let tool = job_tools::of(family)?;
@@ -80,8 +80,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// Those of an analysis. `limit` reads the number of jobs among a tool's arguments;
-    /// `Some(None)`: any number.
+    /// The jobs of an analysis. `limit` reads the number of jobs from the arguments of a tool; `Some(None)`
+    /// stands for any number.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -124,7 +124,7 @@ impl Tools {
             if is_make(analysis, *owner) {
                 // What is above one that is known is known.
                 let mut up = analysis.lineage(*owner);
-                while up.next().is_some_and(|it| lends.insert(it)) {}
+                while up.next().is_some_and(|process| lends.insert(process)) {}
             }
         }
         for job in &mut found.jobs {
@@ -136,7 +136,8 @@ impl Tools {
     }
 }
 
-/// For each process the outermost make of it and those above, whose slots all makes below have.
+/// For each process, the outermost make among the process and its ancestors. All makes below it share its
+/// slots.
 fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let mut makes: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.process_ids().map(|_| None).collect();
@@ -152,10 +153,10 @@ fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
 
 fn is_make(analysis: &Analysis, process: ProcessIx) -> bool {
     let tool = analysis.process(process).tool();
-    tool.is_some_and(|it| it.family == Family::Make)
+    tool.is_some_and(|tool| tool.family == Family::Make)
 }
 
-/// What a tool started, and waited for.
+/// The jobs that a tool started, and the waits of the tool.
 struct Started {
     jobs: Vec<ProcessIx>,
     waits: Vec<Wait>,
@@ -178,20 +179,23 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
     match family {
         Family::Make => {
             // $(shell): make reads what one child writes, and starts no other one meanwhile.
-            let read = waits.iter().filter(|wait| {
-                wait.reason == Reason::PipeRead && wait.awaited != Some(Awaited::Slot)
-            });
-            let read: BTreeSet<ProcessIx> = read.filter_map(|wait| wait.child).collect();
-            children.retain(|it| !read.contains(it));
+            let read: BTreeSet<ProcessIx> = waits
+                .iter()
+                .filter(|wait| {
+                    wait.reason == Reason::PipeRead && wait.awaited != Some(Awaited::Slot)
+                })
+                .filter_map(|wait| wait.child)
+                .collect();
+            children.retain(|child| !read.contains(child));
         }
         Family::Cargo => {
             // The first thread asks rustc for its version, and waits for the answer.
             let first = process.threads.first().copied();
-            let starter = |it: &ProcessIx| {
-                let thread = analysis.process(*it).threads.first();
-                thread.and_then(|it| graph.forked_by(*it))
+            let starter = |child: &ProcessIx| {
+                let thread = analysis.process(*child).threads.first();
+                thread.and_then(|thread| graph.forked_by(*thread))
             };
-            children.retain(|it| starter(it) != first);
+            children.retain(|child| starter(child) != first);
         }
         _ => {}
     }
@@ -241,7 +245,7 @@ fn of_tool(
     jobs
 }
 
-/// The starts and ends of a tool's jobs, in order.
+/// The starts and the ends of a tool's jobs, in the order of time.
 struct Lives {
     starts: Vec<Ktime>,
     ends: Vec<(Ktime, ProcessIx)>,
@@ -249,8 +253,10 @@ struct Lives {
 
 impl Lives {
     fn new(analysis: &Analysis, children: &[ProcessIx]) -> Lives {
-        let starts = children.iter().map(|it| analysis.process(*it).start);
-        let ends = children.iter().map(|it| (ended(analysis, *it), *it));
+        let starts = children.iter().map(|child| analysis.process(*child).start);
+        let ends = children
+            .iter()
+            .map(|child| (ended(analysis, *child), *child));
         let (mut starts, mut ends): (Vec<_>, Vec<_>) = (starts.collect(), ends.collect());
         starts.sort_unstable();
         ends.sort_unstable();
@@ -261,21 +267,22 @@ impl Lives {
         self.ends.partition_point(|(end, _)| *end <= at)
     }
 
-    /// The last one that has ended.
+    /// The end of the last job that had ended at a time, and the job.
     fn latest(&self, at: Ktime) -> Option<(Ktime, ProcessIx)> {
         self.ends.get(..self.ended_by(at))?.last().copied()
     }
 
-    /// The most at once.
+    /// The largest number of jobs at once.
     fn most(&self) -> u64 {
         let living = self.starts.iter().map(|start| self.living(*start));
         living.max().unwrap_or(0)
     }
 
-    /// The jobs that lived when the last one that has ended still did.
+    /// The number of jobs that lived right before the end of the last job that had ended at a time.
     fn beside_latest(&self, at: Ktime) -> u64 {
         let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
-        self.latest(at).map_or(0, |it| self.living(before(it)))
+        self.latest(at)
+            .map_or(0, |latest| self.living(before(latest)))
     }
 
     fn living(&self, at: Ktime) -> u64 {
@@ -284,8 +291,8 @@ impl Lives {
     }
 }
 
-/// The job that one needs which starts at a moment, and the one that it may need. `server`: it
-/// has a job server.
+/// The job that a job starting at a moment needs, and the job that it may need. `server` is whether there
+/// is a job server.
 fn order(
     jobs: &[Job],
     waits: &[Wait],
@@ -307,36 +314,43 @@ fn order(
     let ended = lives.latest(start).map(|(_, process)| process);
     // Older recordings have no system calls.
     let server = server && wait.reason != Reason::Unknown;
-    let by_slot = match server {
-        true => wait.reason != Reason::Child,
+    let by_slot = if server {
+        wait.reason != Reason::Child
+    } else {
         // ninja sees the end of a job's output, and then waits for the end of the job.
-        false => lives.living(wait.from).max(lives.beside_latest(start)) >= limit,
+        lives.living(wait.from).max(lives.beside_latest(start)) >= limit
     };
-    match by_slot {
-        true if server => (last.needs, None),
-        true => (last.needs, ended),
-        false => (wait.child.filter(|_| server).or(ended), None),
+    match (by_slot, server) {
+        (true, true) => (last.needs, None),
+        (true, false) => (last.needs, ended),
+        (false, _) => (wait.child.filter(|_| server).or(ended), None),
     }
 }
 
-/// The same for a tool whose waits do not tell: a job that starts after another's end, while a slot
-/// was free before, needs that one.
+/// Like [`order`], for a tool whose waits do not show which job it waited for. A job that starts after the
+/// end of another job needs that job, if a slot was free before.
 fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Option<ProcessIx>) {
     let latest = lives.latest(start).map(|(_, process)| process);
-    match lives.beside_latest(start) >= limit {
-        true => (None, latest),
-        false => (latest, None),
+    if lives.beside_latest(start) >= limit {
+        (None, latest)
+    } else {
+        (latest, None)
     }
 }
 
-/// The moment at which a process's end was known.
+/// The moment at which the end of a process was known.
 fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
     let process = analysis.process(process);
-    let first = process.threads.first().map(|it| analysis.thread(*it));
-    first.and_then(|it| it.exited).unwrap_or(process.end)
+    let first = process
+        .threads
+        .first()
+        .map(|thread| analysis.thread(*thread));
+    first
+        .and_then(|thread| thread.exited)
+        .unwrap_or(process.end)
 }
 
-/// The waits of a tool for others, in order of their ends.
+/// The waits of a tool for other processes, in the order of their ends.
 fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
     let analysis = graph.analysis;
     let mut waits = Vec::new();

@@ -1,7 +1,8 @@
-//! Waits that a signal ended which killed the waiting process: a time-out's, a CI agent's, Ctrl-C, an alarm.
+//! Waits that ended because a signal killed the waiting process. The signal came from a time-out, a CI
+//! agent, Ctrl-C or an alarm.
 //!
-//! Who sent it tells nothing of what the process waited for: that is its child that lived then, or
-//! what its system call waits for.
+//! The sender of the signal does not show what the process waited for. The process waited for the child that
+//! lived then, or for the object of its system call.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -11,19 +12,20 @@ use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The most stretches between such a wait and the thread's end.
+/// The largest number of stretches between such a wait and the end of the thread.
 const NEAR: usize = 64;
 
-/// The most processes among which the one is sought that worked.
+/// The largest number of processes that are searched for the one that worked.
 const MOST: usize = 64;
 
-/// Whether a process ended by a signal that ends builds, or exited as shells say that it did.
+/// Whether a process was ended by a signal that ends builds, or exited with the status by which shells report
+/// such a signal.
 fn has_signal(process: &Process) -> bool {
     let signal = process.status.and_then(ended_by);
-    signal.is_some_and(|it| is_for(it, Purpose::Outside))
+    signal.is_some_and(|signal| is_for(signal, Purpose::Outside))
 }
 
-/// Whether a call waits until what it waits for comes, or a signal.
+/// Whether a system call has no time-out: it waits until its object or a signal comes.
 pub fn has_no_timeout(reason: Reason) -> bool {
     matches!(
         reason,
@@ -36,8 +38,8 @@ pub fn has_no_timeout(reason: Reason) -> bool {
     )
 }
 
-/// Whether the wait of a thread at a time was the last one of a process that failed, ended by its time-out or
-/// alarm: the process gave up what it waited for, and slept for nothing.
+/// Whether a process gave up: the wait of a thread at a time was the last wait of a process that failed, and
+/// a time-out or an alarm of the process ended the wait.
 pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
     let graph = Graph::new(analysis);
     let gave_up = graph.and_then(|graph| {
@@ -49,15 +51,16 @@ pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
 }
 
 impl Graph<'_> {
-    /// Of a wait that was cut the task that worked for the process then, if any.
+    /// `None` if the wait was not cut short by a signal. Otherwise the task that worked for the process then, if
+    /// there is one.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
         let was_cut = self.was_cut(thread, wait);
         was_cut.then(|| self.below_cut(thread, wait))
     }
 
-    /// Whether a signal from outside the build, or of a time-out above, ended a wait and killed its
-    /// process; or a time-out ended a wait for a process that it then killed; or an alarm ended one
-    /// that has no time-out, and its process failed.
+    /// Whether a wait was cut short. There are three cases: a signal from outside the build, or from a time-out
+    /// of an ancestor, ended the wait and killed the process; a time-out ended a wait for a process that it
+    /// then killed; an alarm ended a wait without a time-out, and the process failed.
     fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let analysis = self.analysis;
         let process = analysis.thread(thread).process;
@@ -90,20 +93,20 @@ impl Graph<'_> {
             && self.is_last(thread, wait)
     }
 
-    /// Whether its alarm killed a thread's process.
+    /// Whether an alarm of the process itself killed the process of a thread.
     fn is_alarmed(&self, thread: ThreadIx) -> bool {
         let process = self.analysis.thread(thread).process;
         killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
-    /// The task that worked for a process when one of its waits was cut: of the oldest job the
-    /// first that ran or waited for a CPU, or one that waited and had no child.
+    /// The task that worked for a process when one of its waits was cut short: the first task of the oldest job
+    /// that ran or waited for a CPU, or a task that waited and had no child.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
         let lives = |ix: &ThreadIx| {
-            let it = analysis.thread(*ix);
-            it.start < at && at <= it.end
+            let thread = analysis.thread(*ix);
+            thread.start < at && at <= thread.end
         };
         let living = |ix: ProcessIx| {
             let last = analysis.process(ix).threads.iter().copied().rev();
@@ -116,14 +119,14 @@ impl Graph<'_> {
                 break;
             };
             if process != own {
-                let working = living(process).find(|it| self.worked(*it, wait));
+                let working = living(process).find(|task| self.worked(*task, wait));
                 if working.is_some() {
                     return working;
                 }
             }
             let before = next.len();
             let children = self.children(process, at).iter().copied();
-            next.extend(children.filter(|it| living(*it).next().is_some()));
+            next.extend(children.filter(|child| living(*child).next().is_some()));
             if next.len() == before && process != own {
                 leaf = leaf.or_else(|| living(process).next());
             }
@@ -135,77 +138,85 @@ impl Graph<'_> {
         leaf
     }
 
-    /// Whether a task ran or waited for a CPU before a signal; the sender had not woken it.
+    /// Whether a task ran or waited for a CPU before a signal, and not because the sender had woken it.
     fn worked(&self, task: ThreadIx, wait: &Stretch) -> bool {
         let Some(number) = self.timeline.number_before(task, wait.to) else {
             return false;
         };
-        let get = |it| self.timeline.get(task, it);
+        let get = |number| self.timeline.get(task, number);
         let before = number.checked_sub(1).and_then(get);
-        let woken = before.filter(|it| matches!(it.doing, Bucket::Wait(_)));
-        let by_sender = |it: Stretch| it.waker() == wait.waker() && it.waker() != Actor::Interrupt;
-        get(number).is_some_and(|it| match it.doing {
+        let woken = before.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+        let by_sender = |stretch: Stretch| {
+            stretch.waker() == wait.waker() && stretch.waker() != Actor::Interrupt
+        };
+        get(number).is_some_and(|stretch| match stretch.doing {
             Bucket::OnCpu(_) => true,
             Bucket::RunQueue { .. } => !woken.is_some_and(by_sender),
             _ => false,
         })
     }
 
-    /// The last children that a process had started by a time, in the order of their starts.
+    /// The last children that a process had started before a time, in the order of their starts.
     fn children(&self, process: ProcessIx, at: Ktime) -> &[ProcessIx] {
         let children = &self.analysis.process(process).children;
-        let begun = children.partition_point(|it| self.analysis.process(*it).start < at);
+        let begun = children.partition_point(|child| self.analysis.process(*child).start < at);
         let last = children.get(begun.saturating_sub(MOST)..begun);
         last.unwrap_or_default()
     }
 
-    /// Whether a child that lived then failed, as one that is killed does.
+    /// Whether a child that lived at a time failed, which a killed child does.
     fn kills(&self, process: ProcessIx, at: Ktime) -> bool {
         let children = self.children(process, at).iter();
-        let mut children = children.map(|it| self.analysis.process(*it));
-        children.any(|it| it.start < at && at <= it.end && failed(it.status))
+        let mut children = children.map(|child| self.analysis.process(*child));
+        children.any(|child| child.start < at && at <= child.end && failed(child.status))
     }
 
-    /// A process that had not ended yet when the recording ended may have got the signal of the first one above
-    /// it that had. make handles its own one, and fails after its children.
+    /// Whether a process was killed by a signal that ends builds. A process that had not ended when the recording
+    /// ended may have got the signal of its first ancestor that had ended. make handles the signal itself, and
+    /// fails after its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));
         let mut above = self.analysis.lineage(ix).take(MOST);
-        let ended = above.find(|it| !self.analysis.process(*it).alive);
+        let ended = above.find(|process| !self.analysis.process(*process).alive);
         ended.is_some_and(has)
-            || failed(process.status) && self.children(ix, process.end).iter().any(|it| has(*it))
+            || failed(process.status)
+                && self
+                    .children(ix, process.end)
+                    .iter()
+                    .any(|child| has(*child))
     }
 
     fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {
         let mut up = self.analysis.ancestors(process).take(MOST);
-        up.any(|it| it == above)
+        up.any(|ancestor| ancestor == above)
     }
 
-    /// A task's last wait was for a child or a signal, and its timer ended it.
+    /// Whether the last wait of a task was for a child or a signal, and its timer ended the wait.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
         let wait = last_wait(self.timeline, task, at);
-        wait.is_some_and(|it| {
-            (is_for_child(&it) || it.reason == Reason::Poll) && it.waker() == Actor::Interrupt
+        wait.is_some_and(|wait| {
+            (is_for_child(&wait) || wait.reason == Reason::Poll) && wait.waker() == Actor::Interrupt
         })
     }
 
-    /// What a thread waits for afterwards, children apart, is short: a signal's handler removes files.
+    /// Whether a wait was the last long wait of a thread, apart from waits for children. A handler of a signal
+    /// may still wait shortly, for example to remove files.
     fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let rest = self.timeline.since(thread, wait.to);
         let rest: Vec<Stretch> = rest.take(NEAR + 1).collect();
         if rest.len() > NEAR {
             return false;
         }
-        let rest = rest.iter().filter(|it| it.from >= wait.to);
-        let waits = rest.filter(|it| matches!(it.doing, Bucket::Wait(_)));
-        let other = waits.filter(|it| !is_for_child(it));
+        let rest = rest.iter().filter(|stretch| stretch.from >= wait.to);
+        let waits = rest.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+        let other = waits.filter(|stretch| !is_for_child(stretch));
         let waited = other.map(Stretch::length).fold(0, u64::saturating_add);
         waited <= wait.length() / 10
     }
 }
 
-/// A wait for a child, or for its SIGCHLD.
+/// Whether a wait is a wait for a child, or for the SIGCHLD of a child.
 fn is_for_child(wait: &Stretch) -> bool {
     matches!(wait.reason, Reason::Child | Reason::Signal)
 }

@@ -1,4 +1,4 @@
-//! How many tasks of the build run at once, and how many could.
+//! The numbers of tasks of the build that run at once, and of tasks that could run at once.
 
 use tr_format::event::Ktime;
 
@@ -6,7 +6,7 @@ use crate::model::Analysis;
 use crate::own::Own;
 use crate::timeline::Bucket;
 
-/// The numbers of running tasks, and of those and the waiting ones, from a moment on.
+/// The number of running tasks, and the number of tasks that run or wait for a CPU, from a moment on.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub from: Ktime,
@@ -14,7 +14,7 @@ pub struct Load {
     pub demand: usize,
 }
 
-/// The numbers of tasks in order of time; `None` without a timeline.
+/// The numbers of tasks in the order of time; `None` without a timeline.
 pub fn load(analysis: &Analysis, own: &Own) -> Option<Vec<Load>> {
     let timeline = analysis.timeline.as_ref()?;
     let mut steps: Vec<(Ktime, isize, isize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The machine's counters over a span of time, from their samples.
+//! The counters of the machine over a span of time, computed from their samples.
 
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
@@ -8,33 +8,33 @@ use crate::containers::Container;
 use crate::model::Analysis;
 use crate::share;
 
-/// The CPUs' time in a span, in ns.
+/// The used time of all CPUs in a span, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// By tasks or the hypervisor.
+    /// The time that tasks or the hypervisor used.
     pub all: u64,
-    /// By others than the build and the recorder: the hypervisor is one of them.
+    /// The time that was not used by the build or the recorder. The time of the hypervisor is part of it.
     pub others: u64,
 }
 
-/// The unit in which the kernel tells CPU time, in ns: `USER_HZ`.
+/// The unit in which the kernel reports CPU time, in ns: `USER_HZ`.
 const TICK: u64 = 10_000_000;
 
-/// The part of a span by which the samples may miss its ends: a twentieth.
+/// The divisor of the part of a span by which the samples may miss its ends: one twentieth.
 const RESOLVED: u64 = 20;
 
-/// Samples of counters, in order of time.
+/// Samples of counters, in the order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
 
-/// The least, mean and largest current value.
+/// The smallest, the mean and the largest value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The least.
+    /// The smallest value.
     pub least: u64,
-    /// The mean of the samples.
+    /// The mean of the values.
     pub mean: u64,
-    /// The largest.
+    /// The largest value.
     pub most: u64,
 }
 
@@ -51,13 +51,13 @@ impl<'a> Samples<'a> {
         (covered.0 < covered.1).then_some(covered)
     }
 
-    /// A total's increase in a span. Between two samples it grows evenly.
+    /// The increase of a total in a span. Between two samples a total is assumed to grow evenly.
     pub fn increase(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<u64> {
         let (from, to) = (self.at(counter, from)?, self.at(counter, to)?);
         Some(to.saturating_sub(from))
     }
 
-    /// A total at a time.
+    /// The value of a total at a time.
     fn at(&self, counter: Counter, time: Ktime) -> Option<u64> {
         let after = self.0.partition_point(|(at, _)| *at <= time);
         let get = |place: usize| {
@@ -73,8 +73,8 @@ impl<'a> Samples<'a> {
         Some(low.saturating_add(more))
     }
 
-    /// Whether the samples are fine enough for a span: its ends are next to samples, and it is
-    /// longer than the ticks in which the kernel counts CPU time.
+    /// Whether the samples are fine enough for a span: samples are near its ends, and it is longer than the
+    /// ticks in which the kernel counts CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);
@@ -89,8 +89,8 @@ impl<'a> Samples<'a> {
         tolerated >= TICK && is_near(from) && is_near(to)
     }
 
-    /// The time of all CPUs in a span, `build` ns of which the build's tasks had. A task has a CPU
-    /// also while the hypervisor does not run that CPU.
+    /// The used time of all CPUs in a span. The tasks of the build had `build` ns of it. A task has a CPU also
+    /// while the hypervisor does not run that CPU.
     pub fn used(&self, span: (Ktime, Ktime), build: u64) -> Option<Used> {
         let counted = |counter| self.increase(counter, span).unwrap_or(0);
         let busy = self.increase(Counter::Busy, span)?;
@@ -102,13 +102,15 @@ impl<'a> Samples<'a> {
         })
     }
 
-    /// The current values in a span and at the samples next to it.
+    /// The range of a counter's values in a span and at the samples next to it.
     pub fn range(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<Range> {
         let first = self.0.partition_point(|(at, _)| *at <= from);
         let last = self.0.partition_point(|(at, _)| *at < to);
         let around = self.0.get(first.saturating_sub(1)..=last);
         let around = around.or_else(|| self.0.get(first.saturating_sub(1)..))?;
-        let values = around.iter().filter_map(|(_, it)| it.get(counter));
+        let values = around
+            .iter()
+            .filter_map(|(_, counters)| counters.get(counter));
         let mut range = None;
         let (mut sum, mut count) = (0u128, 0u128);
         for value in values {
@@ -123,13 +125,13 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether the samples, which are of all CPUs, are of those that were recorded.
+/// Whether the samples, which are about all CPUs, are about the CPUs that were recorded.
 pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
     analysis.meta.options.cpus.is_empty()
 }
 
-/// The CPU time and the memory that the machine withheld in the analyzed span. A trace of before
-/// version 3.3 tells only those of the whole recording.
+/// The time for which the machine withheld CPUs and memory in the analyzed span. A trace of a version before
+/// 3.3 has only the times of the whole recording.
 pub fn withheld(analysis: &Analysis) -> Machine {
     let mut machine = by_counters(analysis);
     for (_, ns) in throttled_containers(analysis) {
@@ -138,12 +140,15 @@ pub fn withheld(analysis: &Analysis) -> Machine {
     machine
 }
 
-/// The containers of the analyzed time that a quota of theirs throttled, and the times, in ns.
+/// The containers in the analyzed time that were throttled by a quota of their own, with the times in ns.
 pub fn throttled_containers(analysis: &Analysis) -> impl Iterator<Item = (&Container, u64)> {
     let span = analysis.start..=analysis.end;
     let all = analysis.containers.iter();
-    let within = move |it: &&Container| span.contains(&analysis.process(it.process).start);
-    let times = all.filter(within).map(|it| (it, it.throttled.unwrap_or(0)));
+    let within =
+        move |container: &&Container| span.contains(&analysis.process(container.process).start);
+    let times = all
+        .filter(within)
+        .map(|container| (container, container.throttled.unwrap_or(0)));
     times.filter(|(_, ns)| *ns > 0)
 }
 
@@ -152,7 +157,9 @@ fn by_counters(analysis: &Analysis) -> Machine {
     let samples = Samples::of(analysis);
     if samples.0.is_empty() {
         let summary = analysis.summary.as_ref();
-        return summary.and_then(|it| it.machine).unwrap_or_default();
+        return summary
+            .and_then(|summary| summary.machine)
+            .unwrap_or_default();
     }
     Machine {
         throttled_ns: samples.increase(Counter::Throttled, span),
@@ -208,7 +215,7 @@ mod tests {
         let all = samples(&[(100, 10), (200, 50), (300, 60), (400, 450)]);
         let range = |from, to| {
             let range = Samples(&all).range(Counter::AvailableMemory, (Ktime(from), Ktime(to)));
-            range.map(|it| (it.least, it.mean, it.most))
+            range.map(|range| (range.least, range.mean, range.most))
         };
         assert_eq!(range(210, 290), Some((50, 55, 60)));
         assert_eq!(range(0, 1000), Some((10, 142, 450)));

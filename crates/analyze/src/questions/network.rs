@@ -1,4 +1,4 @@
-//! The connections that a critical path waited for.
+//! The connections for which a critical path waited.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -16,29 +16,29 @@ use crate::model::Analysis;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub process: ProcessIx,
-    /// The connection, if all that its process had at that time lead to the same end.
+    /// The connection, if all connections that the process had at that time lead to the same end.
     pub connection: Option<usize>,
-    /// The other end of that connection is in this machine, or its container.
+    /// Whether the remote end of that connection is in this machine or in the same container.
     pub local: bool,
-    /// All that its process had at that time lead to other machines: to public addresses. Others can
-    /// be those of this machine's containers.
+    /// Whether all connections that the process had at that time lead to other machines, that is, to public
+    /// addresses. Other addresses can belong to containers of this machine.
     pub elsewhere: bool,
-    /// The program at the other end, if that is in this machine and not recorded, and is told by
-    /// name: it ended the wait.
+    /// The program at the remote end, which ended the wait, if it is in this machine and not recorded, but its
+    /// name is.
     pub server: Option<Comm>,
-    /// In ns.
+    /// The length of the wait in ns.
     pub ns: u64,
 }
 
-/// The number of a process's connections that are looked at for one wait; of more the one that
-/// was waited for is not known.
+/// The largest number of a process's connections that are checked for one wait. If there are more, the
+/// connection that the process waited for is not known.
 const LOOK_BACK: usize = 1000;
 
 /// The waits for the network on a critical path.
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let ends = Ends::new(analysis);
     let segments = path.segments.iter();
-    let waits = segments.filter(|it| it.kind == Kind::Network);
+    let waits = segments.filter(|segment| segment.kind == Kind::Network);
     waits
         .map(|segment| ends.waited(analysis, segment))
         .collect()
@@ -49,11 +49,11 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
 pub struct Ends(HashMap<ProcessIx, Vec<usize>>);
 
 impl Ends {
-    /// Those of a recording.
+    /// The connections of an analysis.
     pub fn new(analysis: &Analysis) -> Ends {
         let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
-        for (at, it) in analysis.connections.iter().enumerate() {
-            if let Some(thread) = it.thread {
+        for (at, connection) in analysis.connections.iter().enumerate() {
+            if let Some(thread) = connection.thread {
                 let process = analysis.thread(thread).process;
                 of.entry(process).or_default().push(at);
             }
@@ -61,30 +61,33 @@ impl Ends {
         Ends(of)
     }
 
-    /// What a segment that waits for the network waited for.
+    /// The connection and the other facts about a segment that waits for the network.
     pub fn waited(&self, analysis: &Analysis, segment: &Segment) -> Waited {
         let process = analysis.thread(segment.thread).process;
         let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
         let open = during(analysis, candidates, segment);
         let connection = one_end(&open);
-        let local = connection.is_some_and(|(_, it)| is_local(it));
-        let by = segment.ended_by(analysis).filter(|it| !it.kthread);
+        let local = connection.is_some_and(|(_, connection)| is_local(connection));
+        let by = segment
+            .ended_by(analysis)
+            .filter(|outsider| !outsider.kthread);
         Waited {
             process,
             connection: connection.map(|(at, _)| at),
             local,
-            elsewhere: !open.is_empty() && open.iter().all(|(_, it)| is_elsewhere(it)),
-            server: by.filter(|_| local).map(|it| it.comm),
+            elsewhere: !open.is_empty()
+                && open.iter().all(|(_, connection)| is_elsewhere(connection)),
+            server: by.filter(|_| local).map(|outsider| outsider.comm),
             ns: segment.length(),
         }
     }
 }
 
-/// The processes all of whose connections lead to recorded ones.
+/// The processes whose connections all lead to recorded processes.
 pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
-    let owned = analysis.connections.iter().filter_map(|it| {
-        let process = analysis.thread(it.thread?).process;
-        Some((process, it.peer.is_some()))
+    let owned = analysis.connections.iter().filter_map(|connection| {
+        let process = analysis.thread(connection.thread?).process;
+        Some((process, connection.peer.is_some()))
     });
     let (inside, outside): (Vec<_>, Vec<_>) = owned.partition(|(_, inside)| *inside);
     let outside: HashSet<ProcessIx> = outside.into_iter().map(|(ix, _)| ix).collect();
@@ -92,23 +95,26 @@ pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
     inside.filter(|ix| !outside.contains(ix)).collect()
 }
 
-/// The other end of a connection is in this machine, or its container.
-fn is_local(it: &Connection) -> bool {
-    let remote = it.remote.address;
-    remote.is_loopback() == Some(true) || it.local.is_some_and(|local| local.address == remote)
+/// Whether the remote end of a connection is in this machine or in the same container.
+fn is_local(connection: &Connection) -> bool {
+    let remote = connection.remote.address;
+    remote.is_loopback() == Some(true)
+        || connection
+            .local
+            .is_some_and(|local| local.address == remote)
 }
 
-/// The other end of a connection is in another machine.
-fn is_elsewhere(it: &Connection) -> bool {
-    let remote = match it.remote.address {
+/// Whether the remote end of a connection is in another machine.
+fn is_elsewhere(connection: &Connection) -> bool {
+    let remote = match connection.remote.address {
         Address::V4(ip) => IpAddr::V4(ip),
         Address::V6(ip) => ip.to_canonical(),
         Address::Masked(_) => return false,
     };
-    is_public(remote) && !is_local(it)
+    is_public(remote) && !is_local(connection)
 }
 
-/// Not of an interface, a network or a provider alone.
+/// Whether an address is public: not limited to an interface, a network or a provider.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
@@ -126,23 +132,26 @@ fn is_public(ip: IpAddr) -> bool {
 
 type Numbered<'a> = (usize, &'a Connection);
 
-/// The connections that a process had at the time of a segment; none if it has too many to look at.
-/// `all`: the process's connections, in order of their beginning.
+/// The connections that a process had at the time of a segment; none if there are too many to check. `all`
+/// has the process's connections in the order of their beginnings.
 fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<Numbered<'a>> {
     let get = |at: usize| Some((at, analysis.connections.get(at)?));
-    let begun = |at: &usize| get(*at).is_some_and(|(_, it)| it.begun <= segment.to);
+    let begun = |at: &usize| get(*at).is_some_and(|(_, connection)| connection.begun <= segment.to);
     let (begun, _) = all.split_at(all.partition_point(begun));
     if begun.len() > LOOK_BACK {
         return Vec::new();
     }
     let there = begun.iter().rev().filter_map(|at| get(*at));
-    let open = there.filter(|(_, it)| it.closed.is_none_or(|at| at >= segment.from));
+    let open =
+        there.filter(|(_, connection)| connection.closed.is_none_or(|at| at >= segment.from));
     open.collect()
 }
 
-/// The last one of these connections, if all lead to the same end.
+/// The last of these connections, if all of them lead to the same end.
 fn one_end<'a>(open: &[Numbered<'a>]) -> Option<Numbered<'a>> {
     let first = open.first().copied()?;
-    let same = open.iter().all(|(_, it)| it.remote == first.1.remote);
+    let same = open
+        .iter()
+        .all(|(_, connection)| connection.remote == first.1.remote);
     same.then_some(first)
 }

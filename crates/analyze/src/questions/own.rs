@@ -7,8 +7,8 @@ use crate::arena::Arena;
 use crate::ids::ThreadIx;
 use crate::model::{Analysis, ProcessIx};
 
-/// The processes that came from COMMAND. In a recording of the whole machine the others are
-/// strangers; without COMMAND there are none.
+/// The processes that COMMAND started, directly or indirectly. In a recording of the whole machine all other
+/// processes are strangers. Without COMMAND there are no strangers.
 #[derive(Clone, Debug)]
 pub struct Own(Arena<ProcessIx, bool>);
 
@@ -31,22 +31,22 @@ impl Own {
         Own(own)
     }
 
-    /// Whether a process came from COMMAND.
+    /// Whether a process is one of the processes that the recording is about.
     pub fn has(&self, process: ProcessIx) -> bool {
         self.0[process]
     }
 
-    /// Whether a thread's process did.
+    /// Whether the process of a thread is one of the processes that the recording is about.
     pub fn has_thread(&self, analysis: &Analysis, thread: ThreadIx) -> bool {
         self.has(analysis.thread(thread).process)
     }
 
-    /// There are strangers.
+    /// Whether there are strangers.
     pub fn is_part(&self) -> bool {
         self.0.iter().any(|own| !own)
     }
 
-    /// For each process, whether it came from COMMAND.
+    /// For each process, whether the recording is about it.
     pub fn into_table(self) -> Arena<ProcessIx, bool> {
         self.0
     }

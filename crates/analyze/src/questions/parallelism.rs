@@ -1,6 +1,5 @@
-//! Parallelism: the number of tasks that ran or waited for a CPU at once, and the
-//! serial phases, in which one process was the only one that did. Of a recording of the whole
-//! machine COMMAND's tasks count.
+//! Parallelism: the number of tasks that ran or waited for a CPU at once, and the serial phases, in which
+//! only one process did. In a recording of the whole machine only the tasks of COMMAND count.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -18,58 +17,57 @@ use crate::questions::own::Own;
 use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::Bucket;
 
-/// A phase in which one process of one group was the only one that ran or waited for
-/// a CPU.
+/// A phase in which only one process, which belongs to one group, ran or waited for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alone {
     pub from: Ktime,
     pub to: Ktime,
     pub process: ProcessIx,
     pub group: Group,
-    /// Time on a CPU in ns; the rest is waiting for one.
+    /// The time on a CPU in ns. In the rest of the phase the process waited for a CPU.
     pub on_cpu: u64,
 }
 
 impl Alone {
-    /// Its length in ns.
+    /// The length of the phase in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
-/// A group's time alone, in ns.
+/// The time in which a group was alone, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AloneSum {
-    /// One of its tasks was the only one that ran.
+    /// The time in which a task of the group was the only task that ran.
     pub ran: u64,
-    /// The same, and no other task waited for a CPU.
+    /// The time in which a task of the group was the only task that ran, and no other task waited for a CPU.
     pub serial: u64,
 }
 
 /// The reason why no task ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
-    /// The critical path waited for this; [`Kind::RunQueue`]: tasks that are not recorded kept
-    /// the CPUs busy.
+    /// The critical path was in a wait of this kind. With [`Kind::RunQueue`], unrecorded tasks kept the CPUs
+    /// busy.
     Waits(Kind),
-    /// The critical path does not cover this time: it is before the exec or after the
-    /// end, or there is no path.
+    /// The critical path does not cover this time: the time is before the exec or after the end, or there is no
+    /// path.
     NoPath,
 }
 
-/// The numbers of tasks at once, and the serial phases. Times in ns.
+/// The numbers of tasks at once, and the serial phases. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parallelism {
-    /// `running[n]`: the time in which exactly n tasks were on a CPU.
+    /// The times in which exactly n tasks were on a CPU: `running[n]`.
     pub running: Vec<u64>,
-    /// `demand[n]`: the time in which exactly n tasks were on a CPU or waiting for one.
+    /// The times in which exactly n tasks were on a CPU or waiting for one: `demand[n]`.
     pub demand: Vec<u64>,
-    /// The time in which the numbers are not known: events are missing, or one task's
-    /// state is not known and it may be on a CPU. With this the sums of `running` and of `demand` are the span.
+    /// The time in which the numbers are not known, because events are missing or a task whose state is unknown
+    /// may be on a CPU. Together with this time, `running` and `demand` each add up to the span.
     pub unknown: u64,
-    /// The longest phases in which one process was alone, longest first.
+    /// The longest phases in which one process was alone, the longest first.
     pub alone: Vec<Alone>,
-    /// The time alone of each group.
+    /// The time in which each group was alone.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
     /// The time in which no task ran, by the reason and the group that waited on the
     /// critical path.
@@ -77,7 +75,7 @@ pub struct Parallelism {
 }
 
 impl Parallelism {
-    /// The CPU time in ns that so many CPUs would have given to the tasks that wanted one.
+    /// The CPU time in ns that this many CPUs would have given to the tasks that wanted a CPU.
     pub fn could_use(&self, cpus: u64) -> u64 {
         let levels = (0u64..).zip(&self.demand);
         levels.fold(0, |sum: u64, (n, ns)| {
@@ -85,15 +83,15 @@ impl Parallelism {
         })
     }
 
-    /// The time in which more tasks than so many CPUs were on one or waiting for one.
+    /// The time in which more than this many tasks were on a CPU or waiting for one.
     pub fn starved(&self, cpus: u64) -> u64 {
         let levels = (0u64..).zip(&self.demand);
         levels.filter(|(n, _)| *n > cpus).map(|(_, ns)| ns).sum()
     }
 }
 
-/// The parallelism of a recording. `path` gives the reasons for the time in which no task
-/// ran; `longest` is the number of phases to keep.
+/// The parallelism of a recording. `path` has the reasons for the time in which no task ran. `longest` is the
+/// number of phases to keep.
 ///
 /// # Errors
 /// No timeline was kept.
@@ -125,8 +123,8 @@ pub fn parallelism(
     Ok(sweep.finish())
 }
 
-/// The time from which on there may be unknown tasks, because forks are missing. In a
-/// system-wide recording such tasks appear in the events of the CPUs.
+/// The time from which on there may be unknown tasks, because forks may be missing. In a recording of the
+/// whole machine such tasks appear in the events of the CPUs.
 fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost
@@ -141,7 +139,7 @@ fn forks_missing_from(analysis: &Analysis) -> Ktime {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: usize,
-    /// The sum of their indices: of one task its index.
+    /// The sum of the tasks' indices. If there is one task, it is the task's index.
     sum: usize,
 }
 
@@ -154,7 +152,7 @@ impl Count {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     running: Count,
-    /// Waiting for a CPU.
+    /// The tasks that wait for a CPU.
     ready: Count,
     unknown: Count,
 }
@@ -176,7 +174,7 @@ impl Counts {
         }
     }
 
-    /// The thread has entered that state before.
+    /// Notes that a thread leaves a state that it had entered before.
     fn leave(&mut self, thread: ThreadIx, doing: Bucket) {
         if let Some(count) = self.of(doing) {
             count.tasks -= 1;
@@ -191,20 +189,21 @@ struct Sweep<'a> {
     path: Option<&'a CriticalPath>,
     at_segment: usize,
     longest: usize,
-    /// The time up to which the result counts.
+    /// The time up to which the result is counted.
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
-    /// The time from which on a task of unknown state is on no CPU: every CPU has switched, and no switch is lost.
+    /// The time from which on a task whose state is unknown is on no CPU, because every CPU has switched and no
+    /// switch is lost.
     unknown_is_off_from: Ktime,
     alone: Option<Alone>,
-    /// The longest phases; the shortest of them on top, of equal ones the latest.
+    /// The longest phases, with the shortest of them on top and the latest of equally long ones.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,
     result: Parallelism,
 }
 
 impl Sweep<'_> {
-    /// Counts all changes of all threads in order of time.
+    /// Counts all changes of all threads in the order of time.
     fn run(&mut self) {
         let (analysis, timeline) = (self.graph.analysis, self.graph.timeline);
         // Each thread's next change: its time, and the number of the stretch that begins.
@@ -234,7 +233,7 @@ impl Sweep<'_> {
         self.advance(analysis.end);
     }
 
-    /// Counts the time up to `to`; no state changes before.
+    /// Counts the time up to `to`, before which no state changes.
     fn advance(&mut self, to: Ktime) {
         let mut borders = [self.forks_missing_from, self.unknown_is_off_from];
         borders.sort_unstable();
@@ -356,10 +355,11 @@ impl Sweep<'_> {
     }
 }
 
-/// No task ran, so the path's thread did not run either.
+/// The reason why no task ran, by the kind of the path's time. The path's thread did not run either.
 fn idle(kind: Kind) -> Idle {
-    match kind.is_wait() || kind == Kind::RunQueue {
-        true => Idle::Waits(kind),
-        false => Idle::Waits(Kind::Unknown),
+    if kind.is_wait() || kind == Kind::RunQueue {
+        Idle::Waits(kind)
+    } else {
+        Idle::Waits(Kind::Unknown)
     }
 }

@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 use crate::arena::Arena;
 use crate::model::{Analysis, ExecSpan, Process, ProcessIx};
 
-/// A group's number; [`Groups::name`] has its name.
+/// The number of a group. [`Groups::name`] has the name.
 pub type Group = u32;
 
 /// The group of every process at every time.
@@ -16,15 +16,15 @@ pub type Group = u32;
 pub struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, Group>,
-    /// The groups of each process and the time from which it belonged to each; the
-    /// first one holds from its beginning. No list is empty.
+    /// The groups of each process, and the time from which on it belonged to each. The first group is valid from
+    /// the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
 impl Groups {
-    /// Groups named by `name`, which gets a process and one of its programs. A child
-    /// before its first exec runs its parent's program: it belongs to the group of the
-    /// parent's process and program at the fork. `None`: its program is not known.
+    /// Groups whose names come from `name`, which gets a process and one of its programs (`None` if the program is
+    /// not known). A child before its first exec runs the program of its parent, so it belongs to the group of
+    /// the parent at the fork.
     pub fn new(
         analysis: &Analysis,
         mut name: impl FnMut(&Process, Option<&ExecSpan>) -> String,
@@ -59,7 +59,7 @@ impl Groups {
         groups
     }
 
-    /// The number of a name, which is given out at its first use.
+    /// The number of a name. A name gets its number at its first use.
     fn number(&mut self, name: String) -> Group {
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         *self.numbers.entry(name).or_insert_with_key(|name| {
@@ -88,14 +88,14 @@ impl Groups {
         Some(*group)
     }
 
-    /// A process's groups from the one at `time` on.
+    /// The groups of a process from the group at `time` on.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);
         spans.get(after.saturating_sub(1)..).unwrap_or_default()
     }
 
-    /// Calls `each` for each part of `from..to` with the group of the process then.
+    /// Calls `each` for each part of `from..to` with the group that the process belonged to then.
     pub fn split(
         &self,
         process: ProcessIx,
@@ -118,15 +118,15 @@ impl Groups {
     }
 }
 
-/// A program: the process that executed it, and its number among that process's execs.
+/// A program: the process that executed it, and its number among the execs of that process.
 pub type Program = (ProcessIx, u32);
 
-/// The program of every process before its first exec: its parent's at the fork.
+/// The program of every process before its first exec, which is the parent's program at the fork.
 #[derive(Clone, Debug, Default)]
 pub struct Programs(Arena<ProcessIx, Option<Program>>);
 
 impl Programs {
-    /// Those of an analysis.
+    /// The programs of an analysis.
     pub fn new(analysis: &Analysis) -> Programs {
         let mut inherited: Arena<_, _> = analysis.process_ids().map(|_| None).collect();
         let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
@@ -162,7 +162,7 @@ impl Programs {
     }
 }
 
-/// The process's last exec at or before `time`.
+/// The last exec of the process at or before `time`.
 fn own_program(analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
     let execs = &analysis.process(process).execs;
     let at = execs.partition_point(|exec| exec.start <= time);
@@ -173,8 +173,8 @@ pub(crate) fn exec_of(analysis: &Analysis, (process, at): Program) -> Option<&Ex
     analysis.process(process).execs.get(at as usize)
 }
 
-/// The process, and the time in it, that decided about a sleep: sleep(1) sleeps for its
-/// parent, unless it is COMMAND.
+/// The process that decided to sleep, and the time at which it decided. sleep(1) sleeps for its parent,
+/// unless it is COMMAND itself.
 pub fn sleeper(analysis: &Analysis, process: ProcessIx, time: Ktime) -> (ProcessIx, Ktime) {
     let parent = || {
         let exec = exec_of(analysis, own_program(analysis, process, time)?)?;

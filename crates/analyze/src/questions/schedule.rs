@@ -1,4 +1,4 @@
-//! The recorded run on CPUs of its own, and with changes: a simulation of discrete events.
+//! Simulates the recorded run on CPUs of its own and with changes. It is a simulation of discrete events.
 //!
 //! Each thread of the run is a list of operations (`build`): its work, the waits of its own
 //! with their lengths, the wakings that it waited for and those that it caused, its forks. The
@@ -34,14 +34,14 @@ pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
 pub use path::{Done, Leg, Life};
 
-/// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
+/// A change: a part of the recorded time that it makes shorter, or jobs that it runs at once.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub time: Without,
-    /// The part of that time which remains, in thousandths: at best, and at worst. Of the waits
-    /// that another thread ended all is gone.
+    /// The part of that time that remains, in thousandths: at best, and at worst. Nothing remains of waits
+    /// that another thread ended.
     pub remains: (u64, u64),
-    /// Jobs that run at once.
+    /// The jobs that run at once.
     pub jobs: Vec<Jobs>,
 }
 
@@ -50,18 +50,18 @@ pub struct Change {
 pub struct Jobs {
     /// The process that starts them.
     pub owner: ProcessIx,
-    /// The start of the first one.
+    /// The start of the first job.
     pub from: Ktime,
-    /// The start of the last one.
+    /// The start of the last job.
     pub to: Ktime,
-    /// The most at once.
+    /// The largest number of jobs at once.
     pub at_once: u64,
 }
 
-/// The most changes of a [`Schedule`].
+/// The largest number of changes of a [`Schedule`].
 pub const MOST: usize = 31;
 
-/// The run, to be simulated with any of some changes.
+/// A run that can be simulated with any set of some changes.
 #[derive(Debug)]
 pub struct Schedule {
     threads: build::Threads,
@@ -71,8 +71,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The run of the path's process and of all that came from it. Of more than [`MOST`] changes
-    /// the others are left out. Takes 24 bytes for each piece of work and each wait.
+    /// The run of the path's process and of all its descendants. Changes beyond the first [`MOST`] are left
+    /// out. The run takes 24 bytes for each piece of work and each wait.
     ///
     /// # Errors
     /// No timeline was kept.
@@ -85,7 +85,7 @@ impl Schedule {
         Schedule::planned(analysis, path, groups, (changes, Plan::default()))
     }
 
-    /// The same with the jobs of build tools, which [`Machine::jobs`] plans anew.
+    /// Like [`Schedule::new`], with the jobs of build tools, which can be planned anew ([`Machine::jobs`]).
     ///
     /// # Errors
     /// No timeline was kept.
@@ -105,36 +105,39 @@ impl Schedule {
         })
     }
 
-    /// Whether it has processes that need more memory than a CPU's own caches.
+    /// Whether the run has processes that need more memory than a CPU's own caches have.
     pub fn has_large(&self) -> bool {
         self.threads.large
     }
 
-    /// The time from the path's beginning to its end in ns, on these CPUs, with a set of changes.
+    /// The time from the beginning of the path to its end in ns, on the recorded CPUs, with a set of
+    /// changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
         self.run(Machine::of(self.cpus), changes, effect).wall
     }
 
-    /// The same without changes on another number of CPUs.
+    /// The time from the beginning of the path to its end in ns, on another number of CPUs, without changes.
     pub fn on(&self, cpus: u64) -> u64 {
         self.run(Machine::of(cpus), 0, Effect::Best).wall
     }
 
-    /// The run on a machine, with a set of changes.
+    /// Simulates the run on a machine, with a set of changes.
     pub fn run(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulate(machine, (changes, effect), false)
     }
 
-    /// The same with the path that decides about its end: 40 bytes for each end of a wait.
+    /// Like [`Schedule::run`], with the path that decides about the end of the run. It takes 40 bytes for each
+    /// end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulate(machine, (changes, effect), true)
     }
 
     fn simulate(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
         let (changes, effect) = with;
-        let planned = match machine.planned || machine.jobs.is_some() {
-            true => gates::PLANNED,
-            false => 0,
+        let planned = if machine.planned || machine.jobs.is_some() {
+            gates::PLANNED
+        } else {
+            0
         };
         let on = run::On {
             machine,

@@ -1,4 +1,4 @@
-//! Waits for memory, kills for lack of it, and which page faults waited for memory, not for a file.
+//! Waits for memory, kills for lack of memory, and the page faults that waited for memory, not for a file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,23 +13,23 @@ use crate::timeline::Bucket;
 pub struct MemoryWaits {
     /// The thread that waited.
     pub thread: ThreadIx,
-    /// The thread's reclaim before, or its start; of waits for swap always its start.
+    /// The time of the thread's previous reclaim, or its start. For waits for swap it is always the start.
     pub since: Ktime,
-    /// The event that tells them.
+    /// The time of the event that has the waits.
     pub until: Ktime,
-    /// How often it reclaimed memory; `None`: it waited for pages from swap.
+    /// How often the thread reclaimed memory; `None` if it waited for pages from swap.
     pub reclaims: Option<u64>,
     /// The time of the waits in ns.
     pub ns: u64,
 }
 
-/// The waits for memory, in order of the events that tell them.
+/// The waits for memory, in the order of the events that have them.
 pub fn waits(analysis: &Analysis) -> impl Iterator<Item = MemoryWaits> + '_ {
     let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
-    analysis.memory.iter().filter_map(move |it| {
-        let (thread, until) = (it.thread, it.time);
+    analysis.memory.iter().filter_map(move |event| {
+        let (thread, until) = (event.thread, event.time);
         let start = analysis.thread(thread).start;
-        let (since, reclaims, ns) = match it.kind {
+        let (since, reclaims, ns) = match event.kind {
             MemoryKind::Reclaimed(count, ns) => {
                 let last = before.insert(thread, until);
                 (last.unwrap_or(start), Some(count), ns)
@@ -52,46 +52,47 @@ pub fn waits(analysis: &Analysis) -> impl Iterator<Item = MemoryWaits> + '_ {
 pub struct Killed {
     /// The process.
     pub process: ProcessIx,
-    /// The moment.
+    /// The time of the kill.
     pub at: Ktime,
-    /// Its resident memory in bytes, if that is known.
+    /// The resident memory of the process in bytes, if it is known.
     pub resident: Option<u64>,
 }
 
-/// The processes that the kernel killed for lack of memory, in order.
+/// The processes that the kernel killed for lack of memory, in the order of time.
 pub fn killed(analysis: &Analysis) -> impl Iterator<Item = Killed> + '_ {
-    analysis.memory.iter().filter_map(|it| match it.kind {
+    analysis.memory.iter().filter_map(|event| match event.kind {
         MemoryKind::Killed(resident) => Some(Killed {
-            process: analysis.thread(it.thread).process,
-            at: it.time,
+            process: analysis.thread(event.thread).process,
+            at: event.time,
             resident,
         }),
         _ => None,
     })
 }
 
-/// The threads whose page faults waited for memory: of a process that has read nothing from a disk
-/// those that reclaimed, and those that waited for pages from swap for most of that time.
+/// The threads whose page faults waited for memory: threads that reclaimed memory, in a process that has read
+/// nothing from a disk, and threads that waited for pages from swap for most of the time of their page
+/// faults.
 pub(crate) fn short_of_memory(analysis: &Analysis) -> HashSet<ThreadIx> {
     let Some(timeline) = &analysis.timeline else {
         return HashSet::new();
     };
     let mut swapped: BTreeMap<ThreadIx, u64> = BTreeMap::new();
     let mut all = HashSet::new();
-    for it in waits(analysis) {
-        let process = analysis.process(analysis.thread(it.thread).process);
-        if it.reclaims.is_none() {
-            let sum = swapped.entry(it.thread).or_default();
-            *sum = sum.saturating_add(it.ns);
+    for wait in waits(analysis) {
+        let process = analysis.process(analysis.thread(wait.thread).process);
+        if wait.reclaims.is_none() {
+            let sum = swapped.entry(wait.thread).or_default();
+            *sum = sum.saturating_add(wait.ns);
         } else if process.io.is_some_and(|(read, _)| read == 0) {
-            all.insert(it.thread);
+            all.insert(wait.thread);
         }
     }
     for (thread, swapped) in swapped {
-        let waits = timeline
-            .of(thread)
-            .filter(|it| it.reason == Reason::PageFault && matches!(it.doing, Bucket::Wait(_)));
-        let waited = waits.fold(0, |sum: u64, it| sum.saturating_add(it.length()));
+        let waits = timeline.of(thread).filter(|stretch| {
+            stretch.reason == Reason::PageFault && matches!(stretch.doing, Bucket::Wait(_))
+        });
+        let waited = waits.fold(0, |sum: u64, wait| sum.saturating_add(wait.length()));
         if swapped >= waited - waited / 5 {
             all.insert(thread);
         }

@@ -1,5 +1,5 @@
-//! A thread's timeline as slices on a CPU, times off CPU or waits for a CPU, each with
-//! the states before and after it.
+//! The timeline of a thread as slices on a CPU, times off CPU or waits for a CPU. Each piece has the states
+//! before and after it.
 //!
 //! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in.
 //! *Run-queue latency*: waking, or switch-out by preemption → switch-in.
@@ -9,16 +9,16 @@ use tr_format::event::{CpuId, Ktime};
 use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Bucket, Stretch};
 
-/// A thread's state right before or right after a piece of its time.
+/// The state of a thread right before or right after a piece of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// None: it began, or ended.
+    /// There is no state, because the thread began or ended.
     Edge,
-    /// It was on a CPU; which one, if that is known.
+    /// The thread was on a CPU, and on this one if that is known.
     On(Option<CpuId>),
-    /// It was off CPU.
+    /// The thread was off CPU.
     Off,
-    /// Not known: events are missing, or the span begins or ends there.
+    /// The state is not known, because events are missing or the span begins or ends there.
     Unknown,
 }
 
@@ -32,50 +32,50 @@ impl Side {
     }
 }
 
-/// A piece of a thread's time.
+/// A piece of the time of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub from: Ktime,
     pub to: Ktime,
-    /// The state before it.
+    /// The state before the piece.
     pub before: Side,
-    /// The state after it.
+    /// The state after the piece.
     pub after: Side,
 }
 
 impl Piece {
-    /// Its length in ns.
+    /// The length of the piece in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// Of a slice on a CPU: its beginning and its end are known.
+    /// Whether both the beginning and the end of a slice on a CPU are known.
     pub fn whole_slice(&self) -> bool {
         self.before != Side::Unknown && self.after != Side::Unknown
     }
 
-    /// Of time off CPU, or a wait for a CPU: its beginning is known, and it
-    /// ended by a switch-in.
+    /// Whether the beginning of a time off CPU, or of a wait for a CPU, is known, and it ended with a
+    /// switch-in.
     pub fn whole_wait(&self) -> bool {
         self.before != Side::Unknown && matches!(self.after, Side::On(_))
     }
 }
 
-/// A thread's slices on a CPU. With [`Options::cpu`](crate::Options::cpu) those
-/// on other CPUs are unknown time, and left out.
+/// The slices of a thread on a CPU. With [`Options::cpu`](crate::Options::cpu), slices on other CPUs are
+/// unknown time and are left out.
 pub fn slices(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| {
         matches!(stretch.doing, Bucket::OnCpu(_))
     })
 }
 
-/// A thread's times off CPU, each with the wait for a CPU at its end. A new thread's
-/// first one begins with its fork.
+/// The times of a thread off CPU, each with the wait for a CPU at its end. The first one of a new thread
+/// begins with its fork.
 pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| side(stretch) == Side::Off)
 }
 
-/// A thread's waits for a CPU.
+/// The waits of a thread for a CPU.
 pub fn for_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| {
         matches!(stretch.doing, Bucket::RunQueue { .. })
@@ -93,7 +93,7 @@ fn side(stretch: &Stretch) -> Side {
     }
 }
 
-/// Pieces of a thread's time, in order. Successive stretches off CPU are one piece.
+/// The pieces of a thread's time, in the order of time. Successive stretches off CPU are one piece.
 fn pieces(
     analysis: &Analysis,
     ix: ThreadIx,

@@ -1,5 +1,5 @@
-//! Lower limits for the time of the recorded work, had one group's work cost nothing or
-//! had there been more CPUs.
+//! Lower limits for the time that the recorded work would have taken if the work of one group cost nothing,
+//! or if there had been more CPUs.
 //!
 //! The recording is replayed forwards with a virtual clock for every thread. Work on a
 //! CPU advances its thread's clock, unless the work counts as free. The end of a wait
@@ -37,15 +37,13 @@ use replay::{Clock, Cursor, Replay, Scenario};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub group: Group,
-    /// The least time: no less on any number of CPUs, and no less than the rest of the
-    /// work takes on these.
+    /// The least time, which is a limit for any number of CPUs and for the rest of the work on the recorded
+    /// CPUs.
     pub at_least: u64,
-    /// With every wait for a CPU, a timer, the network or a task outside as long as it was,
-    /// and not less than `at_least`. No limit: a loop that asks whether other work is done
-    /// would ask less often.
+    /// The time if every wait for a CPU, a timer, the network or a task outside had its recorded length, and at
+    /// least `at_least`. It is not a limit: a loop that polls for other work would poll less often.
     pub same_waits: u64,
-    /// Where the chain of work and waits that then decides, with the same waits, stays
-    /// longest.
+    /// The longest stay of the chain of work and waits that decides about `same_waits`.
     pub decides: Option<Stay>,
 }
 
@@ -53,9 +51,9 @@ pub struct Free {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     pub thread: ThreadIx,
-    /// Its last moment.
+    /// The last moment of the stay.
     pub at: Ktime,
-    /// Its length in ns.
+    /// The length of the stay in ns.
     pub ns: u64,
 }
 
@@ -67,41 +65,41 @@ pub struct Limits {
     /// The least time on any number of CPUs: without waits for a CPU, a timer, the network or
     /// a task outside, and without unknown time.
     pub span: u64,
-    /// CPU time that the end depended on.
+    /// The CPU time that the end depended on.
     pub work: u64,
     pub cpus: u64,
-    /// The time if no task had waited for a job slot, with the other waits as they were;
-    /// `None` if none did. No limit, as [`Free::same_waits`].
+    /// The time if no task had waited for a job slot and all other waits had their recorded lengths; `None` if no
+    /// task waited for a slot. It is not a limit; see [`Free::same_waits`].
     pub more_slots: Option<u64>,
-    /// For each group that was asked for.
+    /// The limits for each requested group.
     pub free: Vec<Free>,
 }
 
 impl Limits {
-    /// The least time on that many CPUs, with nothing else to do.
+    /// The least time on this many CPUs without other load.
     pub fn on(&self, cpus: u64) -> u64 {
         self.span.max(self.work.div_ceil(cpus.max(1)))
     }
 }
 
-/// Time that a scenario leaves out.
+/// The time that a scenario leaves out.
 #[derive(Clone, Debug)]
 pub struct Without {
-    /// The kinds of a thread's own time; of a wait also its reason.
+    /// Whether time of the thread itself is left out, by its kind and, for a wait, its reason.
     pub own: fn(Kind, Reason) -> bool,
-    /// The waits that another thread ended.
+    /// Whether a wait that another thread ended is left out.
     pub waits: fn(Awaited, Reason) -> bool,
-    /// Whether each group's time counts, by the group's number; `None`: of all.
+    /// Whether the time of each group is left out, by the number of the group; `None` for all groups.
     pub of: Option<Box<[bool]>>,
 }
 
 impl Without {
-    /// The CPU time of some groups.
+    /// Leaves out the CPU time of some groups.
     pub fn work(of: Box<[bool]>) -> Without {
         Without::own(|kind, _| kind == Kind::OnCpu, Some(of))
     }
 
-    /// Kinds of the threads' own time.
+    /// Leaves out kinds of the threads' own time.
     pub fn own(own: fn(Kind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,
@@ -123,8 +121,8 @@ impl Without {
     }
 }
 
-/// The limits for the path's process. `free` has the groups that count as free, one at a
-/// time. Takes 16 bytes for each wait and 80 for each thread and group.
+/// The limits for the process of the path. `free` has the groups whose work costs nothing, one at a time. The
+/// computation takes 16 bytes for each wait, and 80 bytes for each thread and group.
 ///
 /// # Errors
 /// No timeline was kept.
@@ -168,7 +166,10 @@ pub fn limits(
     let (work, needed) = needed(&graph, path, &links, groups);
     let cpus = analysis.cpus_of_build().max(1);
     // The clocks of the path's end.
-    let ends = replay.scenarios.iter().map(|it| it.clocks[path.thread]);
+    let ends = replay
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.clocks[path.thread]);
     let free = ends.zip(free).map(|(clock, group)| {
         // The least time that the CPUs need for the rest of the work.
         let own = needed.get(*group as usize).copied().unwrap_or(0);
@@ -186,7 +187,7 @@ pub fn limits(
     let recorded = replay.recorded[path.thread];
     Ok(Limits {
         recorded: recorded.same_waits,
-        more_slots: slots.map(|it| it.clocks[path.thread].same_waits),
+        more_slots: slots.map(|scenario| scenario.clocks[path.thread].same_waits),
         span: recorded.no_waits,
         work,
         cpus,
@@ -194,17 +195,17 @@ pub fn limits(
     })
 }
 
-/// A moment at which a thread's clock depends on another's: a waking or a fork.
+/// A moment at which the clock of a thread depends on the clock of another one: a waking or a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     time: Ktime,
     /// The thread that was woken or forked.
     thread: ThreadIx,
-    /// The thread that woke or forked it.
+    /// The thread that woke or forked this thread.
     by: ThreadIx,
 }
 
-/// All links that can bear on the path, in order of time.
+/// All links that can influence the path, in the order of time.
 fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
     let inside = |time: Ktime| time > path.from && time <= path.to;
     let mut links = Vec::new();
@@ -224,9 +225,9 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
     links
 }
 
-/// The CPU time that the path's end depended on: all of it, and that of each group. The
-/// last moment at which a thread mattered is found backwards. Of several wake-ups at one
-/// instant some may be missed, which makes the time less, never more.
+/// The CPU time that the end of the path depended on: the sum, and the time of each group. The last moment at
+/// which a thread mattered is found backwards. If there are several wake-ups at one moment, some may be
+/// missed, which makes the time smaller, never larger.
 fn needed(
     graph: &Graph<'_>,
     path: &CriticalPath,

@@ -1,4 +1,4 @@
-//! Recordings without scheduling events: a task's times are the differences of its totals.
+//! Recordings without scheduling events. The times of a task are the differences of its totals.
 //!
 //! ```text
 //! fork        account       account, end
@@ -14,7 +14,7 @@ use crate::model::{Basis, ByKernel, KernelFigures};
 use crate::state::{Ended, State, StateTimes};
 use crate::timeline::Sample;
 
-/// A task's totals at a time.
+/// The totals of a task at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     time: Ktime,
@@ -22,17 +22,17 @@ pub(super) struct Reading {
     run_delay: Option<u64>,
 }
 
-/// A task's totals so far in its present program.
+/// The totals of a task so far in its present program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LastAccount {
     /// The first totals that belong to the program.
     first: Reading,
     last: Reading,
-    /// The times between these two, as the task has them.
+    /// The times between the first and the last totals that were added to the task.
     spent: StateTimes,
-    /// The totals count from the task's fork.
+    /// Whether the totals count from the task's fork.
     whole: bool,
-    /// The program has not changed since the last account.
+    /// Whether the program has not changed since the last account.
     usable: bool,
 }
 
@@ -47,8 +47,8 @@ impl LastAccount {
         }
     }
 
-    /// The last totals, less what exceeds the time so far: the recorder stamps a fork after
-    /// the child has begun to run.
+    /// The last totals, without the part that exceeds the time so far. The recorder stamps a fork after the child
+    /// has begun to run.
     fn rest(&self) -> Reading {
         let LastAccount {
             first, last, spent, ..
@@ -73,7 +73,7 @@ fn figures(last: &Reading) -> KernelFigures {
 }
 
 impl Tracker {
-    /// A new task has used nothing.
+    /// Opens the account of a new task, which has used nothing yet.
     pub(super) fn open_account(&mut self, ix: TaskIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -87,9 +87,9 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// A program begins: totals from before it, which no account has divided, cannot be
-    /// divided between the programs by a later account. But what a new process has used before its
-    /// first program, as a copy of its parent, counts as that program's.
+    /// Prepares the accounts of a process for a new program. Earlier totals that no account has divided cannot be
+    /// divided between the programs by a later account. But the time that a new process has used before its first
+    /// program, as a copy of its parent, counts as time of that program.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -110,7 +110,7 @@ impl Tracker {
         }
     }
 
-    /// A task's totals: the time since those before is known, though not its order.
+    /// Takes the totals of a task. The times since the previous totals are known then, but not their order.
     pub(super) fn account_totals(&mut self, time: Ktime, account: &Account) {
         let Some(ix) = self.task(account.tid) else {
             return;
@@ -137,7 +137,7 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// A dead task's totals: the kernel tells the last ones when it drops the task.
+    /// Takes the totals of a dead task. The kernel reports the last totals when it releases the task.
     fn last_totals(&mut self, ix: TaskIx, account: &Account) {
         let Some(end) = self.tasks[ix].end.filter(|end| *end <= self.end) else {
             return;
@@ -149,7 +149,11 @@ impl Tracker {
         };
         let before = self.accounts.get(&ix).copied();
         let known = before.map_or(0, |before| before.last.run_time);
-        let known = known.max(self.tasks[ix].kernel.map_or(0, |it| it.sum_exec_runtime));
+        let known = known.max(
+            self.tasks[ix]
+                .kernel
+                .map_or(0, |kernel| kernel.sum_exec_runtime),
+        );
         if account.sum_exec_runtime < known {
             return; // read before its end, or another task's
         }
@@ -166,8 +170,8 @@ impl Tracker {
         }
     }
 
-    /// Divides the time of a program so far. A running task's totals lag by up to a tick, so
-    /// the later division replaces the earlier one.
+    /// Divides the time of a program so far. The totals of a running task lag by up to a tick, so a later
+    /// division replaces an earlier one.
     fn spend_totals(&mut self, ix: TaskIx, before: LastAccount, now: Reading) -> LastAccount {
         let LastAccount { first, spent, .. } = before;
         let ran = now.run_time.saturating_sub(first.run_time);
@@ -205,7 +209,7 @@ impl Tracker {
         }
     }
 
-    /// The recorder has let go of a task: the rest of its life is unknown.
+    /// Notes that the recorder no longer follows a task, so that the rest of its life is unknown.
     pub(super) fn detach(&mut self, time: Ktime, tid: Tid) {
         if let Some(ix) = self.task(tid).filter(|ix| !self.tasks[*ix].is_dead()) {
             self.enter(ix, time, State::Unknown, Ended::Otherwise);
@@ -213,7 +217,7 @@ impl Tracker {
         }
     }
 
-    /// A task has ended.
+    /// Notes that a task has ended.
     pub(super) fn end(&mut self, time: Ktime, end: &TaskEnd) {
         let ix = match self.task(end.tid) {
             _ if time >= self.end => return,

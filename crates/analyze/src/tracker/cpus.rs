@@ -1,5 +1,5 @@
-//! Figures of each CPU, as far as its switches prove them: its idle time, the migrations
-//! of recorded threads to it, their switch-outs.
+//! The figures of each CPU that its switches prove: the idle time, the migrations of recorded threads to the
+//! CPU, and their switch-outs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::model::CpuFigures;
 pub struct Cpus(Vec<CpuEntry>);
 
 impl Cpus {
-    /// That of a CPU, if it has had an event.
+    /// The state of a CPU, if the CPU has had an event.
     #[inline]
     pub(super) fn get_mut(&mut self, cpu: CpuId) -> Option<&mut CpuEntry> {
         self.0.get_mut(usize::from(cpu.0))
@@ -29,7 +29,7 @@ impl Cpus {
         &mut self.0[at]
     }
 
-    /// The figures of a CPU, which has some now.
+    /// The figures of a CPU, which are created if there are none.
     pub(super) fn figures(&mut self, cpu: CpuId) -> &mut CpuFigures {
         let entry = self.entry(cpu);
         entry.counted = true;
@@ -49,7 +49,7 @@ impl Cpus {
         self.0.get(usize::from(cpu.0))?.last_switch
     }
 
-    /// Takes the CPUs from the tasks that do not live.
+    /// Removes the tasks that do not live from the CPUs.
     pub(super) fn retain(&mut self, lives: impl Fn(TaskIx) -> bool) {
         for entry in &mut self.0 {
             entry.current = entry.current.filter(|ix| lives(*ix));
@@ -57,7 +57,8 @@ impl Cpus {
     }
 }
 
-/// Whether a CPU has had no switch since the one at `since`, as far as is known at `time`, and lost none.
+/// Whether a CPU has had no switch since its switch at `since`, as far as is known at `time`, and has lost
+/// none.
 pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: Ktime) -> bool {
     let lost = gaps.of(cpu).and_then(|spans| spans.first_in(since, time));
     cpus.last_switch(cpu) == Some(since) && lost.is_none()
@@ -66,13 +67,13 @@ pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
     pub(super) figures: CpuFigures,
-    /// It has figures.
+    /// Whether the CPU has figures.
     pub(super) counted: bool,
-    /// A switch of it has been seen.
+    /// Whether a switch of the CPU has been seen.
     pub(super) switched: bool,
-    /// It has been idle since then.
+    /// The time since which the CPU has been idle, if it is idle.
     pub(super) idle_since: Option<Ktime>,
-    /// The recorded task that runs there.
+    /// The recorded task that runs on the CPU.
     pub(super) current: Option<TaskIx>,
     pub(super) last_switch: Option<Ktime>,
 }
@@ -90,7 +91,7 @@ impl CpuEntry {
         self.figures.migrations += u64::from(moved);
     }
 
-    /// Counts its idle time up to a switch of the fast path; `start`: of the span.
+    /// Counts the idle time of the CPU up to a switch of the fast path. `start` is the start of the span.
     #[inline(always)]
     pub(super) fn count_idle(&mut self, start: Ktime, time: Ktime, prev: Tid, next: Tid) {
         let idle = self.idle_since.filter(|_| prev == Tid::IDLE);
@@ -100,8 +101,8 @@ impl CpuEntry {
 }
 
 impl Tracker {
-    /// A switch on a CPU, for its idle time. Only a system-wide recording tells that:
-    /// otherwise the switches of other tasks are missing.
+    /// Takes a switch of a CPU for its idle time. Only a recording of the whole machine shows the idle time,
+    /// because otherwise the switches of other tasks are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
         if !self.system_wide {
             return;
@@ -124,7 +125,7 @@ impl Tracker {
         }
     }
 
-    /// A task runs on a CPU, whether or not its switch-in was seen.
+    /// Notes that a task runs on a CPU, whether or not its switch-in was seen.
     pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
         if let Some(entry) = self.cpus.get_mut(cpu) {
             entry.idle_since = None;

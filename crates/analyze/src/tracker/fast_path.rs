@@ -14,7 +14,7 @@ use crate::order::{Record, LIFE};
 use crate::state::{Bucket, State, States, Wait};
 use crate::timeline::ActorRef;
 
-/// Whether the task that leaves the CPU could go on.
+/// Whether the task that leaves the CPU is still runnable.
 #[inline(always)]
 fn runnable(record: &Record) -> bool {
     (record.flags & flag::PREEMPT != 0) | (record.state == 0)
@@ -33,14 +33,14 @@ fn switch_out(record: &Record, states: &States, next: ActorRef) -> SwitchOut {
 }
 
 impl Tracker {
-    /// Allows the fast path if nothing in the trace makes a simple event doubtful. To be
-    /// called after whatever could change that.
+    /// Allows the fast path if nothing in the trace makes a simple event doubtful. It has to be called after every
+    /// change that could matter for this.
     pub(super) fn allow_fast_path(&mut self) {
         self.fast_path = self.begun && !self.slow && self.only.is_none() && self.gaps.is_empty();
     }
 
-    /// Takes events as long as they are simple; returns their number. No event that is
-    /// still to come may have the time of one of them.
+    /// Takes events as long as they are simple, and returns their number. No later event may have the time of one
+    /// of them.
     pub(crate) fn take_simple(&mut self, records: &[Record]) -> usize {
         let inside = |record: &Record| self.inside(Ktime(record.time));
         if !self.fast_path || !records.first().is_some_and(inside) {
@@ -66,14 +66,14 @@ impl Tracker {
         records.iter().take_while(simple).count()
     }
 
-    /// The task of a tid, if there is one; whether that is certain.
+    /// The task of a tid, if there is one, and whether that is certain.
     #[inline(always)]
     fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
         let ix = self.by_tid.get(tid.0);
         (ix, ix.is_some() | (tid == Tid::IDLE) | !self.system_wide)
     }
 
-    /// Takes a switch if it is simple; else changes nothing.
+    /// Takes a switch if it is simple; otherwise changes nothing.
     #[inline(always)]
     fn fast_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -152,7 +152,7 @@ impl Tracker {
         true
     }
 
-    /// Takes a waking if it is simple; else changes nothing.
+    /// Takes a waking if it is simple; otherwise changes nothing.
     #[inline(always)]
     fn fast_waking(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -208,7 +208,7 @@ impl Tracker {
 }
 
 impl Task {
-    /// It is on that CPU, and not a vfork's parent.
+    /// Whether the task is on this CPU and is not the parent in a vfork.
     #[inline(always)]
     fn may_leave(&self, cpu: CpuId) -> bool {
         self.state == State::On(Some(cpu)) && self.vfork_child.is_none()
@@ -219,7 +219,7 @@ impl Task {
         matches!(self.state, State::Runnable { .. })
     }
 
-    /// Leaves its CPU; itself, if its program lacks a part of its times now.
+    /// Lets the task leave its CPU. Returns the task if its program lacks a part of its times now.
     #[inline(always)]
     fn leave(&mut self, moment: &mut Moment, ix: TaskIx, how: SwitchOut) -> Option<TaskIx> {
         let runnable = how.wait.is_none();
@@ -230,8 +230,8 @@ impl Task {
         owes.then_some(ix)
     }
 
-    /// Reaches a CPU; itself, if its program lacks a part of its times now, and whether it
-    /// was on another CPU before.
+    /// Lets the task reach a CPU. Returns the task if its program lacks a part of its times now, and whether the
+    /// task was on another CPU before.
     #[inline(always)]
     fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };

@@ -1,4 +1,4 @@
-//! Which of several events with equal stamps comes first.
+//! Decides which of several events with equal times comes first.
 
 use tr_format::event::{
     Account, CpuId, Detached, Exec, Exit, Fork, Ktime, LifeKind, SchedEvent, SchedKind, TaskEnd,
@@ -9,9 +9,9 @@ use super::Tracker;
 use crate::order::{Event, MISSING};
 use crate::state::State;
 
-/// It fits the task's state.
+/// The event fits the state of its task.
 const WELL: u8 = 0;
-/// It is possible.
+/// The event is possible in the state of its task.
 const POSSIBLE: u8 = 1;
 
 impl Tracker {
@@ -82,8 +82,8 @@ impl Tracker {
         }
     }
 
-    /// A task that is not known: its fork is yet to come, unless that is lost or its parent
-    /// is not recorded.
+    /// The misfit of an event of an unknown task. The fork of the task is still to come, unless it is lost or the
+    /// parent is not recorded.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
             MISSING

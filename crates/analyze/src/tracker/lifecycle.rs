@@ -1,5 +1,5 @@
-//! Lifecycle events: forks, execs, exits, names, cgroups, and the snapshots of the tasks
-//! that were there before the recording.
+//! Lifecycle events: forks, execs, exits, names, cgroups, and the snapshots of the tasks that existed before
+//! the recording.
 
 use tr_format::container::{Container, Evidence};
 use tr_format::counters::SystemCalls;
@@ -18,7 +18,7 @@ use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
 impl Tracker {
-    /// Takes a lifecycle event, or one of the recorder's, at its place in time.
+    /// Takes a lifecycle event or an event of the recorder, at its place in time.
     pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
@@ -88,7 +88,7 @@ impl Tracker {
         }
     }
 
-    /// Takes system calls of a process.
+    /// Takes the sums of a process's system calls.
     pub fn system_calls(&mut self, time: Ktime, calls: &SystemCalls) {
         let leader = self.task(Tid(calls.tgid.0));
         let leader = leader.map(|ix| &self.tasks[ix]);
@@ -108,8 +108,8 @@ impl Tracker {
             .take(time, calls, process, (life, span));
     }
 
-    /// Takes an event of stacks; false: it is another one. Those outside the span define the
-    /// numbers of those inside.
+    /// Takes an event about stacks. Returns `false` if it is another event. Events outside the span are taken
+    /// too, because they define numbers that are used inside.
     pub fn stacks(&mut self, event: &LifeEvent) -> bool {
         let time = event.time;
         match &event.kind {
@@ -132,9 +132,9 @@ impl Tracker {
         true
     }
 
-    /// A task that forks, executes a program or exits is running, whether or not its
-    /// switch-in was seen. Its switch-out may have the same stamp; where no switches are recorded,
-    /// nothing tells until when.
+    /// Notes that a task is running, because it forks, executes a program or exits, whether or not its switch-in
+    /// was seen. Its switch-out may have the same time. Where no switches are recorded, it is not known until
+    /// when it runs.
     fn proves_running(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
         if self.basis != Basis::Events {
             return;
@@ -155,11 +155,12 @@ impl Tracker {
     /// ```
     fn fork(&mut self, time: Ktime, fork: &Fork) {
         self.retire_tid(fork.tid, time);
-        let parent = self.task(fork.parent_tid);
-        let appears = parent.is_none() && self.open() && fork.parent_tid != Tid::IDLE;
-        let parent = match appears {
-            true => Some(self.appear(fork.parent_tid, fork.parent_tgid, time)),
-            false => parent,
+        let known_parent = self.task(fork.parent_tid);
+        let appears = known_parent.is_none() && self.open() && fork.parent_tid != Tid::IDLE;
+        let parent = if appears {
+            Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
+        } else {
+            known_parent
         };
         if let Some(parent) = parent {
             self.settle(parent, fork.parent_tgid, None, Argv::default());
@@ -192,8 +193,8 @@ impl Tracker {
         self.open_account(ix, time);
     }
 
-    /// A fork gives a tid to a new task: the old one is gone, whether or not its end was
-    /// seen. One that has exited can leave its CPU later: its parent need not wait for that.
+    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was
+    /// seen. A task that has exited can leave its CPU later than that, because its parent need not wait for it.
     fn retire_tid(&mut self, tid: Tid, time: Ktime) {
         let Some(old) = self.by_tid.get(tid.0) else {
             return;
@@ -210,7 +211,7 @@ impl Tracker {
         }
     }
 
-    /// The process of a new task, by its fork; `parent`: its parent's process.
+    /// The process of a new task, by its fork. `parent` is the process of its parent.
     fn process_of_fork(&mut self, fork: &Fork, parent: Option<ProcIx>) -> ProcIx {
         let is_thread = fork.tid.0 != fork.tgid.0;
         let known = self.by_tgid.get(fork.tgid.0).filter(|_| is_thread);
@@ -220,12 +221,11 @@ impl Tracker {
         let argv = parent.map(|parent| self.processes[parent].argv.clone());
         let parent = parent.or(self.by_tgid.get(fork.parent_tgid.0));
         // The snapshot of a process whose new thread comes before it names its parent.
-        let (ppid, parent) = match is_thread {
-            true => (None, None),
-            false => {
-                self.retire(fork.tgid);
-                (Some(fork.parent_tgid), parent)
-            }
+        let (ppid, parent) = if is_thread {
+            (None, None)
+        } else {
+            self.retire(fork.tgid);
+            (Some(fork.parent_tgid), parent)
         };
         self.process_of(ProcessEntry {
             pid: fork.tgid,
@@ -285,9 +285,8 @@ impl Tracker {
         }
     }
 
-    /// A thread that executes a program gets its leader's tid. The siblings are gone,
-    /// whether or not their exits were seen. The old leader may still have its last steps
-    /// to do, under the tid that the caller had.
+    /// Gives a thread that executes a program the tid of its leader. The siblings have ended, whether or not
+    /// their exits were seen. The old leader may still do its last steps, under the tid that the caller had.
     fn take_over(&mut self, ix: TaskIx, time: Ktime, exec: &Exec) {
         self.by_tid.remove(exec.old_tid.0);
         self.renamed = Some((time, exec.old_tid, ix));
@@ -355,8 +354,8 @@ impl Tracker {
         }
     }
 
-    /// The last thread of a process has exited. `max_rss`: that of all its programs, and of
-    /// the last one.
+    /// Notes that the last thread of a process has exited. `max_rss` has the largest resident set of all its
+    /// programs, and of the last program.
     pub(super) fn end_process(
         &mut self,
         ix: TaskIx,
@@ -373,8 +372,8 @@ impl Tracker {
         process.max_rss = programs.max().flatten().max(max_rss);
     }
 
-    /// The kernel's last figures come right after the last switch-out; an exec may have
-    /// swapped the tid, so the exit decides whose they are.
+    /// Takes the kernel's final figures of a task, which come right after its last switch-out. An exec may have
+    /// swapped the tid, so the exit decides which task they belong to.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
             return; // its exit was before the recording
@@ -415,7 +414,8 @@ impl Tracker {
         }
     }
 
-    /// A task that ran before an event named its process had one of its own until now.
+    /// Moves a task to its process. A task that ran before an event named its process had a process of its own
+    /// until now.
     pub(super) fn settle(&mut self, ix: TaskIx, tgid: Tgid, ppid: Option<Tgid>, argv: Argv) {
         let old = self.tasks[ix].process;
         let process = &self.processes[old];
@@ -444,22 +444,22 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// Whether the recording would name a task that is not recorded and had the tid before: it tells all
-    /// tasks, or the names of those beside the recorded ones.
+    /// Whether the recording would show an unrecorded task that had the tid before, because it has all tasks or the
+    /// names of unrecorded ones.
     fn is_told(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
         let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
         told && self.gaps.lives_before(time).is_none()
     }
 
-    /// The task may run on `cpu` alone from now on, or on several CPUs.
+    /// Notes that the task may run only on `cpu` from now on, or on several CPUs.
     fn pin(&mut self, pinned: &Pinned, cpu: Option<CpuId>) {
         if let Some(ix) = self.task(pinned.tid) {
             self.tasks[ix].pinned = cpu.filter(|_| pinned.pinned);
         }
     }
 
-    /// What is told of a process of a container's runtime.
+    /// Takes the facts about a process of a container's runtime.
     fn container(&mut self, container: &Container) {
         if let Some(ns) = container.throttled {
             self.collectors.containers.throttle(&container.id, ns);
@@ -473,7 +473,7 @@ impl Tracker {
         }
     }
 
-    /// A task that was there when the recording began.
+    /// Takes the snapshot of a task that existed when the recording began.
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
@@ -526,8 +526,8 @@ impl Tracker {
         self.snapshot_state(ix, time, snapshot);
     }
 
-    /// Whether a snapshot only names the parent of a process that a fork within the recording made:
-    /// clone's `CLONE_PARENT` gives it the parent of its creator, and the path goes by the creator.
+    /// Whether a snapshot only names the parent of a process that was forked within the recording. `CLONE_PARENT`
+    /// of clone gives a process the parent of its creator, but the path has to lead to the creator.
     fn only_names_the_parent(&self, ix: TaskIx, snapshot: &Snapshot) -> bool {
         let process = &self.processes[self.tasks[ix].process];
         self.begun
@@ -537,7 +537,7 @@ impl Tracker {
             && process.parent.is_some()
     }
 
-    /// `executes`: the process's exec comes next.
+    /// Takes the process of a snapshot. `executes` is whether the exec of the process comes next.
     fn snapshot_process(
         &mut self,
         process: ProcIx,
@@ -589,9 +589,10 @@ impl Tracker {
         let unsure = self.basis != Basis::Events
             || self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();
-        let state = match unsure {
-            true => State::Unknown,
-            false => self.states.listed(snapshot.state, snapshot.on_cpu),
+        let state = if unsure {
+            State::Unknown
+        } else {
+            self.states.listed(snapshot.state, snapshot.on_cpu)
         };
         task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;
@@ -605,7 +606,7 @@ impl Tracker {
     }
 }
 
-/// The kernel's `maxrss` if it has grown, and so is that of the last program.
+/// The kernel's `maxrss` if it has grown, so that it is the value of the last program.
 fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     now.filter(|now| before.is_some_and(|before| *now > before))
 }

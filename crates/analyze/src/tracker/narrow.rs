@@ -5,9 +5,9 @@ use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
 impl Tracker {
-    /// Moves the time that a task spent on a CPU and in run queues, by the kernel's totals
-    /// of its whole life, out of its unknown time; and out of its process's programs'. The
-    /// events themselves do not show when that time was.
+    /// Moves the time that a task spent on a CPU and in run queues, by the kernel's totals of its whole life, out
+    /// of its unknown time, and out of the unknown time of its process's programs. The events themselves do
+    /// not show when that time was.
     pub(super) fn narrow(&mut self, ix: TaskIx) {
         if self.only.is_some() || !self.lived_inside(&self.tasks[ix]) {
             return;
@@ -29,14 +29,14 @@ impl Tracker {
         self.narrow_programs(of, part);
     }
 
-    /// The kernel's totals have no time outside of the span.
+    /// Whether the kernel's totals of a task have no time outside of the span.
     fn lived_inside(&self, task: &Task) -> bool {
         let ended = task.end.is_some_and(|end| end <= self.end);
         ended && !task.started_before && task.times.unknown > 0
     }
 
-    /// A task's totals do not tell in which program of its process that time was: it is
-    /// taken from the first ones with unknown time.
+    /// Moves time out of the unknown time of a process's programs. The totals of a task do not show in which
+    /// program the time was, so it is taken from the first programs with unknown time.
     fn narrow_programs(&mut self, of: ProcIx, mut rest: StateTimes) {
         let basis = self.basis;
         for exec in &mut self.processes[of].execs {

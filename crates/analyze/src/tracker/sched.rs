@@ -80,8 +80,8 @@ impl Tracker {
         }
     }
 
-    /// Only what concerns a recorded task is recorded: a task that is there, or whose fork
-    /// was lost.
+    /// Notes that an event has two unknown tasks. Only events of recorded tasks are recorded, so the fork of one of
+    /// the two was lost.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
         let concerned = |tid: Tid| {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
@@ -132,7 +132,7 @@ impl Tracker {
         self.cpus.entry(cpu).last_switch = Some(time);
     }
 
-    /// A task that is not recorded leaves a CPU.
+    /// Notes that an unrecorded task leaves a CPU.
     fn outside_leaves(&mut self, cpu: CpuId, time: Ktime, prev: Tid) {
         if self.timeline.is_some() && self.task(prev).is_none() && self.inside(time) {
             let since = self.cpus.last_switch(cpu).unwrap_or(self.start);
@@ -192,8 +192,8 @@ impl Tracker {
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
-    /// The task has a vfork child in its memory that had not exited before `time`: a child
-    /// that has exited is hardly waited for.
+    /// Whether the task has a vfork child in its memory that had not exited before `time`. A parent hardly waits
+    /// for a child that has exited.
     fn waits_for_vfork(&self, ix: TaskIx, time: Ktime) -> bool {
         let child = self.tasks[ix].vfork_child.map(|child| &self.tasks[child]);
         child.is_some_and(|child| child.exited.is_none_or(|exited| exited >= time))
@@ -217,7 +217,7 @@ impl Tracker {
         self.cpus.entry(cpu).current = Some(ix);
     }
 
-    /// A task that is switched in on `cpu` may be on another one.
+    /// Checks whether a task that is switched in on `cpu` is still on another CPU.
     fn check_overlap(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let (state, since, tid) = {
             let task = &self.tasks[ix];
@@ -281,7 +281,7 @@ impl Tracker {
         }
     }
 
-    /// Notes that a recorded task wakes a worker of the kernel that is not.
+    /// Notes that a recorded task wakes an unrecorded worker of the kernel.
     fn wakes_worker(&mut self, waking: Waking) {
         let Waking { time, wakee, .. } = waking;
         let worker = self.collectors.outside.at(wakee, time);
@@ -321,8 +321,8 @@ impl Tracker {
         self.task_to_run(wakee, time)
     }
 
-    /// A parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done) from the
-    /// child's first waking on, and not any more once it wakes another task or is woken.
+    /// Updates whether a parent waits for its vfork child (kernel/fork.c, wait_for_vfork_done). It waits from the
+    /// child's first waking on until it wakes another task or is woken.
     fn update_vfork(&mut self, waking: Waking, wakee: TaskIx, actor: ActorRef) {
         let waker = actor.place().map(TaskIx::new);
         // A waker is not waiting: when the child was faster there was no wait.

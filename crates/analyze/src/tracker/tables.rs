@@ -1,5 +1,4 @@
-//! The tables of tasks and processes: the holder of a tid or a pid, and how tasks appear
-//! and end.
+//! The tables of tasks and processes: the holders of tids and pids, and how tasks appear and end.
 
 use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
 
@@ -9,7 +8,7 @@ use crate::model::ExecSpan;
 use crate::state::{Ended, State};
 use crate::tid_map::IdMap;
 
-/// See [`Tracker::task`].
+/// The task that has a tid, from the tables themselves; see [`Tracker::task`].
 pub(super) fn task_of(
     by_tid: &IdMap<TaskIx>,
     renamed: Option<(Ktime, Tid, TaskIx)>,
@@ -31,21 +30,22 @@ pub struct ProcessEntry {
     pub threads: Vec<TaskIx>,
     pub live: usize,
     pub execs: Vec<ExecSpan>,
-    /// The first of its threads whose times its last program lacks; each names the next.
+    /// The first of the process's threads whose times its last program lacks. Each of these threads names the
+    /// next one.
     pub(super) owing: Option<TaskIx>,
-    /// Its exit: the raw status.
+    /// The raw status of the process, if it has exited.
     pub status: Option<u32>,
-    /// The largest resident set of its programs.
+    /// The largest resident set of the process's programs, in bytes.
     pub max_rss: Option<u64>,
-    /// The kernel's `maxrss` when its last program began.
+    /// The kernel's `maxrss` when the last program began, in bytes.
     pub rss_before: Option<u64>,
-    /// Its fork was seen.
+    /// Whether the fork of the process was seen.
     pub forked: bool,
-    /// Its only thread turned out to belong to this other process.
+    /// The other process to which the only thread of this process turned out to belong.
     pub moved: Option<ProcIx>,
 }
 
-/// Appends to a list that mostly stays at one item: others are grown by four.
+/// Appends to a list that mostly stays at one item. A longer list grows by four items.
 pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
     if list.is_empty() {
         list.reserve_exact(1);
@@ -59,23 +59,23 @@ impl Tracker {
         task_of(&self.by_tid, self.renamed, tid)
     }
 
-    /// The task that goes by a tid at that time: an ended one has left it to strangers, but
-    /// a leader to the thread that may take over the process.
+    /// The task that has a tid at a time. An ended task has left its tid to unrelated tasks, but an ended leader
+    /// has left it to the thread that may take over the process.
     pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = self.task(tid)?;
         (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)
     }
 
-    /// A task lives, or its tid is that of its process, which does.
+    /// Whether a task lives, or its tid is the pid of its process and the process lives.
     pub(super) fn keeps(&self, ix: TaskIx, tid: Tid) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];
         !task.is_dead() || process.live > 0 && process.pid.0 == tid.0
     }
 
-    /// A task by its tid at a switch-in or waking. An ended leader's tid that runs again is
-    /// the thread that takes over the process by an exec (`de_thread` gives it the leader's
-    /// tid before the exec is reported).
+    /// The task with a tid at a switch-in or a waking. If the tid of an ended leader runs again, it is the thread
+    /// that takes over the process by an exec (`de_thread` gives the thread the tid of the leader before the
+    /// exec is reported).
     pub(super) fn task_to_run(&mut self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = match self.task(tid) {
             Some(ix) => ix,
@@ -96,7 +96,7 @@ impl Tracker {
         new.then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
-    /// A task that no event has announced: its fork came before the recording, or is lost.
+    /// Adds a task that no event has shown before, because its fork came before the recording or is lost.
     pub(super) fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let process = self.process_of(ProcessEntry {
             pid: tgid,
@@ -112,7 +112,7 @@ impl Tracker {
         })
     }
 
-    /// A task whose fork is missing, but not its first waking, by its parent.
+    /// Adds a task whose fork is missing, but whose first waking, by its parent, is recorded.
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
@@ -129,7 +129,7 @@ impl Tracker {
         ix
     }
 
-    /// The process of a pid; it is the new one when all threads of the one before have ended.
+    /// The process with a pid. If all threads of the previous process with this pid have ended, `new` is added.
     pub(super) fn process_of(&mut self, new: ProcessEntry) -> ProcIx {
         if let Some(ix) = self.by_tgid.get(new.pid.0) {
             let process = &mut self.processes[ix];
@@ -152,14 +152,14 @@ impl Tracker {
         ix
     }
 
-    /// The process of this pid, as the parent of one that was there before the recording: a
-    /// process that was forked since has a used pid.
+    /// The process with this pid, as the parent of a process that existed before the recording. A process that was
+    /// forked since then has only reused the pid.
     pub(super) fn listed(&self, pid: Tgid) -> Option<ProcIx> {
         let ix = self.by_tgid.get(pid.0)?;
         (!self.processes[ix].forked).then_some(ix)
     }
 
-    /// A pid has a new holder; the process that had it is gone.
+    /// Notes that a pid has a new holder, so that the process that had it has ended.
     pub(super) fn retire(&mut self, pid: Tgid) {
         let old = self.by_tgid.get(pid.0);
         if old.is_some_and(|ix| self.processes[ix].live == 0) {
@@ -200,13 +200,13 @@ impl Tracker {
         }
     }
 
-    /// The status of the process's first thread, if that has exited.
+    /// The status of the first thread of the process, if that thread has exited.
     pub(super) fn leaders_status(&self, process: &ProcessEntry) -> Option<u32> {
         let leader = &self.tasks[*process.threads.first()?];
         leader.exit.as_ref().and_then(|exit| exit.status)
     }
 
-    /// The child has left its parent's memory.
+    /// Notes that a vfork child has left the memory of its parent.
     pub(super) fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
         let parent = &mut self.tasks[parent];
         if parent.vfork_child == Some(child) {

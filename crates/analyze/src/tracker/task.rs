@@ -1,5 +1,5 @@
-//! One task: its figures, and the transitions of its state. Both the usual path and the
-//! fast path make them by these functions.
+//! One task: its figures, and the transitions of its state. Both the usual path and the fast path use these
+//! functions.
 
 use std::mem::offset_of;
 
@@ -22,88 +22,87 @@ impl TaskIx {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exited {
-    /// Its raw `wait` status, if it is known.
+    /// The raw `wait` status of the task, if it is known.
     pub status: Option<u32>,
-    /// Its page faults, minor and major, if they were recorded.
+    /// The numbers of minor and major page faults of the task, if they were recorded.
     pub faults: Option<(u64, u64)>,
-    /// Bytes that it read from and wrote to storage, where the kernel counts them.
+    /// The numbers of bytes that the task read from and wrote to storage, if the kernel counts them.
     pub io: Option<(u64, u64)>,
 }
 
-/// A task. The fields that most events change come first, so that they lie in few cache
-/// lines.
+/// A task. The fields that most events change come first, so that they are in few cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Task {
     pub(super) state: State,
-    /// It was woken since its last switch-in. A runnable task with it may have been on a
-    /// CPU when it was woken.
+    /// Whether the task was woken since its last switch-in. If so, a runnable task may have been on a CPU when it
+    /// was woken.
     pub(super) woken: bool,
-    /// An event of it has been seen.
+    /// Whether an event of the task has been seen.
     pub(super) seen: bool,
-    /// Its process's program lacks a part of its times: see `Tracker::flush`.
+    /// Whether the program of the process lacks a part of the task's times; see `Tracker::flush`.
     pub(super) owes: bool,
-    /// The number of its last switch-out's [`tr_format::event::Reason`].
+    /// The number of the [`tr_format::event::Reason`] of the last switch-out.
     pub(super) reason: u8,
     pub(super) last_cpu: Option<CpuId>,
-    /// The task that woke or forked it; of a preempted task the one that took its CPU.
+    /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
-    /// Of its state, for the concurrency.
+    /// The epoch of the task's state, for the concurrency.
     pub(super) epoch: Epoch,
-    /// The beginning of its state.
+    /// The beginning of the present state.
     pub(super) since: Ktime,
-    /// The stamp of its last event, which may lie before the span.
+    /// The time of the task's last event, which may be before the span.
     pub(super) last_event_ts: Ktime,
-    /// The beginning of its time off CPU.
+    /// The beginning of the present time off CPU.
     pub(super) off_since: Option<Ktime>,
-    /// The vfork child that runs in its memory.
+    /// The vfork child that runs in the task's memory.
     pub(super) vfork_child: Option<TaskIx>,
-    /// The next task of its process that owes times.
+    /// The next task of the same process that owes times.
     pub(super) owes_next: Option<TaskIx>,
     pub times: StateTimes,
     pub switches: Switches,
     pub migrations: u64,
     pub causes: Causes,
-    /// Its longest time off CPU.
+    /// The longest time off CPU, in ns.
     pub max_off_cpu: Option<u64>,
-    /// Its times up to which its process's programs have them.
+    /// The part of the task's times that has been added to the programs of its process.
     pub(super) paid: StateTimes,
-    /// Its last tid.
+    /// The last tid of the task.
     pub tid: Tid,
-    /// Its tid in its own namespace.
+    /// The tid of the task in its own pid namespace.
     pub ns_tid: Tid,
     pub process: ProcIx,
     pub comm: Comm,
-    /// When it began; the span's start when it was there before.
+    /// The start of the task, or the start of the span if the task existed before.
     pub start: Ktime,
-    /// It was there before the span.
+    /// Whether the task existed before the span.
     pub started_before: bool,
-    /// Its last switch-out.
+    /// The last switch-out of the task.
     pub end: Option<Ktime>,
     pub exit: Option<Exited>,
-    /// When it called exit; its last switch-out comes after.
+    /// The time at which the task called exit. The last switch-out comes later.
     pub exited: Option<Ktime>,
     pub kernel: Option<KernelFigures>,
-    /// Parts of `times` that only the kernel's figures show.
+    /// The parts of `times` that only the kernel's figures show.
     pub by_kernel: ByKernel,
     pub parent: Option<TaskIx>,
-    /// The only CPU that it may run on.
+    /// The only CPU that the task may run on, if there is one.
     pub(super) pinned: Option<CpuId>,
 }
 
 /// A switch looks at one cache line and adds to the next.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
-/// A switch-out of a task that goes on living.
+/// A switch-out of a task that does not end.
 #[derive(Clone, Copy)]
 pub(super) struct SwitchOut {
     pub cpu: CpuId,
-    /// `None`: it stays runnable.
+    /// The wait that begins; `None` if the task stays runnable.
     pub wait: Option<Wait>,
     pub preempt: bool,
     /// The number of a [`tr_format::event::Reason`].
     pub reason: u8,
-    /// The task that has the CPU then.
+    /// The task that has the CPU afterwards.
     pub next: ActorRef,
 }
 
@@ -115,7 +114,7 @@ pub(super) struct Moment<'a> {
 }
 
 impl Task {
-    /// A task without a name and a parent, in no container.
+    /// A task without a name and a parent, outside of containers.
     pub(super) fn new(tid: Tid, process: ProcIx, start: Ktime, state: State) -> Task {
         Task {
             tid,
@@ -155,8 +154,8 @@ impl Task {
 
     // ---- Transitions ----
 
-    /// On CPU → runnable or waiting. The time on CPU goes to its bucket by
-    /// [`Task::close`] or [`super::Tracker::enter`].
+    /// Changes the state from on-CPU to runnable or waiting. [`Task::close`] or [`super::Tracker::enter`] adds the
+    /// time on the CPU to its bucket.
     #[inline]
     pub(super) fn switch_out(&mut self, now: Ktime, how: SwitchOut) -> State {
         let new = match how.wait {
@@ -178,8 +177,8 @@ impl Task {
         new
     }
 
-    /// Runnable → on CPU. `woken`: since it has been there. Whether it was on another CPU
-    /// before.
+    /// Changes the state from runnable to on-CPU. `woken` is whether the task was woken while it was on the CPU.
+    /// Returns whether it was on another CPU before.
     #[inline]
     pub(super) fn switch_in(&mut self, cpu: CpuId, woken: bool) -> bool {
         let last = self.last_cpu.replace(cpu);
@@ -187,8 +186,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Waiting → runnable, or a waking that meets it on a CPU: it had set its state and
-    /// not yet left the CPU, or was woken for nothing; its switch-out tells.
+    /// Changes the state from waiting to runnable. If the task is on a CPU at its waking, it had set its state and
+    /// not yet left the CPU, or it was woken for nothing; its switch-out shows which.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
@@ -199,7 +198,7 @@ impl Task {
         }
     }
 
-    /// Begins to exit; its last switch-out comes later.
+    /// Notes that the task begins to exit. Its last switch-out comes later.
     pub(super) fn exit(&mut self, time: Ktime, exit: &Exit) {
         self.exit = Some(Exited {
             status: Some(exit.status),
@@ -218,8 +217,8 @@ impl Task {
 
     // ---- Time ----
 
-    /// Ends its state: the time of it, up to now, goes to a bucket. Whether its program
-    /// lacks a part of its times now, and that is not yet noted.
+    /// Ends the state, and adds its time up to now to a bucket. Returns whether the program lacks a part of the
+    /// task's times now and that is not yet noted.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -233,8 +232,8 @@ impl Task {
         ns > 0 && self.spend(ix, (from, ns), (bucket, on), timeline)
     }
 
-    /// Spends so many ns, more than 0, in a bucket from then on; on that CPU, if it was
-    /// on one. Whether its program lacks a part of its times now, and that is not yet noted.
+    /// Adds a number of ns, more than 0, that began at a time to a bucket, on the given CPU if the task was on
+    /// one. Returns whether the program lacks a part of the task's times now and that is not yet noted.
     // Inlined, the bucket is a constant as a rule, and the choice below goes.
     #[inline(always)]
     pub(super) fn spend(
@@ -273,7 +272,7 @@ impl Task {
         !self.owes
     }
 
-    /// Ends its time off CPU in a span that began at `start`, and keeps the longest.
+    /// Ends the time off CPU in a span that began at `start`, and keeps the longest one.
     #[inline]
     pub(super) fn close_off_cpu(&mut self, start: Ktime, until: Ktime) {
         if let Some(since) = self.off_since.take() {
@@ -284,19 +283,19 @@ impl Task {
 
     // ---- Questions ----
 
-    /// Its own events say better what it is doing than a snapshot, on a CPU or not: unless
-    /// it was woken while it was on a CPU already.
+    /// Whether the task's own events show better than a snapshot whether it is on a CPU. They do, unless it was
+    /// woken while it was on a CPU already.
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)
     }
 
-    /// It was woken at that very time, when it was runnable already.
+    /// Whether the task was woken at this very time when it was already runnable.
     pub(super) fn woken_again(&self, time: Ktime) -> bool {
         self.last_event_ts == time && self.since < time
     }
 
-    /// It is on that CPU, as far as is known.
+    /// Whether the task is on this CPU, as far as is known.
     pub(super) fn is_on(&self, cpu: CpuId) -> bool {
         matches!(self.state, State::On(on) if on.is_none_or(|on| on == cpu))
     }

@@ -1,5 +1,5 @@
-//! Events that show that others are missing: lost, or, on some virtual machines, never
-//! reported by the guest's kernel. The time in doubt becomes unknown.
+//! Events that show that other events are missing. These are lost or, on some virtual machines, were never
+//! reported by the guest's kernel. The doubtful time becomes unknown.
 
 use tr_format::event::{Argv, CpuId, Ktime, Tgid, Tid};
 
@@ -7,9 +7,9 @@ use super::{TaskIx, Tracker};
 use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
-/// The kernel did not report a switch-in.
+/// The anomaly of a task whose switch-in the kernel did not report.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The kernel did not report a switch-out, or the switch-in of another task.
+/// The anomaly of a CPU for which the kernel did not report a switch-out, or the switch-in of another task.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {
@@ -20,7 +20,7 @@ impl Tracker {
             .filter(|ix| self.tasks[*ix].is_on(cpu))
     }
 
-    /// The task that leaves the CPU; the event names it `prev`.
+    /// The task that leaves the CPU. The event names it by the tid `prev`.
     pub(super) fn leaving(
         &mut self,
         cpu: CpuId,
@@ -60,8 +60,8 @@ impl Tracker {
         named
     }
 
-    /// The task of a tid that runs on `cpu`. It may be the task that is known to be there,
-    /// which takes over a process (`de_thread`) whose leader no event has shown.
+    /// The task with a tid that runs on `cpu`. It may be the task that is known to be there: that task may have
+    /// taken over a process (`de_thread`) whose leader no event has shown.
     fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let known = self.task(tid);
         if known.is_some() || !self.open() {
@@ -76,8 +76,8 @@ impl Tracker {
         heir.or_else(|| Some(self.appear(tid, Tgid(tid.0), time)))
     }
 
-    /// The task goes by another tid from now on. When the exec that gave it that is lost,
-    /// its old tid is free, and may come again.
+    /// Notes that the task has another tid from now on. If the exec that changed the tid is lost, the old tid is
+    /// free and may be reused.
     fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
         self.by_tid.insert(tid.0, ix);
         if self.gaps.lives_before(time).is_none() {
@@ -91,13 +91,13 @@ impl Tracker {
         self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
-    /// A task of a snapshot that was on a CPU may have been on this one since: it would have
-    /// left it by a switch.
+    /// Whether a task of a snapshot that was on a CPU may have been on this CPU since. It would have left the CPU
+    /// by a switch.
     pub(super) fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
         self.cpus.last_switch(cpu) <= Some(self.tasks[ix].since)
     }
 
-    /// The task is on `cpu`, and its switch-in is missing.
+    /// Notes that the task is on `cpu`, although its switch-in is missing.
     pub(super) fn came_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let expected = match task.state {
@@ -113,9 +113,9 @@ impl Tracker {
         self.forget(ix, cpu, time);
     }
 
-    /// A task is on `cpu`, and its switch-in is missing. It may have been there since its
-    /// snapshot, and go by another tid since an exec that is lost: of the tasks that were
-    /// on a CPU then, and may be on this one, nothing is known from now on.
+    /// Notes that a task is on `cpu` although its switch-in is missing. It may have been there since its snapshot,
+    /// and may have got another tid by an exec that is lost. So the states of the tasks that were on a CPU then,
+    /// and may be on this one, are unknown from now on.
     pub(super) fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;
@@ -132,9 +132,8 @@ impl Tracker {
         }
     }
 
-    /// Another task was on `cpu` before the one that turns out to be there, and its
-    /// switch-out is missing; or it is that very task under its new tid, and the exec that
-    /// gave it that (`de_thread`) is missing.
+    /// Notes that the known task of `cpu` is not the task that turns out to be there. Its switch-out is missing; or
+    /// it is the same task under a new tid, and the exec that changed the tid (`de_thread`) is missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
         let other = self.cpus.current(cpu).filter(|other| *other != ix);
@@ -147,9 +146,9 @@ impl Tracker {
         self.forget(other, cpu, time);
     }
 
-    /// The task has come to `cpu`, or left it, and that switch is missing. It came at the
-    /// earliest at that CPU's last switch, until which a runnable task was still waiting;
-    /// everything else that it did up to now is unknown.
+    /// Notes that the task has come to `cpu` or has left it, and that this switch is missing. It came at the
+    /// earliest at the CPU's last switch, until which a runnable task was still waiting. All other time of the task
+    /// up to now is unknown.
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
@@ -180,8 +179,8 @@ impl Tracker {
         task.off_since = None;
     }
 
-    /// An event that only a running task makes: it runs on this CPU, whether or not its
-    /// switch-in was seen.
+    /// Takes an event that only a running task causes. The task runs on this CPU, whether or not its switch-in was
+    /// seen.
     pub(super) fn runs(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
         if tid == Tid::IDLE {
             return;
@@ -201,8 +200,8 @@ impl Tracker {
         self.cpus.entry(cpu).current = Some(ix);
     }
 
-    /// The tid belongs to a new task, whose fork is lost: the task that had it is gone, or
-    /// goes by another tid since an exec that is lost as well.
+    /// Whether the tid belongs to a new task whose fork is lost. The task that had the tid has ended, or has another
+    /// tid since an exec that is lost as well.
     pub(super) fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];

@@ -6,9 +6,9 @@ use crate::Fault;
 #[derive(Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits not yet in `bytes`, the first the lowest.
+    /// The bits that are not yet in `bytes`, the first one in the lowest place.
     open: u64,
-    /// The number of bits in `open`; below 32 between calls.
+    /// The number of bits in `open`: below 32 between calls.
     used: u32,
 }
 
@@ -37,7 +37,7 @@ impl BitWriter {
         }
     }
 
-    /// Moves all fields to `out`; zeros fill the last byte.
+    /// Moves all fields to `out`, and fills the last byte with zeros.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let bytes = self.open.to_le_bytes();
         out.append(&mut self.bytes);
@@ -50,12 +50,12 @@ impl BitWriter {
 #[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// The next bit's place.
+    /// The place of the next bit.
     at: usize,
 }
 
 impl<'a> BitReader<'a> {
-    /// At the first bit of `bytes`.
+    /// A reader that begins at the first bit of `bytes`.
     pub fn new(bytes: &'a [u8]) -> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }

@@ -1,4 +1,4 @@
-//! Columns to scheduling events, column by column: short loops are faster than one loop over
+//! Turns columns into scheduling events, column by column: short loops are faster than one loop over
 //! whole events.
 
 use std::slice::Iter;
@@ -10,26 +10,27 @@ use super::{
     part, step_of, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, NEW, OTHER, PARTS, PREDICTED, RANK,
 };
 use crate::error::within;
+use crate::frame::Span;
 use crate::limits;
 use crate::sched::{flag, sleeps, SchedBlock};
 use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
 
-/// Decodes payloads; keeps its buffers.
+/// Decodes payloads and reuses its buffers.
 #[derive(Debug, Default)]
 pub struct Decoder {
     tasks: Tasks,
 }
 
 impl Decoder {
-    /// Reads a payload of `events` events, of this smallest and largest time. After an error the
-    /// content of the block means nothing.
+    /// Reads a payload of `events` events whose times span exactly `times`. After an error the
+    /// content of the block is meaningless.
     pub fn decode(
         &mut self,
         payload: &[u8],
         events: u64,
-        (min, max): (u64, u64),
+        times: Span,
         unpacker: &mut Unpacker,
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
@@ -51,19 +52,19 @@ impl Decoder {
         }
         block.resize(events as usize);
         let classes = classes(&mut body, block)?;
-        self.tasks(&mut body, &mut low, (first, far_bits), &classes, block)?;
-        let times = Times {
+        let names = Names { first, far_bits };
+        self.tasks(&mut body, &mut low, names, &classes, block)?;
+        let grid = Times {
             quantum,
             phase,
-            begin: min,
+            begin: times.min,
         };
-        times.read(&mut body, &mut low, classes.all, block)?;
+        grid.read(&mut body, &mut low, classes.all, block)?;
         low.finish()?;
         if body.left() > 0 {
             return Err(Fault::Content("trailing bytes after the events"));
         }
-        let ends = |(least, most): (u64, u64), time: &u64| (least.min(*time), most.max(*time));
-        if block.time.iter().fold((u64::MAX, 0), ends) != (min, max) {
+        if Span::of(block.time.iter().copied()) != times {
             return Err(Fault::Content("event times differ from the frame header's"));
         }
         Ok(())
@@ -74,7 +75,7 @@ impl Decoder {
         &mut self,
         body: &mut Cursor,
         low: &mut BitReader,
-        (first, far_bits): (u32, u32),
+        Names { first, far_bits }: Names,
         classes: &Classes,
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
@@ -85,11 +86,13 @@ impl Decoder {
         let mut recent = Recent::new();
         let (mut current, mut new_id, mut before) = (first, first, 0);
         let mut current_at = if first == 0 { IDLE_AT } else { GIVEN_AT };
-        let out = block.from.iter_mut().zip(&mut block.to);
-        let out = out.zip(&mut block.reason);
-        let read = classes.numbers.iter().zip(&block.state);
-        let read = read.zip(&block.flags);
-        for (((from, to), reason), ((number, state), flags)) in out.zip(read) {
+        let tasks_and_reasons = block
+            .from
+            .iter_mut()
+            .zip(&mut block.to)
+            .zip(&mut block.reason);
+        let classified = classes.numbers.iter().zip(&block.state).zip(&block.flags);
+        for (((from, to), reason), ((number, state), flags)) in tasks_and_reasons.zip(classified) {
             if *flags & GIVEN != 0 {
                 current = id(new_id, body)?;
                 current_at = GIVEN_AT;
@@ -165,6 +168,15 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
         .ok_or(Fault::Content("task id out of range"))
 }
 
+/// How the tasks of a block are named.
+#[derive(Clone, Copy)]
+struct Names {
+    /// The id of the task that runs before the first event.
+    first: u32,
+    /// The number of low bits of a task's index.
+    far_bits: u32,
+}
+
 /// The lengths of a column's parts.
 type Lengths = [u64; PARTS];
 
@@ -176,7 +188,7 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of a part. `classes` has counted them.
+/// The next symbol of a part. The function `classes` has counted the symbols.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -186,18 +198,18 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of classes, and the lengths of the columns after it.
+/// The column of event classes, and the lengths of the columns after it.
 struct Classes<'a> {
     numbers: &'a [u8],
-    /// Symbols of reasons.
+    /// The number of symbols in the column of reasons.
     sleeps: u64,
-    /// Symbols of tasks in each part.
+    /// The number of symbols in each part of the column of tasks.
     named: Lengths,
-    /// Symbols of steps in each part.
+    /// The number of symbols in each part of the column of steps.
     all: Lengths,
 }
 
-/// Fills the columns `flags` and `state`; `Times::read` removes IDLE and GIVEN.
+/// Fills the columns `flags` and `state`. `Times::read` later removes IDLE and GIVEN from the flags.
 #[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
 fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<'a>, Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];
@@ -234,7 +246,7 @@ fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<
     Ok(classes)
 }
 
-/// The grid of times that an event is on.
+/// The grid of times on which the events of a block lie.
 struct Times {
     quantum: u64,
     phase: u16,

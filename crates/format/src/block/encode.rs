@@ -1,4 +1,4 @@
-//! Scheduling events to columns.
+//! Turns scheduling events into columns.
 
 use rustc_hash::FxHashMap;
 
@@ -14,14 +14,14 @@ use crate::sched::{flag, sleeps, Open, Packed};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
-/// Blocks with fewer events get no Huffman tables for each part of a column.
+/// A block with fewer events gets no Huffman tables for the single parts of a column.
 const LONG: usize = 4096;
-/// Blocks with so many events were full before their time, so that the writer has much to do.
+/// The number of events of a busy block: it was full before it was due, so the writer has much to do.
 const BUSY: usize = BLOCK_EVENTS;
-/// zstd's level of busy blocks: level 6 makes 2 % less in 1.3 times the time.
+/// zstd's level for busy blocks: the result of level 6 is 2 % smaller and takes 1.3 times the time.
 const BUSY_LEVEL: i32 = 1;
 
-/// Encodes blocks; keeps its buffers and the clock quantum.
+/// Encodes blocks, and reuses its buffers and the clock quantum.
 #[derive(Debug, Default)]
 pub struct Encoder {
     clock: Clock,
@@ -29,13 +29,13 @@ pub struct Encoder {
     tasks: Tasks,
     /// The indices of tasks by their ids.
     indices: FxHashMap<u32, u16>,
-    /// The numbers of events' classes, and the given classes.
+    /// The column of the numbers of event classes, with the classes that are given in full.
     classes: Vec<u8>,
     given: Vec<u8>,
     reasons: Vec<u8>,
     symbols: Column,
     steps: Column,
-    /// Tasks named by their index: part and position of the symbol, index.
+    /// The tasks that are named by their index: the part and the position of the symbol, and the index.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
@@ -63,9 +63,9 @@ impl Column {
 /// The numbers of event classes.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// By number.
+    /// The known classes, by number.
     known: Vec<Class>,
-    /// The last classes found, by a hash.
+    /// The classes that were found last, by a hash.
     quick: [(Class, u8); 32],
 }
 
@@ -78,7 +78,7 @@ impl Numbers {
         self.quick = [(COMMON[0], 0); 32];
     }
 
-    /// The number of a class; `None` if it must be given. It gets a number then.
+    /// The number of a class. `None` if the class is new: it must be given in full, and gets a number.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A remainder.
     fn find(&mut self, class: Class) -> Option<u8> {
@@ -99,7 +99,7 @@ impl Numbers {
 }
 
 impl Encoder {
-    /// Appends a block's payload. `min` is its smallest time.
+    /// Appends the payload of a block whose smallest time is `min`.
     pub fn encode(
         &mut self,
         block: &Open,

@@ -1,4 +1,4 @@
-//! Lifecycle events to columns and back.
+//! Turns lifecycle events into columns and back.
 //!
 //! Every field of every kind has its own column. A value that another field of the event, or
 //! an earlier event of the frame, predicts is stored as the difference. The kinds describe
@@ -18,7 +18,7 @@ use crate::Fault;
 pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
 
-/// What every event has: its time, its CPU, the number of its kind.
+/// Passes the fields that every event has: the time, the CPU, the number of the kind.
 fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: &mut u8) -> Step {
     let last = c.known().time;
     c.increase(Col::Time, &mut time.0, last)?;
@@ -41,8 +41,8 @@ fn write<C: Codec>(c: &mut C, event: &mut LifeEvent) -> Step {
     kind.write(c, *time)
 }
 
-/// Reads an event; `None` for an unknown kind: a later version puts the fields of a new kind
-/// into new columns.
+/// Reads an event; `None` for an unknown kind. A later version stores the fields of a new kind in
+/// new columns, so the known columns stay aligned.
 fn read<C: Codec>(c: &mut C) -> Result<Option<LifeEvent>, Fault> {
     let (mut time, mut cpu, mut number) = (Ktime(0), None, 0);
     head(c, &mut time, &mut cpu, &mut number)?;

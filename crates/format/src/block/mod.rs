@@ -12,10 +12,10 @@ use crate::sched::flag;
 /// An event class: the flags, including [`IDLE`] and [`GIVEN`], and the state.
 pub type Class = (u8, u16);
 
-/// A switch to the idle task, or a waking while the idle task runs. The next task of such a
-/// switch is not stored.
+/// The flag of a switch to the idle task, or of a waking while the idle task runs. The next task of
+/// such a switch is not stored.
 const IDLE: u8 = 0x40;
-/// The running task is given.
+/// The flag of an event whose running task is given.
 const GIVEN: u8 = 0x80;
 
 const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
@@ -58,11 +58,11 @@ pub const COMMON: [Class; 34] = [
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
-/// The number of a given event class. That class gets the next free number.
+/// The symbol of an event class that is given in full. The class gets the next free number.
 const OTHER: u8 = COMMON.len() as u8;
 
-/// The reason of a switch-out is the predicted one. Another symbol is the reason's number
-/// plus 1.
+/// The symbol for a switch-out whose reason is the predicted one. Another symbol is the number of the
+/// reason plus 1.
 const PREDICTED: u8 = 0;
 
 /// Whether an event class is a switch to the idle task. Its next task is implied.
@@ -70,16 +70,16 @@ fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// A new task of the block; its id is given.
+/// The symbol for a task that is new in the block. The id of the task is given.
 const NEW: u8 = 0;
-/// The expected wakee of the waker (wakings only).
+/// The symbol for the expected wakee of the waker (wakings only).
 const EXPECTED: u8 = 1;
-/// The first of the recent tasks, by rank.
+/// The symbol for the most recent task. The next symbols stand for the next ranks.
 const RANK: u8 = 2;
-/// The first symbol of a task's index without its low bits.
+/// The first of the symbols that stand for a task's index without its low bits.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
-/// The parts of the columns of tasks and of steps.
+/// The number of parts of the column of tasks, and of the column of steps.
 const PARTS: usize = 4;
 
 /// The part of an event of these flags: 2 for a waking, plus 1 after a waking.
@@ -98,8 +98,8 @@ fn far_bits(tasks: usize) -> u32 {
         .unwrap_or(16)
 }
 
-/// The class of a step in quanta, its low bits and their number: four classes an octave.
-/// Class 0 is a step that is given in ns.
+/// The class of a step in quanta, the low bits of the step, and their number. There are four classes an
+/// octave. Class 0 is a step that is given in ns.
 #[inline(always)]
 fn step_class(step: u64) -> (u8, u64, u32) {
     let width = (64 - step.leading_zeros()).saturating_sub(3);
@@ -107,7 +107,7 @@ fn step_class(step: u64) -> (u8, u64, u32) {
     (class, step & ((1 << width) - 1), width)
 }
 
-/// The smallest step of a class other than 0, and the number of its low bits.
+/// The smallest step of a class other than 0, and the number of low bits in that class.
 #[inline(always)]
 fn step_of(class: u8) -> (u64, u32) {
     let class = u64::from(class) - 1;

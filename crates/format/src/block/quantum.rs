@@ -3,12 +3,12 @@
 //! ns. All times are then multiples of one quantum, rounded down. Counting quanta saves the
 //! bits without information: 3.3 of each time at 10 ns.
 //!
-//! The coder is lossless: where times leave the grid (the kernel adjusts its clock, or a ring
+//! The coder is lossless: where times leave the grid (because the kernel adjusts its clock, or a ring
 //! has an inversion), a time in ns begins a new grid.
 
-/// A quantum of 1 ns, in 2^-32 ns: its grid has every time.
+/// A quantum of 1 ns in the unit 2^-32 ns. The grid of this quantum contains every time.
 pub const NANOSECOND: u64 = 1 << 32;
-/// The longest quantum: 1 µs.
+/// The longest quantum: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
 /// The longest distance of a time from the beginning of its grid, in ns.
@@ -23,14 +23,14 @@ pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
 /// The times of a block in quanta.
 #[derive(Debug, Default)]
 pub struct Grid {
-    /// In 2^-32 ns.
+    /// The quantum, in the unit 2^-32 ns.
     pub quantum: u64,
-    /// Each event's distance from the beginning of its grid, in quanta.
+    /// The distance of each event from the beginning of the grid it is on, in quanta.
     pub k: Vec<u64>,
-    /// The events that begin a grid, and its phase. The first grid begins before event 0, at
-    /// the block's smallest time.
+    /// The events that begin a new grid, and the phase of that grid. The first grid begins before event 0,
+    /// at the smallest time of the block.
     pub begins: Vec<(usize, u16)>,
-    /// The first grid's phase.
+    /// The phase of the first grid.
     pub phase: u16,
 }
 
@@ -48,7 +48,7 @@ impl Grid {
             let offset = time.wrapping_sub(begin);
             let middle = 0.5 - (low + high) as f64 / 131_072.0;
             let k = ((offset as i64 as f64 + middle) * inverse + 0.5) as i64 as u64;
-            // 2^31 ns in 2^-32 ns fit.
+            // 2^31 ns in the unit 2^-32 ns fit into 64 bits.
             let rest = ((offset << 32) as i64).wrapping_sub(k.wrapping_mul(quantum) as i64);
             let (least, most) = ((rest + 0xffff) >> 16, (rest + 0xffff_ffff) >> 16);
             if offset < REACH && k >= last && least <= high && most >= low {
@@ -66,7 +66,7 @@ impl Grid {
         self.end(low);
     }
 
-    /// Sets the last grid's phase to the first that fits.
+    /// Sets the phase of the last grid to the first phase that fits.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -78,13 +78,13 @@ impl Grid {
 
 /// 1 ns in the unit of quanta, 2^-32 ns.
 const UNIT: f64 = NANOSECOND as f64;
-/// Steps that the search for a quantum samples, and their least number.
+/// The most and the fewest steps that the search for a quantum samples.
 const SAMPLE: (usize, usize) = (192, 32);
-/// The longest of them in ns. The search's time is proportional to it.
+/// The longest sampled step in ns. The duration of the search is proportional to it.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
-/// The range of the search in ns. A shorter quantum saves little.
+/// The range of quanta, in ns, that are searched. A shorter quantum saves little.
 const QUANTA: (f64, f64) = (3.0, 128.0);
-/// Failed searches after which the quantum is 1 ns.
+/// The number of failed searches after which the quantum is 1 ns.
 const TRIES: u32 = 8;
 
 /// The estimate of a recording's clock quantum.
@@ -97,10 +97,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The times of a block in quanta. If they leave the grid of the estimate, fits the quantum
-    /// to the block, else searches again.
+    /// Returns the times of a block in quanta. If the times leave the grid of the estimated quantum, this
+    /// fits the quantum to the block; if that fails too, it searches for a quantum again.
     pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
-        // The limit: a new grid costs as much as some 16 counted times save.
+        // The limit is where a new grid costs about as much as 16 counted times save.
         let bad = times.len() / 16;
         if let Some(quantum) = self.quantum {
             if self.fitted(times, min, quantum) <= bad {
@@ -118,7 +118,7 @@ impl Clock {
         &self.grid
     }
 
-    /// Cuts the times by a quantum, or by one fitted to them if that needs fewer grids.
+    /// Cuts the times by a quantum, or by a quantum that is fitted to the times if that needs fewer grids.
     /// Returns the number of grids besides the first.
     fn fitted(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let mut begins = self.try_quantum(times, min, quantum);
@@ -132,7 +132,7 @@ impl Clock {
                 self.try_quantum(times, min, quantum);
             }
         }
-        // A short block's estimate is worse than the one before.
+        // The estimate of a short block is worse than the previous estimate.
         if self.quantum.is_none() || times.len() >= SAMPLE.1 {
             self.quantum = Some(best);
         }
@@ -158,8 +158,8 @@ impl Clock {
         let every = steps.len().div_ceil(SAMPLE.0);
         let sample: Vec<f64> = steps.iter().step_by(every).map(|s| *s as f64).collect();
         let longest = sample.last().copied().unwrap_or(1.0);
-        // The best of random steps is hardly below 0.7; the right quantum has 4/3 ns divided
-        // by its length.
+        // For random steps, the best result is hardly below 0.7. For the right quantum the result
+        // is 4/3 ns divided by the quantum.
         let (mut best, mut found) = (0.5, None);
         let mut quantum = QUANTA.0;
         while quantum < QUANTA.1 {
@@ -173,7 +173,7 @@ impl Clock {
     }
 }
 
-/// The steps forward between times.
+/// The distances between times that follow each other, where the later one is larger.
 fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
     let pairs = times.iter().zip(times.iter().skip(1));
     pairs
@@ -181,8 +181,8 @@ fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .filter(|step| *step > 0)
 }
 
-/// The average distance of steps from multiples of a quantum; 1 for random steps. Stops early
-/// if it is not going to be below `best`.
+/// The average distance of steps from multiples of a quantum, as a share of the distance of random
+/// steps. The function stops early if the result will not be below `best`.
 fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     let inverse = 1.0 / quantum;
     let off = |step: &f64| {
@@ -197,8 +197,8 @@ fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     (start + rest.iter().map(off).sum::<f64>()) * 4.0 / sample.len() as f64
 }
 
-/// Fits the quantum to times, from an estimate that counts the quanta of short distances:
-/// each length of distance improves it enough to count those of the next.
+/// Fits the quantum to times. It starts from an estimate that is good enough to count the quanta of short
+/// distances; each longer distance then improves the estimate enough for the next one.
 fn fit(times: &[u64], mut quantum: f64) -> f64 {
     let every = times.len().div_ceil(256).max(1);
     let spans = (0..u64::BITS).map(|bits| 1usize << bits);
@@ -217,7 +217,7 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
             quantum = product / squares;
         }
     }
-    // The slope of the line through all times.
+    // This is the slope of the line through all times.
     let first = times.first().copied().unwrap_or(0);
     let (mut k, mut last) = (0.0, first);
     let (mut n, mut sum_k, mut sum_t, mut sum_kk, mut sum_kt) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -227,7 +227,7 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
         }
         k += ((time - last) as f64 / quantum).round();
         last = *time;
-        // The distance from the estimate's line: small, so that f64 is exact enough.
+        // The distance from the line of the estimate is small, so that f64 is exact enough.
         let t = (time - first) as f64 - k * quantum;
         (n, sum_k, sum_t) = (n + 1.0, sum_k + k, sum_t + t);
         (sum_kk, sum_kt) = (sum_kk + k * k, sum_kt + k * t);

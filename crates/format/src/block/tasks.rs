@@ -9,21 +9,21 @@ pub const IRQ_AT: u16 = 1;
 pub const GIVEN_AT: u16 = 2;
 /// The index of the first task that a block names.
 pub const FIRST_AT: u16 = 3;
-/// No task. A block has fewer events.
+/// The index that stands for no task. It is never used, because a block has fewer events.
 pub const NOBODY: u16 = u16::MAX;
-/// Ranks of recent tasks.
+/// The number of ranks of recent tasks.
 pub const RANKS: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
     id: u32,
-    /// The task that it woke last.
+    /// The index of the task that this task woke last.
     woke: u16,
-    /// The task that was woken after it by the same waker; itself at first.
+    /// The index of the task that the same waker woke after this task; at first the task itself.
     next: u16,
-    /// The expected wakee.
+    /// The index of the task that this task is expected to wake next.
     expected: u16,
-    /// The state and the reason of its last switch-out into a sleep.
+    /// The state and the reason of the task's last switch-out into a sleep.
     slept: (u16, u8),
 }
 
@@ -45,7 +45,7 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// Before the first event.
+    /// Returns to the state before the first event of a block.
     pub fn reset(&mut self) {
         self.tasks.clear();
         self.reasons = [0; 256];
@@ -85,8 +85,8 @@ impl Tasks {
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// The expected reason of a switch-out into a sleep: that of the task's last one if its
-    /// state was the same, else the last one of the class with this number.
+    /// The expected reason of a switch-out into a sleep: the reason of the task's last sleep if the state
+    /// was the same, else the last reason of the event class with this number.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A byte.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
@@ -126,19 +126,19 @@ impl Tasks {
     }
 }
 
-/// The indices of the recent tasks: places in any order, and the place of each rank, the last
-/// task first, as the four-bit digits of one number. So a task moves to the front in a few
-/// steps without a jump.
+/// The indices of the recent tasks. The places are in any order; the place of each rank, with the most
+/// recent task first, is a four-bit digit of one number. So a task moves to the front in a few
+/// instructions without a jump.
 #[derive(Debug)]
 pub struct Recent {
     places: [u16; RANKS],
-    /// Rank 0 has the lowest four bits.
+    /// The place of each rank: rank 0 in the lowest four bits.
     order: u64,
 }
 
 #[allow(clippy::indexing_slicing)] // Four bits are below RANKS.
 impl Recent {
-    /// Without recent tasks.
+    /// An empty list.
     pub fn new() -> Recent {
         Recent {
             places: [NOBODY; RANKS],
@@ -151,7 +151,7 @@ impl Recent {
     pub fn rank(&self, at: u16) -> Option<usize> {
         const ONES: u64 = 0x1111_1111_1111_1111;
         let place = self.places.iter().position(|recent| *recent == at)?;
-        // The digit of the place becomes 0; the lowest 0 is found exactly.
+        // The digit of the place becomes 0, and the lowest 0 is found exactly.
         let digits = self.order ^ (ONES * place as u64);
         let zero = digits.wrapping_sub(ONES) & !digits & (ONES << 3);
         Some(zero.trailing_zeros() as usize / 4)

@@ -1,9 +1,9 @@
 //! The thread that ended a process of several threads.
 //!
-//! The last one to leave its CPU need not be it: a thread that compiles, collects garbage or
-//! watches others is killed by `exit_group` in the middle of its work, which nothing waited for.
-//! The leader ended the process if no other thread slept after its exit: a killed thread does what is left to do
-//! in the kernel, and does not begin to wait for others. In doubt it is the leader.
+//! It need not be the last thread to leave its CPU: a thread that compiles, collects garbage or watches
+//! other threads is killed by `exit_group` in the middle of its work, for which nothing waited. The leader
+//! ended the process if no other thread slept after the leader's exit, because a killed thread only
+//! finishes its work in the kernel and does not begin to wait for others. In doubt it is the leader.
 
 use tr_format::event::Ktime;
 
@@ -11,10 +11,11 @@ use crate::arena::Arena;
 use crate::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Bucket, Timeline, Wait};
 
-/// A leader that ended its process, and the moment of its exit.
+/// A leader that ended its process, and the time of the leader's exit.
 pub(super) type Ender = (ThreadIx, Ktime);
 
-/// A process goes on for so long after its leader: then its end is no matter of the kernel's.
+/// The part of a process's life, one twentieth, that it may go on after its leader's exit. If it goes on for
+/// longer, the leader did not end it.
 const TAIL: u64 = 20;
 
 /// The leaders that ended their processes while other threads lived.
@@ -33,13 +34,13 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
     let at = analysis.thread(*leader).exited?;
     let slept = |thread: &ThreadIx| {
         let mut rest = timeline.since(*thread, at);
-        rest.any(|it| it.to > at && it.doing == Bucket::Wait(Wait::Sleep))
+        rest.any(|stretch| stretch.to > at && stretch.doing == Bucket::Wait(Wait::Sleep))
     };
     (!others.iter().any(slept)).then_some((*leader, at))
 }
 
-/// The thread at whose end the path of a process of several threads ends: the leader that ended it,
-/// unless the process went on for long.
+/// The thread at whose end the path of a process with several threads ends: the leader that ended the
+/// process, unless the process went on for long.
 pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
     // Of several that end together the first one.

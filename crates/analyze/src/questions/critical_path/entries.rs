@@ -1,4 +1,4 @@
-//! How the walk came to its thread from others of the process: by waits that it ended.
+//! The waits by which the walk came to its thread from other threads of the process. Its thread ended them.
 //!
 //! A thread of a process serves the others: it does what they wait for, and things of its own,
 //! periodically. What it did before one began to wait for it is a cause of that wait as far back
@@ -21,36 +21,36 @@ use crate::model::ThreadIx;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub thread: ThreadIx,
-    /// The beginning of its wait.
+    /// The beginning of the thread's wait.
     pub since: Ktime,
 }
 
-/// A wait by which the walk came from one thread to another of its process.
+/// A wait by which the walk came from one thread to another thread of the process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// The thread that waited.
     pub waiter: Waiter,
-    /// The last thread inside, if that one was outside.
+    /// The last thread that was inside, if the waiting thread was outside.
     pub away: Option<Waiter>,
-    /// The steps of the walk before.
+    /// The number of steps of the walk before.
     pub steps: u64,
 }
 
-/// The most steps that the walk takes back, in all: a thread with many waits in one piece of work
-/// would make it long.
+/// The largest number of steps that the walk may take back in all. A thread with many waits in one piece of
+/// work would make the walk long.
 const IN_VAIN: u64 = 1 << 22;
 
 /// The waits by which the walk came to its thread.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// Their beginnings rise: of a wait that began before another one that it is a part of nothing
-    /// follows.
+    /// The waits, with rising beginnings. A wait that began before the wait that it is a part of shows nothing,
+    /// and is not kept.
     open: Vec<Entry>,
     in_vain: u64,
 }
 
 impl Entries {
-    /// The walk goes from a thread to another one, which ended its wait.
+    /// Notes that the walk goes from a thread to another thread that ended its wait.
     pub fn push(&mut self, next: ThreadIx, entry: Entry) {
         self.return_to(next);
         let last = self.open.last();
@@ -59,23 +59,32 @@ impl Entries {
         }
     }
 
-    /// The walk goes to a thread whose own wait led to the present one: there it is without it.
+    /// Notes that the walk returns to a thread whose wait had led to the present thread. That wait and all
+    /// later ones are removed.
     pub fn return_to(&mut self, next: ThreadIx) {
-        while self.open.pop_if(|it| it.waiter.thread == next).is_some() {}
+        while self
+            .open
+            .pop_if(|entry| entry.waiter.thread == next)
+            .is_some()
+        {}
     }
 
-    /// The walk is where these waits have no part.
+    /// Notes that the walk is at a place where none of these waits matters.
     pub fn clear(&mut self) {
         self.open.clear();
     }
 
-    /// The walk has returned to a thread, at the moment at which it began to wait.
+    /// Notes that the walk has returned to a thread at the time at which the thread began to wait.
     pub fn truncate(&mut self, since: Ktime) {
-        while self.open.pop_if(|it| it.waiter.since >= since).is_some() {}
+        while self
+            .open
+            .pop_if(|entry| entry.waiter.since >= since)
+            .is_some()
+        {}
     }
 
-    /// A timer began the work of a thread at a time, of which the walk has made so many steps: the
-    /// wait before which it is to go on instead, if that began later.
+    /// The wait before which the walk has to go on, if a timer began the work of a thread at a time and the wait
+    /// began later. `steps` is the number of steps that the walk has made.
     pub fn timer(&mut self, thread: ThreadIx, now: Ktime, steps: u64) -> Option<Entry> {
         let entry = *self.open.last()?;
         let more = steps.saturating_sub(entry.steps);
@@ -90,6 +99,6 @@ impl Entries {
 
     /// The threads that wait.
     pub fn waiters(&self) -> impl Iterator<Item = Waiter> + '_ {
-        self.open.iter().map(|it| it.waiter)
+        self.open.iter().map(|entry| entry.waiter)
     }
 }

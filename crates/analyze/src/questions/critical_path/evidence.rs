@@ -1,4 +1,4 @@
-//! The likeliest step where events are missing, or the recording ends.
+//! The likeliest step of the walk where events are missing or where the recording ends.
 
 use std::cell::OnceCell;
 
@@ -25,12 +25,13 @@ pub(super) struct Evidence<'a> {
     graph: Graph<'a>,
     lost: &'a Spans,
     to: Ktime,
-    /// [`Evidence::busy`]: few paths end in a wait that has not ended.
+    /// The result of [`Evidence::busy`]. It is computed on demand, because few paths end in a wait that has
+    /// not ended.
     busy: OnceCell<Arena<ProcessIx, bool>>,
 }
 
 impl<'a> Evidence<'a> {
-    /// For a path that ends at `to`.
+    /// The evidence for a path that ends at `to`.
     pub fn new(graph: Graph<'a>, lost: &'a Spans, to: Ktime) -> Evidence<'a> {
         Evidence {
             graph,
@@ -56,14 +57,15 @@ impl<'a> Evidence<'a> {
                 let mut up = analysis.lineage(is.process);
                 while up
                     .next()
-                    .is_some_and(|it| !std::mem::replace(&mut busy[it], true))
-                {}
+                    .is_some_and(|process| !std::mem::replace(&mut busy[process], true))
+                {
+                }
             }
             busy
         })
     }
 
-    /// The thread of its parent process that lived when this one began.
+    /// The thread of the parent process that lived when this thread began.
     pub fn parent(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let of = analysis.thread(thread);
@@ -81,9 +83,9 @@ impl<'a> Evidence<'a> {
         found.filter(|_| !of.started_before)
     }
 
-    /// Whether a thread ran, or waited for a CPU, throughout an unknown stretch up to `now`:
-    /// it was runnable before and ran after, no event of a CPU is recorded as lost, no
-    /// waking ended a sleep in it, and the kernel's totals leave half of it at least.
+    /// Whether a thread ran or waited for a CPU throughout an unknown stretch up to `now`: it was runnable
+    /// before and ran after, no event of a CPU is recorded as lost, no waking ended a sleep in the stretch,
+    /// and the kernel's totals allow for at least half of the stretch.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that it did not sleep.
         if self.graph.analysis.basis() != Basis::Events {
@@ -109,14 +111,15 @@ impl<'a> Evidence<'a> {
         // Its end, or any switch-out, shows that it ran.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
-        let has_total = |it: &KernelFigures| it.run_delay.is_some();
+        let has_total = |figures: &KernelFigures| figures.run_delay.is_some();
         let runnable = of.by_kernel.on_cpu.saturating_add(of.by_kernel.run_queue);
-        let slept = of.kernel.is_some_and(|it| has_total(&it)) && runnable < stretch.length() / 2;
+        let slept =
+            of.kernel.is_some_and(|figures| has_total(&figures)) && runnable < stretch.length() / 2;
         before && ran && !lost && !slept && stretch.cpu.is_none()
     }
 
-    /// The child of a thread's process that ended last in `since..=now`: its last thread,
-    /// and its end.
+    /// The last thread and the end of the child that ended last in `since..=now`, among the children of a
+    /// thread's process.
     pub fn ended_child(
         &self,
         thread: ThreadIx,
@@ -126,15 +129,15 @@ impl<'a> Evidence<'a> {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);
         let children = process.children.iter().map(|ix| analysis.process(*ix));
-        let ended = children.filter(|it| !it.alive && it.end > since && it.end <= now);
+        let ended = children.filter(|child| !child.alive && child.end > since && child.end <= now);
         let last = ended.max_by_key(|child| child.end)?;
         let of_end = |ix: &ThreadIx| analysis.thread(*ix).end == last.end;
         let thread = last.threads.iter().copied().find(of_end)?;
         Some((thread, last.end))
     }
 
-    /// The thread for whose end a thread waits at the end of the recording: of a living
-    /// child of its process, or another thread of the process.
+    /// The thread for whose end a thread waits at the end of the recording: a thread of a living child of the
+    /// process, or another thread of the process.
     pub fn awaited(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let own = analysis.thread(thread).process;
@@ -168,7 +171,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// A thread in this state does work, or waits only for a CPU or a disk.
+/// Whether a thread in this state does work, or waits only for a CPU or a disk.
 fn works(stretch: &Stretch) -> bool {
     matches!(
         stretch.doing,

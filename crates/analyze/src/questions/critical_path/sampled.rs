@@ -1,4 +1,5 @@
-//! The samples of stacks that lie in a path's own segments: of their thread, in their time.
+//! The samples of stacks that belong to the segments of a path, because they are of the segment's thread and
+//! in the segment's time.
 
 use std::collections::HashMap;
 
@@ -9,31 +10,31 @@ use super::{CriticalPath, Kind, Segment};
 use crate::collect::stacks::{Stacks, Timed};
 use crate::model::ThreadIx;
 
-/// The samples of a path, and the time that they are samples of.
+/// The samples of a path, and the time of the path that they cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnPath {
-    /// Each sample with its time on the path in ns: the sampling period, or the part of a wait
-    /// that the path waited for.
+    /// Each sample with its time on the path in ns: the sampling period, or the part of a wait that is on the
+    /// path.
     pub samples: Vec<(Timed, u64)>,
-    /// The path's time on a CPU in ns, of legs with a sample on a CPU.
+    /// The path's time on a CPU in the legs that have a sample on a CPU, in ns.
     pub sampled: u64,
-    /// That of the other legs.
+    /// The path's time on a CPU in the other legs, in ns.
     pub not_sampled: u64,
-    /// The path's waits for anything but a CPU, in ns.
+    /// The time of the path's waits, except waits for a CPU, in ns.
     pub waited: u64,
 }
 
 /// A segment of a thread.
 struct Own<'a> {
     segment: &'a Segment,
-    /// The number of its leg.
+    /// The number of the leg that the segment belongs to.
     leg: usize,
-    /// The thread's waits on the path before it, in ns.
+    /// The time of the thread's waits on the path before the segment, in ns.
     waited: u64,
 }
 
 impl CriticalPath {
-    /// The samples of this path. They need
+    /// The samples of this path. They exist only with
     /// [`Options::samples`](crate::Options::samples).
     pub fn sampled(&self, stacks: &Stacks) -> OnPath {
         let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
@@ -83,9 +84,10 @@ impl CriticalPath {
             }
         }
         for (on_cpu, has) in legs {
-            let sum = match has {
-                true => &mut found.sampled,
-                false => &mut found.not_sampled,
+            let sum = if has {
+                &mut found.sampled
+            } else {
+                &mut found.not_sampled
             };
             *sum += on_cpu;
         }
@@ -95,23 +97,24 @@ impl CriticalPath {
 
 /// The last segment that begins at or before a time.
 fn before<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
-    let next = own.partition_point(|it| it.segment.from <= time);
+    let next = own.partition_point(|own| own.segment.from <= time);
     own.get(next.checked_sub(1)?)
 }
 
 /// The segment at a time.
 fn at<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
-    before(own, time).filter(|it| time < it.segment.to)
+    before(own, time).filter(|own| time < own.segment.to)
 }
 
-/// The waits of a thread on the path up to a time, in ns.
+/// The time of a thread's waits on the path up to a time, in ns.
 fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
-    before(own, time).map_or(0, |it| {
-        let part = match it.segment.kind.is_wait() {
-            true => time.min(it.segment.to).since(it.segment.from),
-            false => 0,
+    before(own, time).map_or(0, |own| {
+        let part = if own.segment.kind.is_wait() {
+            time.min(own.segment.to).since(own.segment.from)
+        } else {
+            0
         };
-        it.waited + part
+        own.waited + part
     })
 }
 
@@ -185,7 +188,7 @@ mod tests {
         stacks.timed.sort_unstable();
         let found = path.sampled(&stacks);
         let counted = found.samples.iter();
-        let counted = counted.map(|(it, ns)| (it.thread.0, it.time.0, *ns));
+        let counted = counted.map(|(sample, ns)| (sample.thread.0, sample.time.0, *ns));
         assert_eq!(
             counted.collect::<Vec<_>>(),
             [(0, 10, 20), (0, 30, 20), (0, 160, 40), (1, 119, 20)]

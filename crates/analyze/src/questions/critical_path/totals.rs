@@ -1,14 +1,14 @@
-//! Time on the path of which only totals are known, divided by these totals.
+//! Divides time on the path of which only totals are known by these totals.
 //!
 //! ```text
 //! totals     |------ 20 ms: 3 on CPU, 15 in a run queue ------|
 //! path        ....cc1....                    ......cc1......    the rest is in a child
 //! ```
 //!
-//! The order in which a thread ran, waited and slept between two totals is not known; the segments
-//! have one. Of totals of which only a part is on the path, the path itself says where the thread
-//! was: it waited while the path was elsewhere. What it ran is that of the path, as far as that
-//! has room for it, and inferred.
+//! The order in which a thread ran, waited and slept between two totals is not known, but the segments have
+//! an order. If only a part of the time between two totals is on the path, the path itself shows where the
+//! thread was: it waited while the path was elsewhere. So the run time is attributed to the path, as far as
+//! there is room for it, and marked as inferred.
 
 use std::collections::HashMap;
 
@@ -23,10 +23,13 @@ use crate::timeline::Sample;
 /// The time of a thread's totals that is on the path, in ns, by the number of the sample.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
-/// Divides segments that a thread lived through by its totals.
+/// Divides the segments that a thread lived through by the thread's totals.
 pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segment> {
     let mut covered = Covered::new();
-    for segment in segments.iter().filter(|it| it.kind == Kind::Lived) {
+    for segment in segments
+        .iter()
+        .filter(|segment| segment.kind == Kind::Lived)
+    {
         for (number, _, (from, to)) in samples(analysis, segment) {
             let sum = covered.entry((segment.thread, number)).or_default();
             *sum = sum.saturating_add(to.since(from));
@@ -42,17 +45,17 @@ pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segmen
     all
 }
 
-/// The samples in a segment, with their numbers and the part inside, in order of time.
+/// The samples that overlap a segment, in the order of time, with their numbers and the overlapping part.
 fn samples<'a>(
     analysis: &'a Analysis,
     segment: &Segment,
 ) -> impl Iterator<Item = (usize, &'a Sample, (Ktime, Ktime))> {
     let all = analysis.samples_of(segment.thread);
-    let first = all.partition_point(|it| it.to <= segment.from);
+    let first = all.partition_point(|sample| sample.to <= segment.from);
     let (from, to) = (segment.from, segment.to);
     let inside = all.iter().enumerate().skip(first);
-    let inside = inside.take_while(move |(_, it)| it.from < to);
-    inside.map(move |(number, it)| (number, it, (it.from.max(from), it.to.min(to))))
+    let inside = inside.take_while(move |(_, sample)| sample.from < to);
+    inside.map(move |(number, sample)| (number, sample, (sample.from.max(from), sample.to.min(to))))
 }
 
 fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Segment>) {
@@ -60,7 +63,7 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
     let mut now = of.from;
     let mut push = |to: Ktime, kind: Kind, inferred: bool| {
         let last = all.get_mut(begin..).and_then(<[Segment]>::last_mut);
-        match last.filter(|it| (it.kind, it.inferred) == (kind, inferred)) {
+        match last.filter(|segment| (segment.kind, segment.inferred) == (kind, inferred)) {
             Some(last) => last.to = to,
             None if to > now => all.push(Segment {
                 from: now,
@@ -93,7 +96,7 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
     }
 }
 
-/// What a sample tells of so many ns of it, in ns; the rest is not known.
+/// The times by kind that a sample shows for `length` ns of it, in ns. The rest is not known.
 fn parts(sample: &Sample, length: u64) -> [(Kind, u64); 3] {
     let on_cpu = sample.on_cpu.min(length);
     let run_queue = sample.run_queue.min(length - on_cpu);

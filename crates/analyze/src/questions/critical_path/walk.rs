@@ -19,13 +19,13 @@ use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
-/// Whether a thread is part of what a path is of, right before a time.
+/// Whether a thread belongs to the subject of a path right before a time.
 pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 
 /// The leaders that ended their processes while other threads lived.
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
-/// The segments of the path from `from` to `to`, where `thread` is; in order of time. It
+/// The segments of the path from `from` to `to`, where it ends in `thread`, in the order of time. The path
 /// leaves the threads that are `inside` only for the length of a wait.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
@@ -56,37 +56,38 @@ pub(super) fn segments<'a>(
     walk.segments
 }
 
-/// The number of threads that the path may pass at one instant. A longer chain, or a
-/// cycle, is not followed.
+/// The number of threads that the path may pass at one moment. A longer chain, or a cycle, is not
+/// followed.
 const AT_ONCE: usize = 64;
 
-/// The most stretches of a thread that ends, after it has woken the one that waits for its end.
+/// The largest number of stretches that a thread has before its end, after it has woken the thread that
+/// waits for the end.
 const LAST: usize = 8;
 
 /// A step back from a moment of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// To another thread, at the same moment.
+    /// The walk goes to another thread at the same moment.
     To {
         thread: ThreadIx,
         then: Then,
         inferred: bool,
     },
-    /// Through time of the thread's own, down to its beginning.
+    /// The walk goes through time of the thread itself, back to the beginning of that time.
     Own {
         begin: Ktime,
         kind: Kind,
         inferred: bool,
     },
-    /// Through a wait down to a moment at which the walk goes on in the thread that had
-    /// waited for this one.
+    /// The walk goes through a wait, back to a moment at which it goes on in the thread that had waited for
+    /// this one.
     Waiter { begin: Ktime, kind: Kind },
-    /// Up again, to the moment at which another thread began to wait: it goes on there.
+    /// The walk goes forward again to the moment at which another thread began to wait, and goes on there.
     Up(Entry),
 }
 
 impl Step {
-    /// To another thread, as an event shows.
+    /// A step to another thread, which an event shows.
     fn shown(thread: ThreadIx, then: Then) -> Step {
         Step::To {
             thread,
@@ -95,7 +96,7 @@ impl Step {
         }
     }
 
-    /// To another thread: the likeliest.
+    /// A step to the thread that is the likeliest.
     fn likely(thread: ThreadIx, then: Then) -> Step {
         Step::To {
             thread,
@@ -104,7 +105,7 @@ impl Step {
         }
     }
 
-    /// Through time of the thread's own.
+    /// A step through time of the thread itself.
     fn own(begin: Ktime, kind: Kind) -> Step {
         Step::Own {
             begin,
@@ -122,20 +123,20 @@ struct Walk<'a> {
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,
-    /// The threads whose waits the walk is in, the outermost first.
+    /// The threads inside whose waits the walk is, the outermost first.
     waiters: Vec<Waiter>,
-    /// The thread that waits for the walk's one, of the same process: (it, the walk's one).
+    /// The thread of the same process that waits for the present thread of the walk, and the present thread.
     client: Option<(ThreadIx, ThreadIx)>,
-    /// The waits by which the walk came to its thread.
+    /// The waits by which the walk came to its present thread.
     entries: Entries,
     steps: u64,
-    /// The last thread inside, while the path is outside.
+    /// The last thread that was inside, while the path is outside.
     away: Option<Waiter>,
-    /// From the last to the first.
+    /// The segments so far, from the last to the first.
     segments: Vec<Segment>,
     /// The link from the next, earlier segment to the last one added.
     then: Then,
-    /// That link is inferred.
+    /// Whether that link is inferred.
     then_inferred: bool,
 }
 
@@ -144,7 +145,11 @@ impl Walk<'_> {
         // The threads passed at this instant.
         let mut passed = vec![thread];
         while now > self.from {
-            while self.waiters.last().is_some_and(|it| it.since >= now) {
+            while self
+                .waiters
+                .last()
+                .is_some_and(|waiter| waiter.since >= now)
+            {
                 self.waiters.pop();
             }
             self.steps += 1;
@@ -209,8 +214,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The thread to which the path returns from the `next` one, if that is outside: what the
-    /// next one did before the thread waited for it explains nothing of this path.
+    /// The thread to which the path returns from the thread `next`, if `next` is outside. The work of `next`
+    /// before the thread waited for it does not explain this path.
     fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
         if (self.inside)(next, now) {
             return None;
@@ -220,7 +225,7 @@ impl Walk<'_> {
         self.away.or(since.map(|since| Waiter { thread, since }))
     }
 
-    /// The walk goes on where a thread began to wait, before what it waited for.
+    /// Lets the walk go on where a thread began to wait.
     fn return_to(&mut self, entry: &Entry) -> (ThreadIx, Ktime) {
         let Waiter { thread, since } = entry.waiter;
         self.entries.truncate(since);
@@ -230,16 +235,20 @@ impl Walk<'_> {
         (thread, since)
     }
 
-    /// Takes the path before a time back.
+    /// Removes the part of the path before a time.
     fn cut(&mut self, since: Ktime) {
-        while self.segments.pop_if(|it| it.to <= since).is_some() {}
+        while self
+            .segments
+            .pop_if(|segment| segment.to <= since)
+            .is_some()
+        {}
         if let Some(last) = self.segments.last_mut() {
             last.from = last.from.max(since);
         }
     }
 
-    /// The leader's exit that killed a thread before a time: what the thread did before that,
-    /// nothing waited for.
+    /// The time of the leader's exit that killed a thread, if it is before `now`. Nothing waited for the work of
+    /// the thread before that time.
     fn killed(&self, thread: ThreadIx, now: Ktime) -> Ktime {
         let process = self.graph.analysis.thread(thread).process;
         let killed = self.enders[process].filter(|(by, at)| *by != thread && *at < now);
@@ -268,7 +277,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A wait that ended at this moment.
+    /// The step for a wait that ended at this moment.
     fn waited(&mut self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> Step {
         match self.graph.cut(thread, wait) {
             Some(Some(below)) => return Step::likely(below, Then::Awaited),
@@ -282,7 +291,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Before a thread's first stretch: at its fork.
+    /// The step before a thread's first stretch, which is its fork.
     fn beginning(&self, thread: ThreadIx) -> Step {
         if let Some(parent) = self.graph.forked_by(thread) {
             return Step::shown(parent, Then::Forked);
@@ -293,14 +302,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a wait has not ended at this moment: no actor has ended it.
+    /// Whether a wait has not ended at this moment, so that no actor has ended it.
     fn is_cut_off(&self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> bool {
         let thread = self.graph.analysis.thread(thread);
         let ends = thread.alive && wait.to == thread.end && wait.waker() == Actor::Unknown;
         wait.to > now || ends
     }
 
-    /// A wait that has not ended at this moment.
+    /// The step for a wait that has not ended at this moment.
     fn cut_off(&mut self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let (next, then) = if now == self.to {
             (self.evidence.awaited(thread, now), Then::Awaited)
@@ -316,8 +325,8 @@ impl Walk<'_> {
         self.sleep(thread, stretch, kind)
     }
 
-    /// A wait of the thread's own. If another thread of its process waited for this one
-    /// meanwhile, the time before that explains nothing.
+    /// The step for a wait of the thread itself. If another thread of the process waited for this thread
+    /// meanwhile, the time before that does not explain the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
         if kind == Kind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
@@ -334,7 +343,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Time in which a thread's state is not known.
+    /// The step for time in which the state of a thread is not known.
     fn unknown(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let waker = match stretch.waker() {
             Actor::Thread(waker) if stretch.to == now && self.graph.lives(waker, now) => waker,
@@ -350,7 +359,7 @@ impl Walk<'_> {
         Step::likely(waker, self.link(thread, waker, stretch))
     }
 
-    /// In a time without a known end: the child that ended in it was waited for.
+    /// The step for a time whose end is not known: if a child ended in it, the thread waited for the child.
     fn evidence_in(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         match self.evidence.ended_child(thread, stretch.from, now) {
             Some((child, end)) if end == now => Step::likely(child, Then::Exited),
@@ -364,7 +373,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The way in which `waker` ended a thread's wait.
+    /// The link that describes how `waker` ended the wait of a thread.
     fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
         let analysis = self.graph.analysis;
         match analysis.awaited(thread, wait) {
@@ -375,9 +384,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes that a thread waited for another thread of its process, which may have been
-    /// asleep when that wait began: what was before its own waking then explains nothing.
-    /// A thread of another process has a beginning of its own.
+    /// Notes that a thread waited for another thread of its process. The other thread may have been asleep
+    /// when the wait began; the time before it was woken does not explain the path then. A thread of another
+    /// process has a beginning of its own.
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);
@@ -399,7 +408,7 @@ impl Walk<'_> {
             return;
         }
         let wait = self.graph.timeline.before(thread, now);
-        let Some(wait) = wait.filter(|it| matches!(it.doing, Bucket::Wait(_))) else {
+        let Some(wait) = wait.filter(|wait| matches!(wait.doing, Bucket::Wait(_))) else {
             return;
         };
         let since = wait.from;
@@ -413,7 +422,10 @@ impl Walk<'_> {
                 },
             );
         }
-        let inside = self.waiters.last().is_some_and(|it| it.since >= since);
+        let inside = self
+            .waiters
+            .last()
+            .is_some_and(|waiter| waiter.since >= since);
         if !inside {
             self.waiters.push(Waiter { thread, since });
         }
@@ -426,7 +438,7 @@ impl Walk<'_> {
         !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
-    /// Adds a thread's time, divided where its process executed another program.
+    /// Adds time of a thread, divided where its process executed another program.
     fn add(
         &mut self,
         thread: ThreadIx,

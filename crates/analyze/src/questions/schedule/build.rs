@@ -18,51 +18,53 @@ use crate::questions::graph::{Cause, Graph};
 use crate::share;
 use crate::timeline::{Bucket, Stretch, Wait};
 
-/// The longest time in ns that a task which was woken or forked waits for an idle CPU: longer
-/// waits are for a CPU that has other work.
+/// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has
+/// other work.
 const WAKE_UP: u64 = 50_000;
-/// A process with a resident set of more bytes finds less of it in its CPU's own caches after
-/// another task had that CPU. In 118 real runs compilations took 5 to 25 % more CPU time then, and loops without memory did not.
+/// The size of a large process in bytes: a process with a larger resident set finds less of it in the caches
+/// of its CPU after another task had the CPU. In 118 real runs, compilations took 5 to 25 % more CPU time then,
+/// and loops without memory did not.
 const LARGE: u64 = 8 << 20;
 
-/// The time in ns that a process works until the caches have its own again what it needs: a time slice.
+/// The time in ns that a process works until the caches of its CPU are filled again: a time slice.
 const REFILL: u64 = 4_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Runs on a CPU, so many ns.
+    /// Runs on a CPU for a number of ns.
     Work,
-    /// The same of a large process, which other tasks on its CPU slow down.
+    /// Runs on a CPU for a number of ns, in a large process. Other tasks on the CPU slow it down.
     Warm,
-    /// The same, recorded right after another task had the CPU.
+    /// Runs on a CPU for a number of ns, in a large process, recorded right after another task had the CPU.
     Cold,
-    /// Waits so many ns.
+    /// Waits for a number of ns.
     Delay,
     /// Waits for one of the wakings with this number.
     Await,
-    /// Does one of the wakings with this number.
+    /// Causes one of the wakings with this number.
     Wake,
     /// Starts the thread with this number.
     Start,
-    /// Waits until so many children of its process have ended, unless there is one of the
-    /// changes.
+    /// Waits until a number of children of its process have ended, unless one of the operation's changes is
+    /// made.
     Children,
-    /// The same, if there is one of the changes.
+    /// Waits until a number of children of its process have ended, if one of the operation's changes is
+    /// made.
     AtOnce,
-    /// The process with this number has ended.
+    /// Notes that the process with this number has ended.
     Ended,
-    /// Waits for the slot of the job with this number, and for the jobs before it, if jobs are
-    /// planned anew.
+    /// Waits for a slot for the job with this number, and for the jobs that it needs, if jobs are planned
+    /// anew.
     Gate,
 }
 
 impl What {
-    /// It takes time of a CPU.
+    /// Whether the operation takes time of a CPU.
     pub fn works(self) -> bool {
         self == What::Work || self.is_large()
     }
 
-    /// It does so for a large process.
+    /// Whether the operation takes time of a CPU for a large process.
     pub fn is_large(self) -> bool {
         matches!(self, What::Warm | What::Cold)
     }
@@ -71,10 +73,10 @@ impl What {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub what: What,
-    /// The changes that concern it.
+    /// The changes that concern the operation.
     pub mask: Changes,
     pub value: u64,
-    /// Its end in the recording.
+    /// The end of the operation in the recording.
     pub at: Ktime,
 }
 
@@ -83,17 +85,17 @@ pub(super) struct Threads {
     pub ops: Arena<ThreadIx, Vec<Op>>,
     pub process: Arena<ThreadIx, ProcessIx>,
     pub parent: Arena<ProcessIx, Option<ProcessIx>>,
-    /// Those that no other thread starts.
+    /// The threads that no other thread starts.
     pub first: Vec<ThreadIx>,
-    /// The run ends with this one.
+    /// The thread with which the run ends.
     pub last: ThreadIx,
     /// The number of different wakings.
     pub wakings: usize,
-    /// There are large processes.
+    /// Whether there are large processes.
     pub large: bool,
 }
 
-/// What a thread does for another one at a moment.
+/// An action of a thread for another thread at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     Wake(u64),
@@ -111,19 +113,20 @@ pub(super) struct Builder<'a> {
     /// The containers that processes wait for.
     containers: WaitedFor,
     own: Own,
-    /// The ends of each process's children, in order.
+    /// The ends of the children of each process, in the order of time.
     ends: Arena<ProcessIx, Vec<Ktime>>,
-    /// The starts of each process's children, in order.
+    /// The starts of the children of each process, in the order of time.
     starts: Arena<ProcessIx, Vec<Ktime>>,
-    /// The most children of each process at once.
+    /// The largest number of children that each process had at once.
     at_once: Arena<ProcessIx, u64>,
     marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
-    /// The numbers of wakings: a thread that waits for one of several of a kind goes on with the
-    /// first one. Job slots are for any other process.
+    /// The numbers of the different wakings. A thread that waits for one of several wakings with the same
+    /// number goes on at the first one. A job slot is for any other process.
     wakings: HashMap<(Option<ThreadIx>, Option<Awaited>), u64>,
 }
 
-/// The threads of the path's process and its descendants, from the path's beginning to its end.
+/// The operations of the threads of the path's process and its descendants, from the path's beginning to
+/// its end.
 pub(super) fn threads(
     graph: Graph<'_>,
     path: &CriticalPath,
@@ -156,11 +159,11 @@ pub(super) fn threads(
         ops,
         process: analysis
             .thread_ids()
-            .map(|it| analysis.thread(it).process)
+            .map(|thread| analysis.thread(thread).process)
             .collect(),
         parent: analysis
             .process_ids()
-            .map(|it| analysis.process(it).parent)
+            .map(|process| analysis.process(process).parent)
             .collect(),
         first,
         last: path.thread,
@@ -173,8 +176,9 @@ impl Builder<'_> {
         self.own.has_thread(self.graph.analysis, thread)
     }
 
-    /// A wait for a page, a disk or a lock of the kernel, which another thread had by chance: in another
-    /// order nobody has it, or another one. A child that ends a wait is awaited.
+    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. In
+    /// another order of events no thread has it, or a third one. A child that ends a wait is always
+    /// awaited.
     fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
@@ -182,7 +186,7 @@ impl Builder<'_> {
         !child && matches!(stretch.doing, Bucket::Wait(Wait::Io | Wait::Blocked))
     }
 
-    /// The thread of the run that ended a wait inside the run's time.
+    /// The thread of the run that ended a wait, if it did so during the run.
     pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
@@ -194,10 +198,10 @@ impl Builder<'_> {
         }
     }
 
-    /// The number of the waking by which a thread ended another's wait. A process's slots are for any
-    /// other process.
+    /// The number of the waking by which a thread ended the wait of another thread. The slots of a process are
+    /// for any other process.
     fn waking(&mut self, thread: ThreadIx, by: ThreadIx, awaited: Option<Awaited>) -> u64 {
-        let process = |it| self.graph.analysis.thread(it).process;
+        let process = |thread| self.graph.analysis.thread(thread).process;
         let slot = awaited == Some(Awaited::Slot) && process(thread) != process(by);
         let of = Some(thread).filter(|_| !slot);
         let next = self.wakings.len() as u64;
@@ -218,7 +222,7 @@ impl Builder<'_> {
             && awaited != Some(Awaited::Vfork)
     }
 
-    /// Notes what threads do for each other. Returns the threads that none starts.
+    /// Notes the actions of threads for each other. Returns the threads that no other thread starts.
     fn mark(&mut self) -> Vec<ThreadIx> {
         let analysis = self.graph.analysis;
         let mut first = Vec::new();
@@ -257,23 +261,28 @@ impl Builder<'_> {
         first
     }
 
-    /// The starts and ends of all children. A child that its parent waited for ends with that
-    /// waking, another one with its last thread.
+    /// Notes the starts and the ends of all children. If the parent waited for a child, the child ends with the
+    /// waking of the parent, otherwise with its last thread.
     fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
         let analysis = self.graph.analysis;
         for child in analysis.process_ids().filter(|ix| self.own.has(*ix)) {
             let process = analysis.process(child);
-            let Some(parent) = process.parent.filter(|it| self.own.has(*it)) else {
+            let Some(parent) = process.parent.filter(|parent| self.own.has(*parent)) else {
                 continue;
             };
             self.starts[parent].push(process.start);
             // A task may leave its CPU long after its parent knows of its end.
-            let end_of = |it: &ThreadIx| {
-                let thread = analysis.thread(*it);
+            let end_of = |ix: &ThreadIx| {
+                let thread = analysis.thread(*ix);
                 thread.exited.unwrap_or(thread.end)
             };
-            let last = process.threads.iter().copied().max_by_key(end_of);
-            let last = last.filter(|_| !process.alive).map(|it| (it, end_of(&it)));
+            let last = process
+                .threads
+                .iter()
+                .copied()
+                .max_by_key(end_of)
+                .filter(|_| !process.alive)
+                .map(|thread| (thread, end_of(&thread)));
             if let Some((thread, at)) = ended[child].or(last).filter(|(_, at)| *at <= self.to) {
                 self.ends[parent].push(at);
                 self.marks[thread].push((at, Mark::Ended(child)));
@@ -340,7 +349,7 @@ impl Builder<'_> {
         list.ops
     }
 
-    /// A wait that another thread of the run ended.
+    /// Adds a wait that another thread of the run ended.
     fn wait(&mut self, list: &mut List, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) {
         let process = self.graph.analysis.thread(thread).process;
         let at = stretch.to;
@@ -349,7 +358,7 @@ impl Builder<'_> {
         let mut mask = self.mask(|change| {
             // The job whose start follows does not need the one that is awaited here.
             let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
-            awaited.is_some_and(|it| (change.time.waits)(it, stretch.reason))
+            awaited.is_some_and(|awaited| (change.time.waits)(awaited, stretch.reason))
                 && change.time.counts(group)
                 || change.jobs.iter().any(inside) && self.own_child(process, by)
         });
@@ -366,14 +375,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a thread's process is a process's descendant.
+    /// Whether the process of a thread is a descendant of a process.
     fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
         let mut above = analysis.ancestors(analysis.thread(thread).process);
         above.any(|ix| ix == process)
     }
 
-    /// Time of the thread's own, with the marks in it. `cold`: another task had the CPU before.
+    /// Adds time of the thread itself, with the marks in it. `cold` is whether another task had the CPU before.
     fn own_time(&self, list: &mut List, thread: ThreadIx, (stretch, cold): (&Stretch, bool)) {
         let (mut from, to) = (stretch.from.max(self.from), stretch.to.min(self.to));
         let process = self.graph.analysis.thread(thread).process;
@@ -386,28 +395,24 @@ impl Builder<'_> {
             Cause::Thread(_) => Kind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
-            let woken = match preempted {
-                true => 0,
-                false => to.since(from).min(WAKE_UP),
+            let woken = if preempted {
+                0
+            } else {
+                to.since(from).min(WAKE_UP)
             };
             list.push(What::Delay, 0, woken, to);
             return;
         }
         let work = matches!(stretch.doing, Bucket::OnCpu(_));
         let memory = self.graph.analysis.process(process).max_rss;
-        let large = memory.is_some_and(|it| it > LARGE);
-        let working = match large {
-            false => What::Work,
-            true => What::Warm,
-        };
-        let what = match work {
-            false => What::Delay,
-            true => working,
-        };
+        let large = memory.is_some_and(|bytes| bytes > LARGE);
+        let working = if large { What::Warm } else { What::Work };
+        let what = if work { working } else { What::Delay };
         let hidden = (stretch.doing == Bucket::Unknown).then(|| self.hidden(thread));
-        let warm = match cold && what == What::Warm {
-            true => Ktime(stretch.from.0.saturating_add(REFILL)),
-            false => stretch.from,
+        let warm = if cold && what == What::Warm {
+            Ktime(stretch.from.0.saturating_add(REFILL))
+        } else {
+            stretch.from
         };
         let waits = matches!(stretch.doing, Bucket::Wait(_));
         if !waits {
@@ -418,9 +423,10 @@ impl Builder<'_> {
             let until = next
                 .filter(|at| !waits && *at > from)
                 .map_or(to, |at| at.min(to));
-            let (what, until) = match from < warm {
-                true => (What::Cold, until.min(warm)),
-                false => (what, until),
+            let (what, until) = if from < warm {
+                (What::Cold, until.min(warm))
+            } else {
+                (what, until)
             };
             self.groups
                 .split(process, from, until, |group, from, until| {
@@ -429,7 +435,7 @@ impl Builder<'_> {
                     };
                     let mask = |kind| self.mask(|change| leaves_out(change, kind));
                     let ns = until.since(from);
-                    let (work, rest) = hidden.map_or((0, ns), |it| it.divide(ns));
+                    let (work, rest) = hidden.map_or((0, ns), |hidden| hidden.divide(ns));
                     if work > 0 {
                         list.push(working, mask(Kind::OnCpu), work, until);
                     }
@@ -442,7 +448,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A thread's unknown time, by the kernel's totals.
+    /// The division of a thread's unknown time by the kernel's totals.
     fn hidden(&self, thread: ThreadIx) -> Hidden {
         let thread = self.graph.analysis.thread(thread);
         Hidden {
@@ -453,16 +459,19 @@ impl Builder<'_> {
     }
 
     fn numbered(&self) -> impl Iterator<Item = (Changes, &Change)> {
-        self.changes.iter().zip(0..).map(|(it, at)| (1 << at, it))
+        self.changes
+            .iter()
+            .zip(0..)
+            .map(|(change, at)| (1 << at, change))
     }
 
-    /// The changes that concern something.
+    /// The set of the changes for which `concerns` is true.
     fn mask(&self, concerns: impl Fn(&Change) -> bool) -> Changes {
         let all = self.numbered().filter(|(_, change)| concerns(change));
         all.fold(0, |mask, (bit, _)| mask | bit)
     }
 
-    /// Takes over the marks up to a moment.
+    /// Turns the marks up to a moment into operations.
     fn marks_until(&self, list: &mut List, thread: ThreadIx, until: Ktime) {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
@@ -479,8 +488,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A tool whose jobs are planned anew waits for all of them: in the recording the last ones may have
-    /// ended before it looked.
+    /// Lets a tool whose jobs are planned anew wait for all of them. In the recording the last jobs may have
+    /// ended before the tool checked.
     fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
         let process = self.graph.analysis.thread(thread).process;
         let first = self.graph.analysis.process(process).threads.first();
@@ -490,8 +499,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A child starts when no more others live than did at most in the recording: more may have
-    /// ended by then, but while the parent waited for a CPU.
+    /// Lets a child start only when no more other children live than the largest number in the recording. More
+    /// children may have ended by then, but only while the parent waited for a CPU.
     fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;
@@ -504,7 +513,7 @@ impl Builder<'_> {
         let ended = ended.min(started.saturating_sub(self.at_once[process]));
         let mut mask = 0;
         for (bit, change) in self.numbered() {
-            let inside = |it: &&Jobs| it.owner == process && at >= it.from && at <= it.to;
+            let inside = |jobs: &&Jobs| jobs.owner == process && at >= jobs.from && at <= jobs.to;
             let Some(jobs) = change.jobs.iter().find(inside) else {
                 continue;
             };
@@ -524,8 +533,8 @@ impl Builder<'_> {
     }
 }
 
-/// What the unknown time of a thread was, by the kernel's totals of its life: they do not tell which
-/// part of it, so each part was as much of everything. In ns.
+/// The division of the unknown time of a thread by the kernel's totals of its life, in ns. The totals do not
+/// show when the thread ran, so each part of the time is divided in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,
@@ -534,7 +543,7 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// The work in a part of it, and what is neither work nor a wait in a run queue.
+    /// The work in a part of the unknown time, and the time that is neither work nor a wait in a run queue.
     fn divide(self, ns: u64) -> (u64, u64) {
         let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));
@@ -542,12 +551,12 @@ impl Hidden {
     }
 }
 
-/// The number of moments up to one.
+/// The number of moments in a sorted list that are not after `until`.
 fn count(sorted: &[Ktime], until: Ktime) -> u64 {
     sorted.partition_point(|at| *at <= until) as u64
 }
 
-/// A thread's operations so far, and the marks that are not among them yet.
+/// The operations of a thread so far, and the marks that have not become operations yet.
 struct List {
     ops: Vec<Op>,
     marks: std::iter::Peekable<std::vec::IntoIter<(Ktime, Mark)>>,

@@ -8,27 +8,28 @@ pub struct Machine {
     pub cpus: u64,
     /// The CPU time in ns that a quota allows in each period of 100 ms.
     pub quota: Option<u64>,
-    /// Tasks of others that never sleep, in thousandths of a task: they have even parts of the CPUs.
+    /// The number of tasks outside of the run that never sleep, in thousandths of a task. They get equal shares
+    /// of the CPUs.
     pub others: u64,
-    /// The jobs are planned anew: those of a tool that has as many as there are CPUs are
-    /// `cpus`, those of another one as many at once as recorded.
+    /// Whether the jobs are planned anew. A tool that runs as many jobs as there are CPUs then runs `cpus` jobs
+    /// at once; any other tool runs as many as in the recording.
     pub planned: bool,
-    /// The jobs at once of every build tool, if they are planned anew with another number.
+    /// The number of jobs at once of every build tool, if they are planned anew with another number.
     pub jobs: Option<u64>,
-    /// Of the jobs that could start, the one starts that took longest in the recording.
+    /// Whether, among the jobs that could start, the job starts that took longest in the recording.
     pub longest_first: bool,
-    /// How much longer the work of large processes takes while tasks wait for the CPUs, in
-    /// thousandths: others had the caches meanwhile.
+    /// How much longer the work of large processes takes while tasks wait for the CPUs, in thousandths. The
+    /// reason is that other tasks used the caches meanwhile.
     pub cold: u64,
-    /// Above 0 each process's work is up to a tenth more or less, another part for each number.
+    /// If above 0, the work of each process is changed by up to a tenth, by another part for each number.
     pub shaken: u64,
 }
 
-/// The period of a quota in ns: the kernel's default.
+/// The period of a quota in ns, which is the kernel's default.
 pub const PERIOD: u64 = 100_000_000;
 
 impl Machine {
-    /// So many CPUs with nothing else on them.
+    /// A machine with this many CPUs and no other load.
     pub fn of(cpus: u64) -> Machine {
         Machine {
             cpus: cpus.max(1),
@@ -43,21 +44,21 @@ impl Machine {
     }
 }
 
-/// A quota that stops tasks costs them so many times what another task on their CPU costs.
+/// The factor by which being stopped by a quota costs a task more than another task on its CPU does.
 const STOPPED: u64 = 2;
 
 pub(super) struct Clock {
     machine: Machine,
     pub now: u64,
-    /// The service that a task has got which wanted a CPU all the time.
+    /// The service that a task has got that wanted a CPU all the time.
     pub served: u64,
     pub on_cpu: u64,
-    /// Tasks have waited for a CPU.
+    /// Whether tasks have waited for a CPU.
     pub crowded: bool,
-    /// The end of the quota's period, and what it still allows.
+    /// The end of the quota's present period. The next field is the CPU time that is still allowed.
     period: u64,
     budget: u64,
-    /// The quota stopped the tasks in this period or the one before.
+    /// Whether the quota stopped the tasks in this period or in the previous one.
     stopped: bool,
 }
 
@@ -75,9 +76,9 @@ impl Clock {
         }
     }
 
-    /// The cost of shared caches, in thousandths of the work: `large` of the `tasks` find others' data in
-    /// them, where a task waits for a CPU or a quota stopped all of them. `waiting`: in thousandths of
-    /// a task.
+    /// The cost of shared caches, in thousandths of the work. `large` of the `tasks` find the data of other tasks
+    /// in the caches where a task waits for a CPU or a quota has stopped all tasks. `waiting` is in thousandths
+    /// of a task.
     fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
         let cold = if stopped {
             self.machine.cold.saturating_mul(STOPPED)
@@ -87,9 +88,9 @@ impl Clock {
         cold.saturating_mul(large) / tasks.max(1)
     }
 
-    /// Goes to the next moment: one of `tasks` reaches the service `work`, or the moment `delay` comes, or
-    /// the quota changes what runs. `large` is the number of these tasks that belong to large processes.
-    /// Returns `false` if there is no next moment.
+    /// Goes to the next moment: one of the `tasks` reaches the service `work`, or the moment `delay` comes, or
+    /// the quota stops or releases the tasks. `large` is the number of the tasks that belong to large
+    /// processes. Returns `false` if there is no next moment.
     ///
     /// The number of calls depends on the number of operations alone, never on how long they claim to take:
     /// periods of a quota in which nothing ends are passed at once, and at the end of all time everything ends.
@@ -143,7 +144,7 @@ impl Clock {
         true
     }
 
-    /// How fast `tasks` run, of which `large` belong to large processes.
+    /// The rates at which `tasks` run, of which `large` belong to large processes.
     fn rates(&self, tasks: u64, large: u64, stopped: bool) -> Rates {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let all = tasks
@@ -204,36 +205,36 @@ impl Clock {
     }
 }
 
-/// How fast tasks run that share the CPUs.
+/// The rates at which tasks run that share the CPUs.
 struct Rates {
     tasks: u64,
-    /// The CPUs, in thousandths.
+    /// The number of CPUs, in thousandths.
     cpus: u64,
-    /// The tasks and those of others, in thousandths.
+    /// The number of all tasks, those outside of the run included, in thousandths.
     all: u64,
-    /// The time in which the tasks get the service of `cpus`. The service is without the cost of the caches; a
-    /// quota's use and CPU time are with it.
+    /// The time in which the tasks get the service of `cpus`. The service does not include the cost of the
+    /// caches; the use of the quota and the CPU time do.
     share: u64,
-    /// What the caches cost, in thousandths of the work.
+    /// The cost of the shared caches, in thousandths of the work.
     cost: u64,
 }
 
 impl Rates {
-    /// The time in ns in which all tasks together use up what a quota allows.
+    /// The time in ns in which all tasks together use up the CPU time that a quota allows.
     fn exhausts(&self, budget: u64) -> u64 {
         let rate = share_up(self.cpus.saturating_mul(self.tasks), 1000 + self.cost, 1000);
         share_up(budget, self.share, rate)
     }
 
-    /// The service that each task gets in a time, and the CPU time that all of them use. Tasks that use up a
-    /// quota have got something.
+    /// The service that each task gets in a time, and the CPU time that all tasks use. If the tasks use up a
+    /// quota, each task gets at least some service.
     fn serve(&self, ns: u64, exhausts: bool) -> (u64, u64) {
         let passed = crate::share(ns, self.cpus, self.share).max(u64::from(exhausts));
         let used = share_up(passed.saturating_mul(self.tasks), 1000 + self.cost, 1000);
         (passed, used)
     }
 
-    /// A whole period of a quota.
+    /// The result of one whole period of a quota.
     fn period(&self, quota: u64) -> Passed {
         let exhausts = self.exhausts(quota);
         let (passed, used) = self.serve(exhausts.min(PERIOD), exhausts <= PERIOD);
@@ -251,7 +252,7 @@ struct Passed {
     passed: u64,
     /// The CPU time of all tasks.
     used: u64,
-    /// The quota stops the tasks in the last one.
+    /// Whether the quota stops the tasks in the last period.
     stops: bool,
 }
 

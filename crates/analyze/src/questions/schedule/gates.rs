@@ -1,5 +1,5 @@
-//! The jobs of build tools, planned anew: each starts once the jobs that it needs have ended and
-//! there is a slot for it.
+//! The jobs of build tools, planned anew. Each job starts when the jobs that it needs have ended and there is
+//! a slot for it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -13,16 +13,16 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::awaited::Awaited;
 use crate::questions::jobs::{Job, Limit};
 
-/// The change that all of a plan is.
+/// The change that stands for the whole plan.
 pub(super) const PLANNED: Changes = 1 << 31;
 
-/// A job, and the jobs that have to end before it.
+/// A job, and the jobs that have to end before it starts.
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub job: Job,
-    /// Those that it needs at best, probably, and at worst.
+    /// The jobs that it needs at best, probably, and at worst.
     pub after: [Vec<ProcessIx>; 3],
-    /// Its length in the recording, in ns.
+    /// The length of the job in the recording, in ns.
     pub length: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct Planned {
 pub struct Plan {
     jobs: Vec<Planned>,
     of: HashMap<ProcessIx, usize>,
-    /// The starts of the first and of the last job of each tool.
+    /// The start of the first job of each tool, and the start of the last one.
     windows: HashMap<ProcessIx, (Ktime, Ktime)>,
     limits: BTreeMap<ProcessIx, Limit>,
 }
@@ -44,7 +44,10 @@ impl Plan {
             let window = windows.entry(job.owner).or_insert((job.start, job.start));
             *window = (window.0.min(job.start), window.1.max(job.start));
         }
-        let of = jobs.iter().zip(0..).map(|(it, at)| (it.job.process, at));
+        let of = jobs
+            .iter()
+            .zip(0..)
+            .map(|(planned, at)| (planned.job.process, at));
         Plan {
             of: of.collect(),
             windows,
@@ -53,14 +56,17 @@ impl Plan {
         }
     }
 
-    /// The slots of each pool on a machine.
+    /// The number of slots of each pool on a machine.
     fn slots(&self, machine: Machine) -> BTreeMap<u32, u64> {
         let slots = self.jobs.iter().map(|planned| {
             let job = planned.job;
             let limit = self.limits.get(&job.owner);
-            let recorded = limit.map_or(u64::MAX, |limit| match limit.follows {
-                true => machine.cpus,
-                false => limit.jobs,
+            let recorded = limit.map_or(u64::MAX, |limit| {
+                if limit.follows {
+                    machine.cpus
+                } else {
+                    limit.jobs
+                }
             });
             (job.pool, machine.jobs.unwrap_or(recorded).max(1))
         });
@@ -71,7 +77,7 @@ impl Plan {
         &self.jobs
     }
 
-    /// The number of the job that begins with a thread.
+    /// The number of the job that begins with this thread.
     pub(super) fn job_of(&self, analysis: &Analysis, thread: ThreadIx) -> Option<u64> {
         let process = analysis.thread(thread).process;
         let job = self.of.get(&process)?;
@@ -89,7 +95,8 @@ impl Plan {
         self.windows.contains_key(&process)
     }
 
-    /// Whether a wait of a tool is one for its jobs, or for a slot: the jobs wait themselves.
+    /// Whether the plan replaces a wait of a tool, because the tool waits for its jobs or for a slot. The jobs
+    /// wait themselves in a plan.
     pub(super) fn replaces(
         &self,
         analysis: &Analysis,
@@ -124,13 +131,13 @@ impl Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     thread: Option<ThreadIx>,
-    /// The jobs that it still waits for.
+    /// The number of jobs that it still waits for.
     missing: usize,
     runs: bool,
     has_slot: bool,
 }
 
-/// The jobs of a pool that wait for a slot: the first one is the next.
+/// The jobs of a pool that wait for a slot. The first one is the next to start.
 type Waiting = BinaryHeap<(u64, Reverse<usize>)>;
 
 /// The jobs in a simulated run.
@@ -140,11 +147,12 @@ pub(super) struct Gates<'a> {
     longest_first: bool,
     states: Vec<State>,
     done: Arena<ProcessIx, bool>,
-    /// The jobs that wait for a process's end.
+    /// The jobs that wait for the end of each process.
     dependents: HashMap<ProcessIx, Vec<usize>>,
-    /// The first jobs of each tool that have ended, and those that ended after them.
+    /// The number of first jobs of each tool that have all ended, and the numbers of later jobs that have
+    /// ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
-    /// The jobs that wait for so many first ones.
+    /// The jobs that wait for the end of a number of first jobs of a tool.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,
     free: BTreeMap<u32, u64>,
     waiting: BTreeMap<u32, Waiting>,
@@ -166,7 +174,7 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// A job could start, but for others; `true`: it starts.
+    /// Notes that a job could start if it did not need others. Returns whether it starts now.
     pub fn arrives(&mut self, at: usize, thread: ThreadIx) -> bool {
         let (Some(planned), Some(state)) = (self.plan.jobs.get(at), self.states.get_mut(at)) else {
             return true;
@@ -178,7 +186,7 @@ impl<'a> Gates<'a> {
             Effect::Worst => worst,
         };
         state.thread = Some(thread);
-        for other in after.iter().filter(|it| !self.done[**it]) {
+        for other in after.iter().filter(|process| !self.done[**process]) {
             state.missing += 1;
             self.dependents.entry(*other).or_default().push(at);
         }
@@ -195,7 +203,7 @@ impl<'a> Gates<'a> {
         self.queue(at);
         let next = self.grant(planned.job.pool);
         // No other one can be first: slots that are free have no queue.
-        debug_assert!(next.iter().all(|it| *it == thread));
+        debug_assert!(next.iter().all(|started| *started == thread));
         self.states.get(at).is_some_and(|state| state.runs)
     }
 
@@ -203,9 +211,10 @@ impl<'a> Gates<'a> {
         let Some(planned) = self.plan.jobs.get(at) else {
             return;
         };
-        let weight = match self.longest_first {
-            true => planned.length,
-            false => 0,
+        let weight = if self.longest_first {
+            planned.length
+        } else {
+            0
         };
         let waiting = self.waiting.entry(planned.job.pool).or_default();
         waiting.push((weight, Reverse(at)));
@@ -220,7 +229,11 @@ impl<'a> Gates<'a> {
         };
         while let Some((_, Reverse(at))) = waiting.peek() {
             let at = *at;
-            let slot = self.plan.jobs.get(at).is_some_and(|it| it.job.slot);
+            let slot = self
+                .plan
+                .jobs
+                .get(at)
+                .is_some_and(|planned| planned.job.slot);
             if slot && *free == 0 {
                 break;
             }
@@ -235,7 +248,7 @@ impl<'a> Gates<'a> {
         started
     }
 
-    /// A process has ended. Returns the threads of the jobs that start.
+    /// Notes that a process has ended. Returns the threads of the jobs that start.
     pub fn ended(&mut self, process: ProcessIx) -> Vec<ThreadIx> {
         if self.plan.jobs.is_empty() || std::mem::replace(&mut self.done[process], true) {
             return Vec::new();
@@ -253,14 +266,14 @@ impl<'a> Gates<'a> {
             state.missing = state.missing.saturating_sub(1);
             if state.missing == 0 && !state.runs {
                 self.queue(at);
-                pools.extend(self.plan.jobs.get(at).map(|it| it.job.pool));
+                pools.extend(self.plan.jobs.get(at).map(|planned| planned.job.pool));
             }
         }
         let started = pools.into_iter().flat_map(|pool| self.grant(pool));
         started.collect()
     }
 
-    /// A job's slot is free again. Returns its pool.
+    /// Frees the slot of a job. Returns the pool of the slot.
     fn give_back(&mut self, at: usize) -> Option<u32> {
         let pool = self.plan.jobs.get(at)?.job.pool;
         let had = std::mem::replace(&mut self.states.get_mut(at)?.has_slot, false);
@@ -269,7 +282,7 @@ impl<'a> Gates<'a> {
         Some(pool)
     }
 
-    /// A job has ended. Returns the jobs that waited for it and all before it.
+    /// Notes that a job has ended. Returns the jobs that waited for it and for all jobs before it.
     fn passed(&mut self, at: usize) -> Vec<usize> {
         let Some(Planned { job, .. }) = self.plan.jobs.get(at) else {
             return Vec::new();
@@ -288,7 +301,7 @@ impl<'a> Gates<'a> {
         passed.flatten().collect()
     }
 
-    /// A thread goes on though it has no slot.
+    /// Notes that a thread goes on although it has no slot.
     pub fn forget(&mut self, thread: ThreadIx) {
         let its = |state: &&mut State| state.thread == Some(thread);
         if let Some(state) = self.states.iter_mut().find(its) {

@@ -6,29 +6,29 @@ use crate::arena::Arena;
 use crate::model::ThreadIx;
 use crate::share;
 
-/// A run, simulated. Times in ns.
+/// The result of a simulated run. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The time at which its last thread was done.
+    /// The time at which the run's last thread was done.
     pub wall: u64,
-    /// The CPU time of all its threads.
+    /// The CPU time of all threads.
     pub on_cpu: u64,
-    /// Tasks waited for a CPU.
+    /// Whether tasks waited for a CPU.
     pub crowded: bool,
-    /// The chain of threads that decided about the end, in order of time, if it was asked for.
+    /// The chain of threads that decided about the end, in the order of time, if it was requested.
     pub legs: Vec<Leg>,
-    /// The life of each thread that began, if the chain was asked for.
+    /// The life of each thread that began, if the chain was requested.
     pub lives: Vec<Life>,
 }
 
 impl Done {
-    /// A time `is / of` times as long.
+    /// A time multiplied by the fraction `is / of`.
     pub fn times(ns: u64, (is, of): (u64, u64)) -> u64 {
         share(ns, is, of)
     }
 
-    /// The same with a time, a chain and lives `is / of` times as long; its CPU time is that of the
-    /// simulation.
+    /// The result with its time, its chain and its lives multiplied by a fraction. The CPU time is not
+    /// changed.
     pub fn fitted(self, part: (u64, u64)) -> Done {
         let long = |ns| Done::times(ns, part);
         let leg = |leg: Leg| {
@@ -58,9 +58,9 @@ impl Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     pub thread: ThreadIx,
-    /// Its start; of a job the moment at which it got its slot.
+    /// The start of the thread; for a job, the moment at which it got its slot.
     pub from: u64,
-    /// Its end, or that of the run.
+    /// The end of the thread, or the end of the run.
     pub to: u64,
 }
 
@@ -68,26 +68,26 @@ pub struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub thread: ThreadIx,
-    /// Its moment in the recording at which the leg begins.
+    /// The time in the recording at which the leg begins.
     pub at: Ktime,
-    /// The simulated time at which it begins, and its length, in ns.
+    /// The simulated time at which the leg begins, in ns.
     pub from: u64,
-    /// Its length in ns.
+    /// The length of the leg in ns.
     pub ns: u64,
 }
 
-/// A thread began to go on.
+/// The event that a thread goes on.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     thread: ThreadIx,
     now: u64,
     at: Ktime,
-    /// The last event before of the thread that let it go on; of a thread whose wait no thread
-    /// ended its own.
+    /// The last earlier event of the thread that let this thread go on. If no thread ended the wait, it is the
+    /// last earlier event of this thread.
     before: Option<usize>,
 }
 
-/// What let each thread go on.
+/// The events by which each thread went on.
 pub(super) struct Log {
     events: Vec<Event>,
     last: Arena<ThreadIx, Option<usize>>,

@@ -1,5 +1,5 @@
-//! The simulation. Tasks that share the CPUs advance evenly: the service that each of them has
-//! got is one clock for all, which a task leaves when it has got what it asked for.
+//! The simulation. Tasks that share the CPUs advance evenly, so the service that each of them has got is one
+//! clock for all. A task leaves the clock when it has got the service that it needs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,7 +15,7 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings of one number: how many more were done than awaited, and who waits.
+/// The wakings with one number: how many more were caused than awaited, and the threads that wait.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
@@ -29,22 +29,22 @@ struct Children {
     waiting: Vec<(u64, ThreadIx)>,
 }
 
-/// What a run is like.
+/// The conditions of a run.
 pub(super) struct On<'p> {
     pub machine: Machine,
-    /// The jobs, and what is assumed about them.
+    /// The jobs, and the assumption about them.
     pub plan: &'p Plan,
     pub effect: Effect,
     /// The changes that are made.
     pub changes: Changes,
-    /// See [`Change::remains`](super::Change::remains), by the number of the change.
+    /// The value of [`Change::remains`](super::Change::remains) for each change, by its number.
     pub remains: &'p [(u64, u64)],
-    /// Whether the path is asked for.
+    /// Whether the path is requested.
     pub traced: bool,
 }
 
 impl On<'_> {
-    /// The length of a piece of time that some changes concern.
+    /// The length of a piece of time after the changes that concern it.
     fn shortened(&self, mask: Changes, ns: u64) -> u64 {
         if mask & !PLANNED == 0 {
             return ns;
@@ -60,10 +60,10 @@ impl On<'_> {
     }
 }
 
-/// The most that a process's work is more or less in a shaken run, in thousandths.
+/// The largest change of a process's work in a shaken run, in thousandths.
 const SHAKEN: u64 = 100;
 
-/// The time in ns that an operation of a process asks for.
+/// The time in ns that an operation of a process needs.
 fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     let ns = match what {
         What::Cold => share_up(ns, 1000, 1000 + machine.cold),
@@ -85,7 +85,7 @@ struct Run<'a> {
     clock: Clock,
     gates: Gates<'a>,
     log: Option<Log>,
-    /// The thread that does its operations now.
+    /// The thread whose operations are done now.
     current: Option<ThreadIx>,
     /// The next operation of each thread.
     next: Arena<ThreadIx, usize>,
@@ -93,13 +93,13 @@ struct Run<'a> {
     ready: Vec<ThreadIx>,
     /// The threads on a CPU, by the service at which they are done.
     working: BinaryHeap<Reverse<(u64, ThreadIx)>>,
-    /// So many of them are of large processes.
+    /// The number of these threads that belong to large processes.
     large: u64,
     delayed: BinaryHeap<Reverse<(u64, ThreadIx)>>,
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
-    /// The blocked threads by the end of their waits in the recording, once none could go on.
+    /// The blocked threads, by the ends of their waits in the recording, since no thread could go on.
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
@@ -150,8 +150,8 @@ impl Run<'_> {
         }
     }
 
-    /// Does a thread's operations until it has to wait. An operation that takes time is passed
-    /// when its time begins.
+    /// Does the operations of a thread until it has to wait. An operation that takes time counts as done when
+    /// its time begins.
     fn go_on(&mut self, thread: ThreadIx) {
         self.current = Some(thread);
         while let Some(op) = self.threads.ops[thread].get(self.next[thread]) {
@@ -171,7 +171,7 @@ impl Run<'_> {
         }
     }
 
-    /// Does an operation; `false`: the thread waits in it.
+    /// Does an operation. Returns `false` if the thread waits in it.
     fn does(&mut self, thread: ThreadIx, op: &Op) -> bool {
         let process = self.threads.process[thread];
         let mask = op.mask & self.on.changes;
@@ -248,7 +248,7 @@ impl Run<'_> {
         }
     }
 
-    /// A process has ended: its parent may go on, and so may jobs.
+    /// Notes that a process has ended, so that its parent and jobs may go on.
     fn ended(&mut self, process: ProcessIx) {
         if let Some(parent) = self.threads.parent[process] {
             let parent = &mut self.children[parent];
@@ -291,8 +291,8 @@ impl Run<'_> {
         }
     }
 
-    /// Goes to the next moment at which a thread is done with its work or its wait; `false`:
-    /// none has any.
+    /// Goes to the next moment at which a thread is done with its work or its wait. Returns `false` if no
+    /// thread has work or a wait.
     fn advance(&mut self) -> bool {
         let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);
@@ -302,7 +302,9 @@ impl Run<'_> {
         }
         let (served, now) = (self.clock.served, self.clock.now);
         for (list, until) in [(&mut self.working, served), (&mut self.delayed, now)] {
-            while let Some(Reverse((_, thread))) = list.peek().filter(|it| it.0 .0 <= until) {
+            while let Some(Reverse((_, thread))) =
+                list.peek().filter(|Reverse((end, _))| *end <= until)
+            {
                 let thread = *thread;
                 list.pop();
                 let op = self.threads.ops[thread].get(self.next[thread]);
@@ -315,8 +317,8 @@ impl Run<'_> {
         true
     }
 
-    /// Ends the wait that ended first in the recording: threads that wait for each other in the
-    /// new order never go on. `false`: none waits.
+    /// Ends the wait that ended first in the recording, because threads that wait for each other in the new
+    /// order would never go on. Returns `false` if no thread waits.
     fn release(&mut self) -> bool {
         let stuck = self.stuck.get_or_insert_with(|| {
             let ids = self.threads.ops.ids();

@@ -1,4 +1,4 @@
-//! Timeouts after which a thread goes on waiting: ticks of one wait.
+//! Ticks: time-outs after which a thread goes on waiting, so that several waits are one.
 //!
 //! `pthread_cond_timedwait` in a loop, a background thread that sleeps and looks: when the wait
 //! comes to its end earlier in a simulated run, the thread does not wait for its timeout. A loop whose last wait another
@@ -12,7 +12,7 @@ use super::build::Builder;
 use crate::model::ThreadIx;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// Calls that a timeout ends.
+/// Whether a system call can end by a time-out.
 fn has_timeout(reason: Reason) -> bool {
     matches!(
         reason,
@@ -27,19 +27,21 @@ fn has_timeout(reason: Reason) -> bool {
     )
 }
 
-/// A thread in the background looks more often than this before its process ends.
+/// The number of time-outs from which on a thread that ends with its process is a periodic thread in the
+/// background.
 const PERIODIC: usize = 8;
-/// The most threads of a process that are asked whether they waited for one's end, and the most
-/// stretches of each.
+/// The largest number of threads of a process that are checked for a wait for another thread's end, and the
+/// largest number of stretches of each.
 const MOST: usize = 64;
-/// The longest time in ns that a thread works to end, once its process ends.
+/// The longest time in ns that a thread works until its end after its process begins to end.
 const ENDING: u64 = 1_000_000;
-/// A wait of less than this part of the timeout before it is another one's: for the lock of an
-/// interpreter, which the thread takes before it does what it slept for.
+/// The divisor of a time-out: a wait that is shorter than this part of the time-out before it is not part of
+/// the loop. It is a wait for the lock of an interpreter, for example, which the thread takes before its
+/// work.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
-    /// The beginnings of a thread's waits that are ticks of a later one. Between them it does other
+    /// The beginnings of the waits of a thread that are ticks of a later wait. Between them the thread does other
     /// things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
@@ -69,7 +71,7 @@ impl Builder<'_> {
             }
             let timed = has_timeout(stretch.reason) && stretch.waker() == Actor::Interrupt;
             let by = self.waker(thread, &stretch).filter(|_| !timed);
-            let process = |it| self.graph.analysis.thread(it).process;
+            let process = |thread| self.graph.analysis.thread(thread).process;
             stopped = by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
             if timed {
@@ -108,19 +110,21 @@ impl Builder<'_> {
         ticks
     }
 
-    /// A thread of the process waited for the end of this one, and for little more than the timeout:
-    /// it had been told to end, and saw that at its next look.
+    /// Whether another thread of the process waited for the end of this thread, for little more than the
+    /// time-out. This thread had been asked to end then, and noticed it at its next check.
     fn is_joined(&self, thread: ThreadIx, last: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);
-        let others = process.threads.iter().filter(|it| **it != thread);
+        let others = process.threads.iter().filter(|other| **other != thread);
         let timeline = &self.graph.timeline;
         let mut waits = others.take(MOST).flat_map(|other| {
             let stretches = timeline.since(*other, last.to).take(MOST);
             stretches
-                .filter(|it| it.doing == Bucket::Wait(Wait::Sleep) && it.to >= last.to)
-                .filter(|it| self.waker(*other, it) == Some(thread))
+                .filter(|stretch| {
+                    stretch.doing == Bucket::Wait(Wait::Sleep) && stretch.to >= last.to
+                })
+                .filter(|stretch| self.waker(*other, stretch) == Some(thread))
         });
-        waits.any(|it| it.length() <= last.length().saturating_mul(2))
+        waits.any(|wait| wait.length() <= last.length().saturating_mul(2))
     }
 }

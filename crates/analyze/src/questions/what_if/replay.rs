@@ -14,26 +14,26 @@ use crate::questions::programs::{Group, Groups};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
     number: u32,
-    /// The time up to which its clocks count.
+    /// The time up to which the thread's clocks have advanced.
     now: Ktime,
     begun: bool,
-    /// It is waiting for another thread's clock: a cycle leads back here.
+    /// Whether the thread is waiting for the clock of another thread. A cycle would lead back here.
     busy: bool,
 }
 
 /// A thread's virtual clocks, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// With every wait, and unknown time, as it was.
+    /// The clock that counts every wait, and unknown time, with its recorded length.
     pub same_waits: u64,
-    /// With the waits for disks only.
+    /// The clock that counts only the waits for disks.
     pub no_waits: u64,
-    /// The present stay of the chain of `same_waits`, and its longest one before.
+    /// The present stay of the chain of `same_waits`, and the longest earlier stay.
     stays: [Option<Stay>; 2],
 }
 
 impl Clock {
-    /// Adds a part of the thread's time, up to a moment. `waits`: it may have been shorter.
+    /// Adds a part of the thread's time up to a moment. `waits` is whether the part could have been shorter.
     fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
         let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
@@ -43,7 +43,7 @@ impl Clock {
         self.stays[0] = Some(Stay { thread, at, ns });
     }
 
-    /// Goes on from another thread's clock, where that is later.
+    /// Sets each clock to the clock of another thread if that is later.
     fn follow(&mut self, other: &Clock) {
         if other.same_waits > self.same_waits {
             self.same_waits = other.same_waits;
@@ -58,7 +58,7 @@ impl Clock {
     }
 }
 
-/// The clocks of all threads without a part of the time.
+/// A scenario: the clocks of all threads if a part of the time is left out.
 pub(super) struct Scenario<'a> {
     pub without: &'a Without,
     pub clocks: Arena<ThreadIx, Clock>,
@@ -80,17 +80,17 @@ pub(super) struct Replay<'a> {
     pub from: Ktime,
     pub to: Ktime,
     pub cursors: Arena<ThreadIx, Cursor>,
-    /// With all time.
+    /// The clocks of all threads with all of the time.
     pub recorded: Arena<ThreadIx, Clock>,
     pub scenarios: Vec<Scenario<'a>>,
     pub waited_for_slot: bool,
 }
 
-/// The number of threads that are followed at one instant, as in the path.
+/// The number of threads that are followed at one moment, as for the path.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
-    /// Adds a wait of the thread's own, or unknown time. Disks take as long on any machine.
+    /// Adds a wait of the thread itself, or unknown time. A disk is assumed to take as long on any machine.
     fn add_own(
         &mut self,
         thread: ThreadIx,
@@ -130,8 +130,8 @@ impl Replay<'_> {
         });
     }
 
-    /// Sets a thread's clocks to another thread's at a time, where those are later.
-    /// `false`, and nothing is done, in a cycle or a chain that is too long.
+    /// Sets the clocks of a thread to the clocks of another thread at a time, where those are later. Returns
+    /// `false`, and does nothing, in a cycle or in a chain that is too long.
     fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
         let Follow {
             other,
@@ -160,9 +160,8 @@ impl Replay<'_> {
         true
     }
 
-    /// Advances a thread's clocks up to `until`, and through a wait that ends then. All
-    /// links before `until` have been replayed. Links at `until` may lead from thread to
-    /// thread.
+    /// Advances the clocks of a thread up to `until`, and through a wait that ends then. All links before
+    /// `until` have been replayed. Links at `until` may lead from thread to thread.
     pub fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
         let start = self.graph.analysis.thread(thread).start;
         let cursor = &mut self.cursors[thread];

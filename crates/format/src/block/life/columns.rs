@@ -1,8 +1,9 @@
-//! Holds later kinds to their own columns.
+//! Tests that later kinds of events use only columns of their own.
 
 use super::*;
 use crate::codec::Col;
 use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, Rename, Tgid, Tid, KINDS};
+use crate::frame::Span;
 use crate::limits;
 use crate::stack::{Function, Place, Sample, Symbol};
 use crate::varint::Cursor;
@@ -10,7 +11,7 @@ use crate::zip::{Packer, Unpacker};
 
 /// The last column of version 3.1, before the first kind that a reader skips.
 const LAST: usize = Col::EndDead as usize;
-/// The last kind of that version.
+/// The last kind of event of version 3.1.
 const LAST_KIND: u8 = Mark::MORE;
 const TASK: (Tid, Tgid) = (Tid(901), Tgid(900));
 
@@ -18,7 +19,7 @@ const TASK: (Tid, Tgid) = (Tid(901), Tgid(900));
 #[path = "../../../tests/common/mod.rs"]
 pub(crate) mod common;
 
-/// Events of the kinds since version 3.2.
+/// One or more events of every kind that was added since version 3.2.
 fn later() -> Vec<LifeKind> {
     let mut dice = common::Dice(7);
     let mut all = common::lifecycle(5_000_000, 901, &mut dice);
@@ -39,7 +40,7 @@ fn every_later_kind_is_looked_at() {
     }
 }
 
-/// A sample with a new stack and a new frame of these numbers.
+/// A sample with a new stack and a new frame that have these numbers.
 fn sample(first: u32, frame: u32) -> Sample {
     let (tid, tgid) = TASK;
     Sample {
@@ -53,7 +54,7 @@ fn sample(first: u32, frame: u32) -> Sample {
     }
 }
 
-/// The columns of a block, and its low bits.
+/// The columns and the low bits of a block.
 fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let event = |kind: &LifeKind| LifeEvent {
         time: Ktime(1),
@@ -105,7 +106,8 @@ fn later_kinds_leave_earlier_columns_alone() {
     }
 }
 
-/// An empty text is given each time: the distance to one would be another after each new text.
+/// An empty text is given each time, because the distance to an earlier empty text would change after
+/// each new text.
 #[test]
 fn an_empty_text_is_always_given() {
     let symbol = |name: &[u8]| {
@@ -124,7 +126,7 @@ fn an_empty_text_is_always_given() {
     assert_eq!(columns[Col::SymbolBytes as usize], b"fg");
 }
 
-/// No number of a stack or of a frame is above the largest one.
+/// The number of a stack or of a frame may not exceed the largest number of its type.
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
     let most = u32::MAX - 1;
@@ -146,7 +148,8 @@ fn numbers_that_do_not_fit_are_refused() {
             &mut out,
         )
         .unwrap();
-        let read = decode(&out, 1, (1, 1), &mut Unpacker::new().unwrap(), &mut events);
+        let times = Span { min: 1, max: 1 };
+        let read = decode(&out, 1, times, &mut Unpacker::new().unwrap(), &mut events);
         assert_eq!(read.is_ok(), is_read, "{event:?}");
     }
 }

@@ -1,12 +1,13 @@
-//! Columns to lifecycle events.
+//! Turns columns into lifecycle events.
 
 use std::sync::Arc;
 
 use super::super::bits::BitReader;
 use super::{read, wide};
-use crate::codec::{ago, Bytes, Codec, Col, Known, Step, Text, COLUMNS, TEXTS};
+use crate::codec::{ago, Bytes, Codec, Col, FrameState, Step, Text, TextColumns, COLUMNS, TEXTS};
 use crate::error::within;
 use crate::event::LifeEvent;
+use crate::frame::Span;
 use crate::limits;
 use crate::varint::Cursor;
 use crate::zip::Unpacker;
@@ -15,8 +16,8 @@ use crate::Fault;
 struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
-    known: Known,
-    /// The texts so far.
+    known: FrameState,
+    /// The texts that have been read so far, by kind of text.
     texts: [Vec<Arc<[u8]>>; TEXTS],
 }
 
@@ -44,7 +45,7 @@ impl Codec for Dec<'_> {
     const WRITES: bool = false;
 
     #[inline(always)]
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut FrameState {
         &mut self.known
     }
 
@@ -67,23 +68,23 @@ impl Codec for Dec<'_> {
         Ok(())
     }
 
-    fn bytes<T: Bytes>(&mut self, (len, col): (Col, Col), most: usize, value: &mut T) -> Step {
-        let bytes = self.string(len, col, most)?;
+    fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
+        let bytes = self.string(cols.lengths, cols.bytes, most)?;
         self.known.spend(bytes.len())?;
-        // It is empty before.
+        // The value is empty before it is read.
         if !bytes.is_empty() {
             *value = T::copy(bytes);
         }
         Ok(())
     }
 
-    /// Events with the same text share it.
+    /// Reads a text. Events with equal texts share one allocation.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step {
         let [col, len, bytes] = of.columns();
         let mut back = self.column(col).int()?;
         if back == 0 {
-            let text = self.string(len, bytes, of.limit())?;
-            self.texts(of).push(text.into());
+            let new = self.string(len, bytes, of.limit())?;
+            self.texts(of).push(new.into());
             back = 1;
         }
         let text = ago(self.texts(of), back)?;
@@ -93,7 +94,7 @@ impl Codec for Dec<'_> {
     }
 }
 
-/// Counts of skipped parts that only a later version knows.
+/// The numbers of parts that were skipped because only a later version of the format knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// Frames of unknown types.
@@ -105,12 +106,12 @@ pub struct Unknown {
     pub events: u64,
 }
 
-/// Reads a payload of `events` events, of this smallest and largest time. After an error `into` has
-/// those before it.
+/// Reads a payload of `events` events whose times span exactly `times`. After an error `into` has
+/// the events before the error.
 pub fn decode(
     payload: &[u8],
     events: u64,
-    (min, max): (u64, u64),
+    times: Span,
     unpacker: &mut Unpacker,
     into: &mut Vec<LifeEvent>,
 ) -> Result<Unknown, Fault> {
@@ -140,23 +141,22 @@ pub fn decode(
     let mut dec = Dec {
         columns,
         low,
-        known: Known::new(min),
+        known: FrameState::new(times.min),
         texts: Default::default(),
     };
-    let (mut smallest, mut largest) = (u64::MAX, 0);
+    let mut found = Span::EMPTY;
     for _ in 0..events {
         match read(&mut dec)? {
             Some(event) => into.push(event),
             None => unknown.events += 1,
         }
-        smallest = smallest.min(dec.known.time);
-        largest = largest.max(dec.known.time);
+        found.extend(dec.known.time);
     }
     dec.low.finish()?;
     if dec.columns.iter().any(|column| column.left() > 0) {
         return Err(Fault::Content("trailing bytes after the events"));
     }
-    if (smallest, largest) != (min, max) {
+    if found != times {
         return Err(Fault::Content("event times differ from the frame header's"));
     }
     Ok(unknown)

@@ -1,14 +1,15 @@
 //! Passes the texts of an event to a mask.
 
-use crate::codec::{Bytes, Codec, Col, Known, Step, Text};
+use crate::codec::{Bytes, Codec, Col, FrameState, Step, Text, TextColumns};
 use crate::event::{Argv, CgroupId, LifeEvent, Mark, Tgid, Tid};
 use crate::mask::{Mask, Texts};
 
-/// Goes over an event as if it were the first of a frame. All texts of such an event are given.
+/// Goes over the fields of an event as if the event were the first one of a frame, because such an event
+/// has all of its texts in full.
 struct Pass<'a, M> {
     mask: &'a mut M,
-    /// Few kinds need it.
-    known: Option<Known>,
+    /// The state of the frame. It is created on demand, because few kinds of events need it.
+    known: Option<FrameState>,
 }
 
 impl Texts for LifeEvent {
@@ -30,9 +31,9 @@ impl<M: Mask> Pass<'_, M> {
 impl<M: Mask> Codec for Pass<'_, M> {
     const WRITES: bool = true;
 
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut FrameState {
         self.known.get_or_insert_with(|| {
-            let mut known = Known::new(0);
+            let mut known = FrameState::new(0);
             // A mark with all of its fields.
             known.kind = Mark::MORE;
             known
@@ -67,11 +68,11 @@ impl<M: Mask> Codec for Pass<'_, M> {
         Ok(())
     }
 
-    fn bytes<T: Bytes>(&mut self, _: (Col, Col), _: usize, value: &mut T) -> Step {
+    fn bytes<T: Bytes>(&mut self, _: TextColumns, _: usize, value: &mut T) -> Step {
         self.masked(value)
     }
 
-    fn opaque<T: Bytes>(&mut self, _: (Col, Col), _: usize, _: &mut T) -> Step {
+    fn opaque<T: Bytes>(&mut self, _: TextColumns, _: usize, _: &mut T) -> Step {
         Ok(())
     }
 

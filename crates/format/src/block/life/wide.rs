@@ -1,10 +1,10 @@
-//! A number with random low bits: a class (sign and number of significant bits), which
-//! compresses well, and the bits below the highest, which are stored raw.
+//! Stores a number with random low bits as two parts: a class (the sign and the number of significant
+//! bits), which compresses well, and the bits below the highest one, which are stored raw.
 
 use super::super::bits::BitReader;
 use crate::Fault;
 
-/// Added to the class of a negative number.
+/// The value that is added to the class of a negative number.
 const NEGATIVE: u8 = 0x80;
 
 /// The class of a number and its low bits: their value and their number.
