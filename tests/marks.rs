@@ -271,7 +271,7 @@ fn odd_places() -> Result<(), Failed> {
     Ok(())
 }
 
-/// COMMAND runs where no directory takes the file, and the recording says that it has no marks.
+/// COMMAND runs where no directory allows the file, and the recording says that it has no marks.
 fn no_place() -> Result<(), Failed> {
     let directory = scratch("no_place")?;
     let script = format!(
@@ -284,7 +284,7 @@ fn no_place() -> Result<(), Failed> {
         .env("TMPDIR", ABSENT)
         .output()?;
     let text = said(&out);
-    let told = "no directory takes $TR_MARKS: No such file";
+    let told = "no directory allows the file $TR_MARKS: No such file";
     let good = text.starts_with("none\n") && text.contains(told);
     ensure(good && out.status.code() == Some(9), || text)?;
     let out = Command::new(TR)

@@ -8,8 +8,8 @@ use std::io::Read;
 use memmap2::{Mmap, MmapOptions};
 
 use crate::btf::{kind, Btf, Id, Type};
-use crate::refusal::BTF;
-use crate::{Error, Refusal};
+use crate::error::Error;
+use crate::refusal::{Refusal, BTF};
 
 /// The layout of this kernel's tracepoints, and those of its types that the programs read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use libbpf_rs::libbpf_sys::{
     PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE,
 };
 
+use crate::error::{failed, missing, own, Error};
 use crate::load::LoadedPrograms;
-use crate::programs::{failed, missing, own, Sampling};
+use crate::settings::Sampling;
 use crate::skel::TracerSkel;
-use crate::Error;
 
 /// The ioctl(2) numbers of include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.
 const IOC_ENABLE: libc::Ioctl = 0x2400;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::time::{clock_gettime, ClockId};
 
-use crate::programs::Settings;
+use crate::settings::Settings;
 use crate::shared::{self, Shared};
 use crate::wire::{Lost, Slot, SCHED_LOST};
 

@@ -9,13 +9,16 @@ use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
 use zerocopy::FromBytes;
 
 use crate::calls::Calls;
+use crate::error::{failed, Error};
+use crate::kernel::Extras;
 use crate::life::LifeRing;
-use crate::programs::{failed, Programs, Sampling, Settings};
+use crate::programs::Programs;
 use crate::samplers::Samplers;
+use crate::settings::{Sampling, Settings};
 use crate::shared::{now, Shared};
 use crate::skel::types::bss_output;
 use crate::slots::{Record, Slots};
-use crate::{wire, Error, Extras};
+use crate::wire;
 
 /// The account of a CPU's lost events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The headers of the BPF programs: each one compiles alone, and no two of them include each other.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

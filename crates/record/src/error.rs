@@ -38,7 +38,7 @@ pub enum Error {
     #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
     Hidden(u32),
     /// The clocks of `tr` differ from the clocks of the events.
-    #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
+    #[error("the recorder's time namespace is not that of its children, and the kernel does not show the offsets of its clocks")]
     TimeNamespace,
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
     Cgroup {

@@ -191,7 +191,7 @@ fn create_marks(config: &Config) -> Result<Option<Marks>, String> {
     let marks = Marks::create(&places, owner);
     marks
         .map(Some)
-        .map_err(|error| format!("no directory takes $TR_MARKS: {error}"))
+        .map_err(|error| format!("no directory allows the file $TR_MARKS: {error}"))
 }
 
 /// The file of the recording, or of its first part.

@@ -1,43 +1,22 @@
-//! The machine's accounts, and the truth that they become.
+//! The accounts of the machine, and the truth that is made from them.
 
 use std::collections::HashMap;
 
 use tr_format::event::{Ktime, Tgid, Tid};
 
 use crate::machine::Machine;
+use crate::sums::Sums;
 use crate::task::{Place, IDLE};
 use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 
-/// Sums over a task's life in the span, or over the ended threads of a process. Times in ns.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    /// By [`crate::task::Bucket`].
-    pub(crate) times: [u64; 4],
-    /// By [`crate::task::Cause`].
-    pub(crate) causes: [u64; 4],
-    pub(crate) voluntary: u64,
-    pub(crate) involuntary: u64,
-}
-
-impl Sums {
-    pub(crate) fn add(&mut self, other: &Sums) {
-        let own = self.times.iter_mut().chain(&mut self.causes);
-        for (own, other) in own.zip(other.times.iter().chain(&other.causes)) {
-            *own += other;
-        }
-        self.voluntary += other.voluntary;
-        self.involuntary += other.involuntary;
-    }
-}
-
-/// The accounts of the whole machine. Times in ns, clipped to the span.
+/// The accounts of the whole machine. Times are in ns and clipped to the span.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// Ended tasks, with the serial number of their process.
+    /// The ended tasks, with the serial number of their process.
     tasks: Vec<(u64, TaskTruth)>,
-    /// Ended processes, with their and their parent's serial number.
+    /// The ended processes, with their own and their parent's serial number.
     processes: Vec<(u64, Option<u64>, ProcessTruth)>,
-    /// Recorded tasks on CPUs, and the stamp of the last change.
+    /// The number of recorded tasks on CPUs. The next field has the stamp of its last change.
     running: usize,
     running_since: u64,
     concurrency: Vec<u64>,
@@ -135,7 +114,7 @@ impl Machine {
         self.accounts.tasks.push((serial, truth));
     }
 
-    /// The same for a process.
+    /// Keeps the truth about a process that ended at `stamp`, or lives at the span's end.
     pub(crate) fn record_process(&mut self, slot: u32, stamp: u64) {
         let (start, end) = (self.start, self.end);
         let at = &self.processes[slot];

@@ -1,13 +1,13 @@
-//! The next action of each CPU, and the first of all.
+//! The agenda: the next action of each CPU, and the first of them.
 
-/// The actor's bits in a key; the rest is the time. 2⁵⁴ ns are 208 days.
+/// The number of bits for the actor in a key. The other bits are the time: 2⁵⁴ ns are 208 days.
 const ACTOR_BITS: u32 = 10;
 
-/// No time: the actor waits for the others.
+/// The time of an actor that waits for others.
 pub(crate) const NEVER: u64 = u64::MAX >> ACTOR_BITS;
 
-/// A winner tree over the next times of a fixed set of actors. Of those with
-/// equal times the one with the lowest number is first, so a run is repeatable.
+/// A winner tree over the next times of a fixed set of actors. If times are equal, the actor with the lowest number is
+/// first, so that a run is repeatable.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// `nodes[1]` is the winner; the leaves are the second half.
@@ -15,7 +15,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// For actors 0 to `actors` - 1, at most 1024.
+    /// An agenda for the actors 0 to `actors` - 1, at most 1024.
     pub(crate) fn new(actors: usize) -> Agenda {
         let leaves = actors.next_power_of_two().max(2);
         Agenda {
@@ -30,7 +30,7 @@ impl Agenda {
         (key >> ACTOR_BITS, (key & ((1 << ACTOR_BITS) - 1)) as usize)
     }
 
-    /// The next action of `actor` is at `time`.
+    /// Sets the time of the next action of `actor`.
     #[inline]
     pub(crate) fn set(&mut self, actor: usize, time: u64) {
         let mut at = self.nodes.len() / 2 + actor;

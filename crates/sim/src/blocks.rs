@@ -1,4 +1,4 @@
-//! The rings cut into blocks, in file order.
+//! Cuts the rings into blocks, in the order of the file.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,9 +10,9 @@ use crate::recording::{Recording, Written};
 /// The events of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Events {
-    /// Of a CPU's ring.
+    /// Events of a CPU's ring.
     Sched(Vec<SchedEvent>),
-    /// Of one of the other two streams.
+    /// Events of one of the other two streams.
     Life(Vec<LifeEvent>),
 }
 
@@ -21,27 +21,27 @@ pub enum Events {
 pub struct Block {
     /// The stream.
     pub stream: Stream,
-    /// Its number in its stream, from 0.
+    /// The number of the block in its stream, from 0.
     pub seq: u32,
-    /// In the order of their writes.
+    /// The events in the order of their writes.
     pub events: Events,
 }
 
 /// The order of blocks of different streams. The blocks of one stream keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As a recorder: a block when it is full, all of them before each progress.
+    /// The order of a recorder: each block when it is full, and all blocks before each progress.
     Written,
-    /// Random. Only for a recording with a summary: the progress records become wrong.
+    /// A random order. It is only for a recording with a summary, because the progress records become wrong.
     Any,
-    /// One stream after the other; also only with a summary.
+    /// One stream after the other. It is only for a recording with a summary.
     ByStream,
 }
 
 /// The sizes and the order of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The largest block in events.
+    /// The number of events in the largest block.
     pub largest: u32,
     /// The order of the streams.
     pub order: Order,
@@ -49,7 +49,7 @@ pub struct Cut {
     pub seed: u64,
 }
 
-/// Cuts a part of a ring into blocks; `push` gets the true time of each and its events.
+/// Cuts a part of a ring into blocks. `push` gets the true time of each block and its events.
 fn cut_ring<E: Clone>(
     ring: &[Written<E>],
     largest: u32,
@@ -136,7 +136,7 @@ impl Recording {
     }
 }
 
-/// Shuffles the blocks; each stream's own order stays.
+/// Shuffles the blocks. The order inside each stream stays.
 fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     let mut streams: Vec<Stream> = blocks.iter().map(|(_, block)| block.stream).collect();
     for i in (1..streams.len()).rev() {

@@ -7,16 +7,14 @@ use crate::program::World;
 pub enum Follow {
     /// Every task.
     All,
-    /// COMMAND and its descendants: their switches, the wakings of and by them, their
-    /// lifecycle.
+    /// COMMAND and its descendants: their switches, their wakings, the wakings by them, and their lifecycle.
     Command,
 }
 
-/// The simulated kernel, where kernels differ or races are rare. Chances are in 1/1000.
+/// The properties of the simulated kernel in which kernels differ, and the chances of rare races in 1/1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// `sched_process_exit` precedes the release of the memory and the wake-up of a vfork
-    /// parent, as since 6.16.
+    /// `sched_process_exit` precedes the release of the memory and the wake-up of a vfork parent, as in 6.16 and later.
     pub exit_first: bool,
     /// A sleeper calls `schedule()` some time after it sets its state. In between it can be
     /// woken (logged R, not preempted) or preempted (logged S with the preempt flag).
@@ -29,7 +27,7 @@ pub struct Kernel {
     pub preempt: u16,
     /// Time slice in ns.
     pub slice: u64,
-    /// Ids of tasks are below this.
+    /// The limit of task ids, which are all below it.
     pub pid_max: u32,
     /// The limit of recorded tasks; of others, a quarter of it. Forks beyond it fail.
     pub max_tasks: u32,
@@ -49,23 +47,23 @@ impl Default for Kernel {
     }
 }
 
-/// A run. Its events and its truth follow from this alone.
+/// The settings of a run, which determine its events and its truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Runs with the same configuration have the same bytes.
+    /// The seed of all draws. Runs with equal settings have equal bytes.
     pub seed: u64,
-    /// 1 to 256.
+    /// The number of CPUs, 1 to 256.
     pub cpus: u16,
     /// The recorded tasks.
     pub follow: Follow,
-    /// Unrecorded time before tracing is attached, ns.
+    /// The unrecorded time before tracing is attached, in ns.
     pub warm_up: u64,
-    /// From attaching to the start of the recording's span, ns, at least 50 µs. Its events
-    /// and the snapshot are recorded; the truth does not count it.
+    /// The time from attaching to the start of the recording's span in ns, at least 50 µs. Its events and the snapshot
+    /// are recorded, but the truth does not count it.
     pub attach: u64,
-    /// The recording's span, ns.
+    /// The span of the recording in ns.
     pub duration: u64,
-    /// Recorded time after the span, ns.
+    /// The recorded time after the span in ns.
     pub tail: u64,
     /// The span ends with this many recorded events, if that is earlier.
     pub max_events: u64,
@@ -75,7 +73,7 @@ pub struct Config {
     /// times, also of a cause and its effect. At most 1000: no effect gets an earlier time
     /// than its cause.
     pub grain: u64,
-    /// From one [`tr_format::event::LifeKind::Watermark`] to the next, ns.
+    /// The time from one [`tr_format::event::LifeKind::Watermark`] to the next in ns.
     pub progress: u64,
     /// The kernel.
     pub kernel: Kernel,
@@ -103,13 +101,13 @@ impl Config {
         }
     }
 
-    /// The same with another seed.
+    /// These settings with another seed.
     pub fn seed(mut self, seed: u64) -> Config {
         self.seed = seed;
         self
     }
 
-    /// The same, recording everything.
+    /// These settings, but every task is recorded.
     pub fn all(mut self) -> Config {
         self.follow = Follow::All;
         self

@@ -1,4 +1,4 @@
-//! One CPU.
+//! A CPU of the simulated machine.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::agenda::NEVER;
 use crate::task::IDLE;
 
-/// The interrupt that ends a wait: its time, the task's slot, and the task's count of waits,
-/// which identifies an outdated timer. One number, for the heap's comparisons.
+/// The interrupt that ends a wait: its time, the task's slot, and the task's count of waits, which identifies an
+/// outdated timer. They are packed into one number to make comparisons in the heap fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer(u128);
 
@@ -37,7 +37,7 @@ impl Timer {
 pub(crate) struct Cpu {
     /// The slot of the task that runs, or [`IDLE`].
     pub(crate) cur: u32,
-    /// The time of its last action: no two actions have the same time.
+    /// The time of the CPU's last action. No two actions have the same time.
     pub(crate) last: u64,
     /// The time of the current task's next action.
     pub(crate) op_at: u64,
@@ -45,13 +45,13 @@ pub(crate) struct Cpu {
     pub(crate) resched_at: u64,
     /// Preemption is off.
     pub(crate) hold: bool,
-    /// The current task's slice ends.
+    /// The time at which the current task's slice ends.
     pub(crate) slice_end: u64,
     /// The stamp of the last switch.
     pub(crate) since: u64,
     /// The queued tasks, the next one first.
     pub(crate) queue: VecDeque<u32>,
-    /// Interrupts to come.
+    /// The interrupts to come.
     pub(crate) timers: BinaryHeap<Reverse<Timer>>,
 }
 

@@ -5,7 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::program::Span;
 
-/// A seeded source of random numbers; the same on every machine.
+/// A seeded source of random numbers, which are equal on every machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(Pcg64Mcg);
 
@@ -19,20 +19,20 @@ impl Draw {
         self.0.next_u64()
     }
 
-    /// 0 to `n` - 1; 0 when `n` is 0. The bias of a multiply instead of a
-    /// rejection is below 2⁻³² × n: nothing here can tell.
+    /// A number from 0 to `n` - 1, or 0 if `n` is 0. It is computed by a multiplication without rejection, whose bias
+    /// is below 2⁻³² × n and does not matter here.
     #[inline]
     pub(crate) fn below(&mut self, n: u32) -> u32 {
         ((u64::from(self.0.next_u32()) * u64::from(n)) >> 32) as u32
     }
 
-    /// True in `per_mille` of 1000 cases; costs nothing for 0.
+    /// True in `per_mille` of 1000 cases. Nothing is drawn for 0.
     #[inline]
     pub(crate) fn chance(&mut self, per_mille: u16) -> bool {
         per_mille > 0 && self.below(1000) < u32::from(per_mille)
     }
 
-    /// A length out of the span, at least 1.
+    /// A random length in the span, at least 1.
     #[inline]
     pub(crate) fn length(&mut self, span: Span) -> u64 {
         let width = span.hi.saturating_sub(span.lo).saturating_add(1);

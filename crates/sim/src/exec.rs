@@ -36,7 +36,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Does one step.
+    /// Does one step of an exec.
     pub(crate) fn do_step(&mut self, turn: Turn, step: Step) {
         match step {
             Step::WakeNew(child) => self.wake_new(turn, child),
@@ -141,7 +141,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// `complete_vfork_done`.
+    /// Wakes the parent of a vfork (`complete_vfork_done`).
     fn vfork_done(&mut self, turn: Turn) {
         let child = self.name(turn.cur);
         if let Some(parent) = self.tasks[turn.cur].vfork_parent.take() {

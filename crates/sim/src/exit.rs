@@ -21,7 +21,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// `do_group_exit`.
+    /// Ends the whole process (`do_group_exit`).
     pub(crate) fn exit_group(&mut self, turn: Turn, status: u32) {
         let process = self.tasks[turn.cur].process;
         let at = &mut self.processes[process];
@@ -104,7 +104,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// `exit_notify`: wakes the parent or a sibling in exec, and orphans the children.
+    /// Wakes the parent or a sibling in exec, and orphans the children (`exit_notify`).
     pub(crate) fn exit_notify(&mut self, turn: Turn) {
         let task = &mut self.tasks[turn.cur];
         task.released = true;
@@ -217,7 +217,7 @@ impl Machine {
         }
     }
 
-    /// After the last switch-out of a process's last thread.
+    /// Ends a process after the last switch-out of its last thread.
     fn end_process(&mut self, process: u32, stamp: u64) {
         self.record_process(process, stamp);
         let at = &self.processes[process];

@@ -75,11 +75,11 @@ impl<W: Write> Sink for ToWriter<W> {
     }
 }
 
-/// Runs the simulation into a trace file, in memory independent of the number of events.
-/// Returns the output, its counts and the truth.
+/// Runs the simulation into a trace file, with memory that does not grow with the number of events. Returns the output,
+/// its counts and the truth.
 ///
 /// # Errors
-/// Those of the writer; the first one ends the run.
+/// The errors of the writer. The first one ends the run.
 pub fn record_to<W: Write>(config: &Config, out: W) -> Result<(W, Written, Truth), Error> {
     let mut machine = Machine::new(config);
     let mut sink = ToWriter {

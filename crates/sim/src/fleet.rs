@@ -10,10 +10,10 @@ use crate::draw::Draw;
 use crate::program::{chan, ns, Arg, Image, Op, Resident, World};
 use crate::recording::Recording;
 
-/// What changes in a series of runs.
+/// The change that is planted in a series of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
-    /// Nothing.
+    /// Nothing changes.
     Quiet,
     /// A compilation needs three times the CPU time.
     Code,
@@ -34,7 +34,7 @@ pub enum Plant {
 }
 
 impl Plant {
-    /// All of them.
+    /// All changes.
     pub const ALL: [Plant; 9] = [
         Plant::Quiet,
         Plant::Code,
@@ -51,9 +51,9 @@ impl Plant {
 /// One run of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetRun {
-    /// The series: a repository with one CI job.
+    /// The number of the series, which stands for a repository with one CI job.
     pub series: u32,
-    /// The run's number in it.
+    /// The number of the run in the series.
     pub number: u32,
     /// The change of the series.
     pub plant: Plant,
@@ -61,7 +61,7 @@ pub struct FleetRun {
     pub since: u32,
 }
 
-/// The steps of every run: its name, as `tr` derives it from the arguments, and those.
+/// The steps of every run: the name of each step, as `tr` derives it from the arguments, and the arguments.
 pub const STEPS: [(&str, &str, &str); 7] = [
     ("parse.o", "/usr/bin/gcc", "gcc -c -o parse.o parse.c"),
     ("code.o", "/usr/bin/gcc", "gcc -c -o code.o code.c"),
@@ -84,23 +84,23 @@ pub const BROKEN: u32 = 10;
 
 const MS: u64 = 1_000_000;
 
-/// The beginning of the first run, in ns since 1970, and the time between two.
+/// The beginning of the first run in ns since 1970, and the time between two runs in ns.
 const FIRST: u64 = 1_780_000_000_000_000_000;
 const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
 /// How long the work of a run takes.
 struct Pace {
-    /// In thousandths.
+    /// The length in thousandths.
     speed: u64,
-    /// In tenths.
+    /// The length in tenths.
     size: u64,
-    /// In halves.
+    /// The length in halves.
     stolen: u64,
     /// The CPUs' frequency in kHz.
     frequency: u64,
 }
 
-/// The frequency of the CPUs in kHz, and that of slower ones.
+/// The frequency of the CPUs in kHz, and the frequency of slower CPUs.
 const FREQUENCY: u64 = 3_000_000;
 const SLOWER: u64 = 2_300_000;
 
@@ -136,12 +136,12 @@ impl FleetRun {
         }
     }
 
-    /// COMMAND stops early in this run.
+    /// Whether COMMAND stops early in this run.
     pub fn breaks(&self) -> bool {
         self.is(Plant::Broken) && self.number < self.since + BROKEN
     }
 
-    /// The test fails in this run.
+    /// Whether the test fails in this run.
     pub fn fails(&self) -> bool {
         self.plant == Plant::Flaky && self.number % 4 == self.series % 4
     }
@@ -150,7 +150,7 @@ impl FleetRun {
         Draw::new(u64::from(self.series) << 32 | u64::from(self.number))
     }
 
-    /// The programs: COMMAND, a program a step.
+    /// The programs of the run: COMMAND, and one program for each step.
     fn world(&self, draw: &mut Draw) -> World {
         let pace = self.pace(draw);
         let mut programs = vec![self.make(&pace)];
@@ -200,7 +200,7 @@ impl FleetRun {
         }
     }
 
-    /// COMMAND: the units, as many at a time as there are slots, then the other steps.
+    /// The program of COMMAND: it runs the units, as many at a time as there are slots, and then the other steps.
     fn make(&self, pace: &Pace) -> Vec<Op> {
         let mut make = vec![Op::Exec(0), pace.run(1)];
         for unit in 1..=UNITS {
@@ -253,7 +253,7 @@ impl FleetRun {
         steps
     }
 
-    /// The trace file.
+    /// The trace file of the run.
     ///
     /// # Errors
     /// The writer refuses an event.

@@ -56,7 +56,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// The new task's slot.
+    /// Makes a new task and returns its slot.
     fn make_child(&mut self, turn: Turn, tid: u32, child: Child) -> u32 {
         let mut process = self.tasks[turn.cur].process;
         if child.kind != Kind::Thread {
@@ -113,7 +113,7 @@ impl Machine {
         }
     }
 
-    /// `wake_up_new_task`.
+    /// Wakes a new task for the first time (`wake_up_new_task`).
     pub(crate) fn wake_new(&mut self, turn: Turn, child: Ref) {
         if let Some(slot) = self.find(child) {
             let task = &mut self.tasks[slot];

@@ -33,6 +33,7 @@ mod pids;
 mod process;
 mod sched;
 mod steps;
+mod sums;
 mod table;
 mod task;
 

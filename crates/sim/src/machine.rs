@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tr_format::event::{
-    CgroupId, Clock, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tgid, Tid,
+    Clock, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tgid, Tid,
 };
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, StateName, Summary};
 
@@ -20,11 +20,11 @@ use crate::sink::{Event, Sink};
 use crate::table::Table;
 use crate::task::{Cause, Place, Ref, Task, IDLE, OPEN};
 
-/// The monotonic clock when the machine's run begins.
+/// The value of `CLOCK_MONOTONIC` in ns when the machine's run begins.
 const BOOTED: u64 = 1_000_000_000_000;
-/// `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC`.
+/// The difference of `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` in ns.
 const SUSPENDED: u64 = 7_000_000_000;
-/// `CLOCK_REALTIME` at monotonic zero.
+/// The value of `CLOCK_REALTIME` in ns when `CLOCK_MONOTONIC` is 0.
 const EPOCH: u64 = 1_790_000_000_000_000_000;
 
 /// A channel: the number of posts in it, and the tasks that wait for one.
@@ -38,7 +38,7 @@ pub(crate) struct Channel {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub(crate) cpu: usize,
-    /// True time, ns.
+    /// The true time in ns.
     pub(crate) now: u64,
     /// The time that events of this turn carry.
     pub(crate) stamp: u64,
@@ -55,7 +55,7 @@ pub struct Machine {
     pub(crate) cpus: Vec<Cpu>,
     /// The CPU whose turn it is.
     acting: usize,
-    /// Bit c: CPU c is idle and its queue is empty.
+    /// A bit for each CPU: the CPU is idle and its queue is empty.
     pub(crate) idle_cpus: [u64; 4],
     pub(crate) tasks: Table<Task>,
     pub(crate) alive: u32,
@@ -65,19 +65,19 @@ pub struct Machine {
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
-    /// Running sums of the mixes' weights.
+    /// The operations of each mix, with the running sums of their weights.
     pub(crate) mixes: Vec<Vec<(u32, crate::program::Op)>>,
     pub(crate) observer: Observer,
     pub(crate) attached: bool,
     pub(crate) follow_all: bool,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The run ends here.
+    /// The time at which the run ends.
     stop: u64,
     pub(crate) root_serial: u64,
     pub(crate) root_tgid: Tgid,
     pub(crate) root_status: Option<u32>,
-    /// Events of this step.
+    /// The events of this step.
     events: Vec<Event>,
     emitted: u64,
     pub(crate) exec_count: u64,
@@ -140,8 +140,7 @@ impl Machine {
         machine
     }
 
-    /// Does the next action and passes its events, mostly one, to `sink`. False at the end
-    /// of the run.
+    /// Does the next action and passes its events, mostly one, to `sink`. Returns false at the end of the run.
     pub fn step<S: Sink>(&mut self, sink: &mut S) -> bool {
         let (now, actor) = self.agenda.first();
         if now >= self.stop {
@@ -165,7 +164,7 @@ impl Machine {
         true
     }
 
-    /// The next action of a CPU.
+    /// Does the next action of a CPU.
     fn act_on(&mut self, c: usize, now: u64) {
         self.acting = c;
         let cpu = &mut self.cpus[c];
@@ -188,12 +187,12 @@ impl Machine {
         self.plan(c);
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     pub fn run<S: Sink>(&mut self, sink: &mut S) {
         while self.step(sink) {}
     }
 
-    /// The span ends at `end`, if that is earlier than planned.
+    /// Ends the span at `end`, if that is earlier than planned.
     pub(crate) fn end_at(&mut self, end: u64) {
         if end < self.end {
             self.end = end;
@@ -220,7 +219,7 @@ impl Machine {
         }
     }
 
-    /// The same for any CPU.
+    /// Puts the next time of any CPU into the agenda.
     #[inline]
     pub(crate) fn plan(&mut self, c: usize) {
         self.agenda.set(c + 1, self.cpus[c].next());
@@ -257,7 +256,7 @@ impl Machine {
         self.events.push(Event::Life(Stream::Lifecycle, event));
     }
 
-    /// An event of the recorder's own.
+    /// Emits an event of the recorder itself.
     pub(crate) fn emit_own(&mut self, now: u64, kind: LifeKind) {
         let event = LifeEvent {
             time: Ktime(now),
@@ -301,7 +300,7 @@ impl Machine {
         (at.used == parent.used && !at.gone).then_some(parent.slot)
     }
 
-    /// Attaches tracing: forgets the facts that only an earlier event could tell.
+    /// Attaches tracing. The facts that only an earlier event could show are dropped.
     pub(crate) fn attach(&mut self) {
         self.attached = true;
         for task in self.tasks.iter_mut() {
@@ -382,10 +381,5 @@ impl Machine {
     /// The number of living tasks, recorded or not.
     pub fn tasks_alive(&self) -> u32 {
         self.alive
-    }
-
-    /// The cgroup with number `n`.
-    pub(crate) fn cgroup(n: u32) -> CgroupId {
-        CgroupId(4_000 + u64::from(n) * 73)
     }
 }

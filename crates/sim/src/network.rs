@@ -13,20 +13,20 @@ use crate::program::Span;
 use crate::recording::{Recording, Written};
 use crate::sink::Sink;
 
-/// A connection as it was.
+/// The truth about a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// Its process.
+    /// The process that had the connection or sent the query.
     pub tgid: Tgid,
-    /// The peer began it.
+    /// The peer began the connection.
     pub accepted: bool,
-    /// When connect(2) was called; of an accepted one when it was established.
+    /// The time of the call of connect(2), or, for an accepted connection, the time when it was established.
     pub begun: Ktime,
-    /// When it was established.
+    /// The time when the connection was established.
     pub established: Option<Ktime>,
-    /// When it was closed.
+    /// The time when the connection was closed.
     pub closed: Option<Ktime>,
-    /// Bytes sent and received.
+    /// The bytes sent and the bytes received.
     pub bytes: Option<(u64, u64)>,
     /// The remote end.
     pub remote: Endpoint,
@@ -51,18 +51,18 @@ pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> 
     all
 }
 
-/// A DNS query as it was.
+/// The truth about a DNS query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Its process.
+    /// The process that had the connection or sent the query.
     pub tgid: Tgid,
-    /// When it was sent.
+    /// The time when the query was sent.
     pub asked: Ktime,
-    /// When the answer arrived.
+    /// The time when the answer arrived.
     pub answered: Option<Ktime>,
-    /// The name.
+    /// The name in the query.
     pub name: Vec<u8>,
-    /// The answer's code.
+    /// The response code of the answer.
     pub code: Option<u8>,
 }
 
@@ -134,7 +134,7 @@ fn question(
     }
 }
 
-/// A task's tid, its process, its fork and its exit.
+/// The tid of a task, its process, and the times of its fork and its exit.
 type Life = (Tid, Tgid, Ktime, Ktime);
 
 /// The leaders that the recording shows from their fork to their exit.
@@ -232,8 +232,7 @@ fn draw_byte(number: u64) -> u8 {
     (number % 7) as u8
 }
 
-/// The events of connections, or the DNS messages, are not in order in the ring, for tests of
-/// late writes.
+/// Whether the events of connections, or the DNS messages, are out of order in the ring, for tests of late writes.
 pub fn is_late(ring: &[Written<LifeEvent>]) -> bool {
     let connections = ring.iter().filter(|written| {
         matches!(

@@ -4,18 +4,19 @@ use tr_format::event::{Argv, CgroupPath, LifeKind, Snapshot, Tgid, Tid};
 
 use crate::agenda::NEVER;
 use crate::machine::Machine;
+use crate::process::cgroup;
 use crate::task::{raw, Place, Ref};
 
-/// The interval between two clock events, ns.
+/// The interval between two clock events in ns.
 const CLOCK_EVERY: u64 = 10_000_000_000;
 
-/// The recorder's next actions.
+/// The next actions of the recorder.
 #[derive(Debug)]
 pub(crate) struct Observer {
     attach: u64,
     /// Tasks of the snapshot, the next one last.
     list: Vec<Ref>,
-    /// The time between two tasks of the snapshot, ns.
+    /// The time between two tasks of the snapshot in ns.
     spacing: u64,
     next_snapshot: u64,
     next_clock: u64,
@@ -36,8 +37,8 @@ impl Observer {
 }
 
 impl Machine {
-    /// The recorder's next action. It acts before a CPU that is due at the same time, and
-    /// only at multiples of the grain: an event with an earlier stamp happened before.
+    /// Does the recorder's next action. The recorder acts before a CPU that is due at the same time, and only at
+    /// multiples of the grain, so that an event with an earlier stamp happened before.
     pub(crate) fn observe(&mut self, now: u64) {
         if now == self.observer.attach {
             if self.tasks.iter().any(|(_, task)| task.woken_early) && now + 10_000 < self.start {
@@ -70,7 +71,7 @@ impl Machine {
         self.attach();
         for n in 0..self.cfg.world.cgroups.max(1) {
             let path = CgroupPath {
-                id: Machine::cgroup(n),
+                id: cgroup(n),
                 path: format!("/group{n}").into_bytes().into(),
             };
             self.emit_own(now, LifeKind::CgroupPath(path));

@@ -1,4 +1,4 @@
-//! Which task ids are free.
+//! The allocation of task ids.
 
 use std::collections::VecDeque;
 
@@ -14,12 +14,12 @@ pub(crate) struct Pids {
     next: u32,
     max: u32,
     low: u32,
-    /// Freed, but not to be given out before that time.
+    /// The freed ids that must not be given out before a time.
     held: VecDeque<(u64, u32)>,
 }
 
 impl Pids {
-    /// Ids from `first` to `max` - 1.
+    /// An allocator of the ids from `first` to `max` - 1.
     pub(crate) fn new(first: u32, max: u32) -> Pids {
         let max = max.max(first + 2);
         let low = RESERVED.min(max / 8).max(1);
@@ -32,7 +32,7 @@ impl Pids {
         }
     }
 
-    /// A free id; `None` when there is none at `now`.
+    /// Allocates an id; `None` if no id is free at `now`.
     pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
         while let Some(&(until, pid)) = self.held.front() {
             if until > now {
@@ -60,7 +60,7 @@ impl Pids {
         None
     }
 
-    /// `pid` may be given out again from `until` on.
+    /// Frees an id, which may be given out again from `until` on.
     pub(crate) fn free(&mut self, pid: u32, until: u64) {
         self.held.push_back((until, pid));
     }

@@ -1,34 +1,38 @@
-//! One process.
+//! A process of the simulated machine.
 
 use tr_format::event::{Argv, CgroupId, Ktime};
 
-use crate::accounts::Sums;
-use crate::machine::Machine;
+use crate::sums::Sums;
 use crate::task::Ref;
 use crate::truth::{ExecTruth, Times};
 
-/// One process.
+/// The cgroup with number `n`.
+pub(crate) fn cgroup(n: u32) -> CgroupId {
+    CgroupId(4_000 + u64::from(n) * 73)
+}
+
+/// A process of the simulated machine.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) used: u32,
     pub(crate) tgid: u32,
-    /// The number of earlier processes: names it in the truth.
+    /// The number of earlier processes, which identifies this one in the truth.
     pub(crate) serial: u64,
-    /// The process that forked it: serial and tgid.
+    /// The serial number and the tgid of the process that forked this one.
     pub(crate) forked_by: Option<(u64, u32)>,
-    /// The process that reaps it.
+    /// The process that reaps this one.
     pub(crate) parent: Option<Ref>,
     pub(crate) children: Vec<u32>,
     pub(crate) zombies: Vec<u32>,
     /// Threads that wait for a child.
     pub(crate) waiters: Vec<Ref>,
-    /// The leader's slot, while it has not made its last switch-out.
+    /// The slot of the leader until its last switch-out.
     pub(crate) leader: Option<u32>,
-    /// Slots of the threads before their last switch-out.
+    /// The slots of the threads that have not made their last switch-out.
     pub(crate) threads: Vec<u32>,
-    /// Threads that have not begun to exit (`signal->live`).
+    /// The number of threads that have not begun to exit (`signal->live`).
     pub(crate) live: u32,
-    /// Threads that have not been released.
+    /// The number of threads that have not been released.
     pub(crate) unreleased: u32,
     /// All threads have gone through `exit_notify`.
     pub(crate) gone: bool,
@@ -47,15 +51,15 @@ pub(crate) struct Process {
     pub(crate) start_time: Ktime,
     /// The stamp of the leader's fork.
     pub(crate) born: u64,
-    /// Sums over the ended threads.
+    /// The sums over the ended threads.
     pub(crate) sums: Sums,
     pub(crate) faults: (u64, u64),
     pub(crate) max_rss: Option<u64>,
-    /// The largest resident set of the programs before its last exec, in bytes.
+    /// The largest resident set of the programs before the last exec, in bytes.
     pub(crate) rss_before: u64,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
-    /// The process's times when its last exec span began.
+    /// The times of the process when its present program began.
     pub(crate) span_base: Times,
 }
 
@@ -66,14 +70,14 @@ impl Process {
             used,
             tgid,
             serial,
-            cgroup: Machine::cgroup(0),
+            cgroup: cgroup(0),
             start_time: Ktime(born),
             born,
             ..Process::default()
         }
     }
 
-    /// Ends the last program at `stamp`; `times` are the process's until then.
+    /// Ends the last program at `stamp`. `times` are the times of the process until then.
     pub(crate) fn end_program(&mut self, stamp: u64, times: Times) {
         if let Some(last) = self.execs.last_mut() {
             last.end = Ktime(stamp);

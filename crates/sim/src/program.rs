@@ -3,18 +3,18 @@
 /// A length of time in ns, drawn evenly from `lo..=hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The shortest.
+    /// The shortest length in ns.
     pub lo: u64,
-    /// The longest.
+    /// The longest length in ns.
     pub hi: u64,
 }
 
-/// `lo..=hi` ns.
+/// A length of `lo` to `hi` ns.
 pub const fn ns(lo: u64, hi: u64) -> Span {
     Span { lo, hi }
 }
 
-/// `lo..=hi` µs.
+/// A length of `lo` to `hi` µs.
 pub const fn us(lo: u64, hi: u64) -> Span {
     Span {
         lo: lo * 1_000,
@@ -22,7 +22,7 @@ pub const fn us(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// `lo..=hi` ms.
+/// A length of `lo` to `hi` ms.
 pub const fn ms(lo: u64, hi: u64) -> Span {
     Span {
         lo: lo * 1_000_000,
@@ -33,7 +33,7 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
 /// A channel of the world (a pipe, a futex, a job server): the number of posts not taken yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chan {
-    /// Its number for a task with argument 0.
+    /// The number of the channel for a task with argument 0.
     pub base: u16,
     /// The distance for each unit of the task's argument.
     pub stride: u16,
@@ -52,7 +52,7 @@ pub const fn own_chan(n: u16) -> Chan {
 /// The argument of a new task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// Its parent's.
+    /// The argument of the parent.
     Same,
     /// The parent's counter of this loop.
     Loop(u8),
@@ -70,43 +70,42 @@ pub enum Op {
     Io(Span),
     /// Waits for a kernel lock (D, not in_iowait), until an interrupt frees it.
     Lock(Span),
-    /// `sched_yield`.
+    /// Yields the CPU (`sched_yield`).
     Yield,
-    /// `fork`: a child that runs this program.
+    /// Forks a child that runs this program.
     Fork(u16, Arg),
-    /// `vfork`: the same, and waits (D) for the child's exec or exit.
+    /// Makes a child that runs this program by `vfork`, and waits (D) for the child's exec or exit.
     Vfork(u16, Arg),
-    /// `clone`: a thread of this process that runs this program.
+    /// Makes a thread of this process that runs this program (`clone`).
     Thread(u16, Arg),
-    /// `execve` of this image; goes on with the next operation. Kills the
-    /// process's other threads.
+    /// Executes this image, which kills the process's other threads, and goes on with the next operation.
     Exec(u16),
-    /// `wait` for one child; nothing without children.
+    /// Waits for one child. Does nothing if there are no children.
     Wait,
-    /// `wait` for all children.
+    /// Waits for all children.
     WaitAll,
     /// Posts to a channel, and wakes a task that waits for it.
     Post(Chan),
     /// Takes one post from a channel; sleeps (S) until there is one.
     Take(Chan),
-    /// The same, but gives up after that time.
+    /// Takes one post from a channel; sleeps (S) until there is one, but gives up after this time.
     TakeFor(Chan, Span),
     /// Takes one post from a channel; goes to this operation if there is none.
     Poll(Chan, u16),
     /// Wakes a sleeping task in vain.
     Poke,
-    /// `prctl(PR_SET_NAME)`.
+    /// Changes the name of the task (`prctl(PR_SET_NAME)`).
     Rename,
     /// Moves its process to another cgroup.
     MoveCgroup,
-    /// `kill(SIGKILL)` of another process.
+    /// Kills another process (SIGKILL).
     Kill,
-    /// `kill(SIGSTOP)` of another process.
+    /// Stops another process (SIGSTOP).
     Stop,
-    /// `kill(SIGCONT)` of a stopped process.
+    /// Continues a stopped process (SIGCONT).
     Continue,
-    /// Goes back to operation `to` until the block was done `times` times;
-    /// `slot` (0 to 3) is the counter.
+    /// Goes back to operation `to` until the block was done `times` times. `slot` (0 to 3) is the number of the
+    /// counter.
     Repeat {
         /// The task's counter.
         slot: u8,
@@ -157,20 +156,20 @@ pub struct Image {
 /// A process from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
-    /// Its program.
+    /// The program of the resident.
     pub program: u16,
-    /// Its argument.
+    /// The argument of the resident.
     pub arg: u32,
-    /// It is a kernel thread.
+    /// The task is a kernel thread.
     pub kthread: bool,
-    /// It and its children run on this CPU only.
+    /// The resident and its children run only on this CPU.
     pub pin: Option<u16>,
 }
 
 /// The programs and tasks of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World {
-    /// A name for the user.
+    /// The name of the world for the user.
     pub name: String,
     /// The programs; a program that ends without exit does `ExitGroup(0)`.
     pub programs: Vec<Vec<Op>>,

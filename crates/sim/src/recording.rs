@@ -1,4 +1,4 @@
-//! A run's events, ring by ring, in the order of their writes.
+//! The events of a run, ring by ring, in the order of their writes.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Metadata, Summary};
@@ -41,13 +41,13 @@ impl Stamped for LifeEvent {
 pub struct Recording {
     /// The trace's beginning.
     pub meta: Metadata,
-    /// The trace's end; `None` when it was cut off.
+    /// The end of the trace; `None` if the trace was cut off.
     pub summary: Option<Summary>,
     /// The CPUs' rings.
     pub cpus: Vec<Vec<Written<SchedEvent>>>,
-    /// [`Stream::Lifecycle`].
+    /// The events of [`Stream::Lifecycle`].
     pub life: Vec<Written<LifeEvent>>,
-    /// [`Stream::Recorder`].
+    /// The events of [`Stream::Recorder`].
     pub recorder: Vec<Written<LifeEvent>>,
     /// The number of events so far.
     count: u64,
@@ -101,7 +101,7 @@ impl Recording {
         self.cpus.iter().map(Vec::len).sum::<usize>() + self.life.len() + self.recorder.len()
     }
 
-    /// The recording has no events.
+    /// Whether the recording has no events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

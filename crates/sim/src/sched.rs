@@ -10,16 +10,16 @@ use crate::machine::{Machine, Turn};
 use crate::program::ns;
 use crate::task::{raw, Bucket, Cause, Place, Ref, Task, Wait, IDLE};
 
-/// Why a task is switched out.
+/// The reason why a task is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Out {
-    /// It is runnable. `preempt` is false on the way back to user mode and in a yield.
+    /// The task is runnable. `preempt` is false on the way back to user mode and in a yield.
     Runnable { preempt: bool },
-    /// It sleeps in the state that it has set.
+    /// The task sleeps in the state that it has set.
     Sleep,
-    /// It is dead.
+    /// The task is dead.
     Dead,
-    /// It is the idle task.
+    /// The idle task is switched out.
     Idle,
 }
 
@@ -150,7 +150,7 @@ impl Machine {
         }
     }
 
-    /// The outgoing half of a switch: the `prev_state` that the event tells.
+    /// Does the outgoing half of a switch. Returns the `prev_state` of the event.
     fn switch_out(&mut self, turn: Turn, prev: u32, out: Out) -> u16 {
         let vfork = match self.tasks[prev].wait {
             Wait::Vfork(child) => self.find(child).is_some_and(|child| {
@@ -206,7 +206,7 @@ impl Machine {
         prev_state
     }
 
-    /// The incoming half of a switch.
+    /// Does the incoming half of a switch.
     fn switch_in(&mut self, turn: Turn, next: u32) {
         let (start, end, cpu) = (self.start, self.end, turn.cpu as u16);
         let in_span = self.in_span(turn.stamp);
@@ -296,7 +296,7 @@ impl Machine {
         true
     }
 
-    /// The event of a waking; `new`: the first one of a new task.
+    /// Emits the event of a waking. `new`: it is the first one of a new task.
     pub(crate) fn emit_waking(&mut self, turn: Turn, wakee: u32, irq: bool, new: bool) {
         let waker = self.cpus[turn.cpu].cur;
         let recorded = self.follow_all || self.is_followed(wakee) || self.is_followed(waker);

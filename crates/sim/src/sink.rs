@@ -32,14 +32,14 @@ impl Sink for Count {
 /// One event with its ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Of a CPU's ring.
+    /// An event of a CPU's ring.
     Sched(CpuId, SchedEvent),
-    /// Of another stream.
+    /// An event of another stream.
     Life(Stream, LifeEvent),
 }
 
 impl Event {
-    /// Its stamp.
+    /// The stamp of the event.
     pub fn time(&self) -> tr_format::event::Ktime {
         match self {
             Event::Sched(_, event) => event.time,

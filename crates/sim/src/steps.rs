@@ -5,6 +5,7 @@ use tr_format::event::{CgroupMove, Comm, LifeKind, Rename, Tgid, Tid};
 
 use crate::fork::{Child, Kind};
 use crate::machine::{Machine, Turn};
+use crate::process::cgroup;
 use crate::program::{ns, Chan, Op};
 use crate::sched::Out;
 use crate::task::{raw, Place, Ref, Step, Task, Wait, IDLE};
@@ -215,7 +216,7 @@ impl Machine {
     }
 
     fn move_cgroup(&mut self, turn: Turn) {
-        let cgroup = Machine::cgroup(self.draw.below(self.cfg.world.cgroups.max(1)));
+        let cgroup = cgroup(self.draw.below(self.cfg.world.cgroups.max(1)));
         let process = &mut self.processes[self.tasks[turn.cur].process];
         if turn.stamp < self.end {
             process.cgroup = cgroup;

@@ -178,8 +178,15 @@ fn any_order() -> impl Strategy<Value = Cut> {
     })
 }
 
+/// The faults in the order of writes.
+#[derive(Clone, Debug)]
+struct Disorder {
+    late: Option<Late>,
+    inversions: Option<Inversions>,
+}
+
 /// Late writes by up to 10 s, and inversions.
-fn disorder() -> impl Strategy<Value = (Option<Late>, Option<Inversions>)> {
+fn disorder() -> impl Strategy<Value = Disorder> {
     let late = (0..=500u16, 1..=10_000_000_000u64, any::<bool>()).prop_map(
         |(per_mille, longest, life_only)| Late {
             per_mille,
@@ -189,6 +196,7 @@ fn disorder() -> impl Strategy<Value = (Option<Late>, Option<Inversions>)> {
     );
     let inversions = (0..=300u16).prop_map(|per_mille| Inversions { per_mille });
     (option::of(late), option::of(inversions))
+        .prop_map(|(late, inversions)| Disorder { late, inversions })
 }
 
 /// Lost spans, of CPUs' rings and of the lifecycle ring.
@@ -230,7 +238,7 @@ fn skews() -> impl Strategy<Value = Skew> {
     clocks(32, 50_000..=100_000_000i64, 1..4)
 }
 
-/// The same for some of this many CPUs: at least one clock is right.
+/// Clocks of some of this many CPUs that are off by ±50 µs to ±100 ms. At least one clock is right.
 fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
     let size = prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64];
     clocks(cpus, size, 1..usize::from(cpus.clamp(2, 8)))
@@ -254,11 +262,11 @@ fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     (option::of(duplicates), option::of(missing))
 }
 
-/// A plan with this disorder only.
-fn disordered((late, inversions): (Option<Late>, Option<Inversions>), seed: u64) -> Plan {
+/// A plan that has only this disorder.
+fn disordered(disorder: Disorder, seed: u64) -> Plan {
     Plan {
-        late,
-        inversions,
+        late: disorder.late,
+        inversions: disorder.inversions,
         seed,
         ..Plan::default()
     }

@@ -1,14 +1,14 @@
-//! One task.
+//! A task of the simulated machine.
 
 use tr_format::event::{Comm, Delays, Ktime};
 
-use crate::accounts::Sums;
 use crate::agenda::NEVER;
+use crate::sums::Sums;
 
 /// The slot of the idle task, which has no entry.
 pub(crate) const IDLE: u32 = u32::MAX;
 
-/// A slot and the number of its earlier users: names a task or process beyond its end.
+/// A slot and the number of its earlier users, which identify a task or process even after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref {
     pub(crate) slot: u32,
@@ -61,7 +61,7 @@ pub(crate) enum Wait {
     Io,
     Lock,
     Chan(u16),
-    /// The same, or a timer.
+    /// A post from a channel, or a timer.
     ChanFor(u16),
     Child,
     Vfork(Ref),
@@ -78,7 +78,7 @@ pub(crate) mod raw {
     pub(crate) const WAKEKILL: u16 = 0x100;
     pub(crate) const NEW: u16 = 0x800;
     pub(crate) const FREEZABLE: u16 = 0x2000;
-    /// `TASK_NORMAL`: the states that `wake_up_process` wakes.
+    /// The states that `wake_up_process` wakes (`TASK_NORMAL`).
     pub(crate) const NORMAL: u16 = INTERRUPTIBLE | UNINTERRUPTIBLE;
 }
 
@@ -102,23 +102,23 @@ pub(crate) enum Step {
     TakeOver,
     /// Complete the vfork parent's wait.
     VforkDone,
-    /// `sched_process_exec`.
+    /// The event `sched_process_exec`.
     ExecEvent { image: u16, old_tid: u32 },
     /// `do_exit` begins.
     ExitBegin,
-    /// `sched_process_exit`.
+    /// The event `sched_process_exit`.
     ExitEvent,
     /// Runs a little.
     Teardown,
-    /// `exit_notify`.
+    /// The step `exit_notify`.
     ExitNotify,
     /// The last switch-out.
     Die,
 }
 
 impl Step {
-    /// Not preempted before this step. The kernel may preempt there; but then no reader
-    /// could recognize one task under two tids, or tell a wait for a vfork from another.
+    /// Whether the task is not preempted before this step. The kernel may preempt it there, but then no reader could
+    /// recognize one task under two tids, or distinguish a wait for a vfork from another wait.
     pub(crate) fn held(self) -> bool {
         matches!(
             self,
@@ -127,7 +127,7 @@ impl Step {
     }
 }
 
-/// One task.
+/// A task of the simulated machine.
 #[derive(Debug, Default)]
 pub(crate) struct Task {
     pub(crate) place: Place,
@@ -136,40 +136,40 @@ pub(crate) struct Task {
     /// The kernel's `__state`.
     pub(crate) state: u16,
     pub(crate) followed: bool,
-    /// Its wait has been completed.
+    /// The wait of the task has been completed.
     pub(crate) done: bool,
-    /// It has set its state and is about to call `schedule()`.
+    /// The task has set its state and is about to call `schedule()`.
     pub(crate) scheduling: bool,
-    /// Its state has been read for the switch-out, which is not stamped yet.
+    /// The state of the task has been read for the switch-out, which is not stamped yet.
     pub(crate) committed: bool,
-    /// It was woken after `committed`.
+    /// The task was woken after `committed`.
     pub(crate) woken_early: bool,
     /// The state that was read, if a waking has changed it since.
     pub(crate) committed_state: u16,
-    /// A waking of it was recorded since it was switched in, by the stamps.
+    /// A waking of the task was recorded, according to the stamps, since it was switched in.
     pub(crate) woken: bool,
     /// The stamp of the last recorded waking while it was in a queue.
     pub(crate) vain: u64,
-    /// It was switched out asleep after `woken`, or with the stamp of a waking, and neither
-    /// woken nor switched in since: the events do not tell the order of the two.
+    /// The task was switched out asleep after `woken`, or with the stamp of a waking, and was neither woken nor
+    /// switched in since. The events do not show the order of the two.
     pub(crate) doubt: bool,
-    /// The time of `doubt` up to the span's end, if only a later event ended it, ns.
+    /// The time of `doubt` up to the end of the span in ns, if only a later event ended it.
     pub(crate) undecided: u64,
-    /// Its exit has begun.
+    /// The exit of the task has begun.
     pub(crate) exiting: bool,
-    /// It no longer counts for its process (`release_task`).
+    /// The task no longer counts for its process (`release_task`).
     pub(crate) released: bool,
-    /// It is to stop.
+    /// The task has to stop.
     pub(crate) stopping: bool,
     pub(crate) tid: u32,
-    /// Its process's slot.
+    /// The slot of the task's process.
     pub(crate) process: u32,
-    /// The stamp since which the time has not been added to `times`.
+    /// The stamp from which on the time has not been added to `times`.
     pub(crate) since: u64,
     /// The stamp of its last switch-in or switch-out, or of its fork.
     pub(crate) switched: u64,
     pub(crate) sums: Sums,
-    /// Off CPU: the rest of its run before the next action, ns.
+    /// The remaining run time before the next action in ns, while the task is off CPU.
     pub(crate) remaining: u64,
     /// The number of waits of this slot's users; see [`crate::cpu::Timer`].
     pub(crate) waits: u32,
@@ -193,11 +193,11 @@ pub(crate) struct Task {
     pub(crate) exited: Option<u64>,
     /// The exit was recorded, in the span.
     pub(crate) exit_seen: bool,
-    /// It was the last living thread when it began to exit.
+    /// The task was the last living thread of its process when it began to exit.
     pub(crate) group_dead: bool,
     /// The parent that waits for this vfork child.
     pub(crate) vfork_parent: Option<Ref>,
-    /// Its waking with the vfork flag was recorded.
+    /// The waking of the task with the vfork flag was recorded.
     pub(crate) vfork_seen: bool,
     pub(crate) used: u32,
     pub(crate) first_tid: u32,

@@ -156,7 +156,7 @@ fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
     }
 }
 
-/// The names of the flags that are set.
+/// The names of the flags of an event that are set.
 fn flags(flags: &[(bool, &str)]) -> String {
     let set = flags.iter().filter(|(set, _)| *set);
     set.map(|(_, name)| *name).collect()

@@ -45,7 +45,7 @@ impl Times {
         self.on_cpu + self.run_queue + self.sleep + self.blocked
     }
 
-    /// By [`crate::task::Bucket`].
+    /// The times in the order of [`crate::task::Bucket`].
     pub(crate) fn from_array([on_cpu, run_queue, sleep, blocked]: [u64; 4]) -> Times {
         Times {
             on_cpu,
@@ -55,7 +55,7 @@ impl Times {
         }
     }
 
-    /// These times minus `earlier`.
+    /// The differences between these times and `earlier`.
     pub(crate) fn since(&self, earlier: &Times) -> Times {
         Times {
             on_cpu: self.on_cpu - earlier.on_cpu,
@@ -77,18 +77,18 @@ impl Times {
 /// Parts of [`Times`], in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// Of `run_queue`: preempted or yielded.
+    /// The part of `run_queue` after a preemption or a yield.
     pub preempted: u64,
-    /// Of `blocked`: block I/O.
+    /// The part of `blocked` for block I/O.
     pub io: u64,
-    /// Of `blocked`: vfork.
+    /// The part of `blocked` in a vfork.
     pub vfork: u64,
-    /// Of `sleep`: stopped.
+    /// The part of `sleep` in which the task was stopped.
     pub stopped: u64,
 }
 
 impl Causes {
-    /// By [`crate::task::Cause`].
+    /// The times in the order of [`crate::task::Cause`].
     pub(crate) fn from_array([preempted, io, vfork, stopped]: [u64; 4]) -> Causes {
         Causes {
             preempted,
@@ -110,27 +110,27 @@ impl Causes {
 /// One thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskTruth {
-    /// Its tid at the end of its life or of the span.
+    /// The tid of the thread at the end of its life or of the span.
     pub tid: Tid,
-    /// Its tid at its fork: differs after the exec of a thread other than the leader.
+    /// The tid of the thread at its fork. It differs from `tid` after the exec of a thread that is not the leader.
     pub first_tid: Tid,
-    /// Its id in its own pid namespace, for its first tid.
+    /// The id of the thread in its own pid namespace, for its first tid.
     pub ns_tid: Tid,
-    /// Its process, an index into [`Truth::processes`].
+    /// The process of the thread, an index into [`Truth::processes`].
     pub process: usize,
-    /// Its last name in the span.
+    /// The last name of the thread in the span.
     pub comm: Comm,
-    /// Its fork, or the span's start.
+    /// The time of the thread's fork, or the start of the span.
     pub start: Ktime,
-    /// It was forked before the span.
+    /// The fork was before the span.
     pub started_before: bool,
-    /// Its last switch-out, or the span's end.
+    /// The time of the thread's last switch-out, or the end of the span.
     pub end: Ktime,
-    /// It had not made its last switch-out at the span's end.
+    /// The thread had not made its last switch-out at the end of the span.
     pub alive: bool,
     /// The parts of its time: their sum is `end - start`.
     pub times: Times,
-    /// Their causes.
+    /// The causes of these times.
     pub causes: Causes,
     /// The last part of its time, ns, if no event tells whether it slept or was runnable: it
     /// was switched out asleep after a waking while it was on the CPU, and the recording
@@ -145,7 +145,7 @@ pub struct TaskTruth {
     pub migrations: u64,
     /// The longest single time off CPU, clipped to the span.
     pub max_off_cpu: u64,
-    /// Its own raw `wait` status, when its exit was recorded.
+    /// The thread's own raw `wait` status, if its exit was recorded.
     pub status: Option<u32>,
     /// Run time, voluntary and involuntary switches of its whole life.
     pub kernel: (u64, u64, u64),
@@ -156,7 +156,7 @@ pub struct TaskTruth {
 pub struct ExecTruth {
     /// The exec, or the span's start.
     pub start: Ktime,
-    /// It began before the span or before tracing.
+    /// The program began before the span or before tracing.
     pub started_before: bool,
     /// The next exec, the process's end or the span's end.
     pub end: Ktime,
@@ -182,42 +182,42 @@ impl ExecTruth {
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessTruth {
-    /// Its pid.
+    /// The pid of the process.
     pub pid: Tgid,
     /// The process that forked it, an index into [`Truth::processes`], if it is there.
     pub parent: Option<usize>,
-    /// That process's pid.
+    /// The pid of the process that forked it.
     pub ppid: Option<Tgid>,
-    /// Its last cgroup in the span.
+    /// The last cgroup of the process in the span.
     pub cgroup: CgroupId,
-    /// It is a kernel thread.
+    /// The task is a kernel thread.
     pub kthread: bool,
-    /// Its first thread's fork, or the span's start.
+    /// The time of the first thread's fork, or the start of the span.
     pub start: Ktime,
-    /// It was forked before the span.
+    /// The fork was before the span.
     pub started_before: bool,
-    /// Its last thread's last switch-out, or the span's end.
+    /// The time of the last thread's last switch-out, or the end of the span.
     pub end: Ktime,
     /// Some thread had not made its last switch-out at the span's end.
     pub alive: bool,
-    /// Its raw `wait` status, when the exit of its last thread was recorded.
+    /// The raw `wait` status of the process, if the exit of its last thread was recorded.
     pub status: Option<u32>,
-    /// Its threads, indices into [`Truth::tasks`].
+    /// The threads of the process, indices into [`Truth::tasks`].
     pub threads: Vec<usize>,
     /// The parts of its threads' times.
     pub times: Times,
-    /// Their causes.
+    /// The causes of these times.
     pub causes: Causes,
-    /// Its threads' voluntary switches in the span.
+    /// The voluntary switches of all threads in the span.
     pub voluntary: u64,
-    /// Its threads' involuntary switches in the span.
+    /// The involuntary switches of all threads in the span.
     pub involuntary: u64,
     /// Page faults of the threads that exited, minor and major.
     pub faults: (u64, u64),
-    /// Its largest resident set, when the exit of its last thread was recorded.
+    /// The largest resident set of the process, if the exit of its last thread was recorded.
     pub max_rss: Option<u64>,
-    /// Its programs in order. A process from before tracing begins with the program of
-    /// that time, without arguments.
+    /// The programs of the process in their order. A process that began before tracing begins with its program of that
+    /// time, without arguments.
     pub execs: Vec<ExecTruth>,
 }
 
@@ -232,7 +232,7 @@ pub struct Truth {
     pub cpus: u16,
     /// The recorded processes, by start, then pid.
     pub processes: Vec<ProcessTruth>,
-    /// Their threads, by process, then start, then tid.
+    /// The recorded threads, by process, then start, then tid.
     pub tasks: Vec<TaskTruth>,
     /// By n: the time with exactly n recorded tasks on CPUs.
     pub concurrency: Vec<u64>,

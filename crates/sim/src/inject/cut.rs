@@ -2,15 +2,15 @@
 
 use tr_format::event::{LifeEvent, LifeKind};
 
+use super::injected::Injected;
 use crate::draw::Draw;
-use crate::inject::Injected;
 use crate::recording::{Recording, Written};
 
 /// Ends the file at a point, as a kill or a full disk does. Between the last progress and
 /// the point some rings' blocks were written and others not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff {
-    /// The point, in 1/1000 of the span.
+    /// The point at which the file ends, in 1/1000 of the span.
     pub at: u16,
 }
 

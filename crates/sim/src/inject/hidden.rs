@@ -2,15 +2,15 @@
 
 use tr_format::event::SchedKind;
 
+use super::injected::Injected;
 use crate::draw::Draw;
-use crate::inject::Injected;
 use crate::recording::Recording;
 
 /// Leaves out some switches: the switch-out of one task and the switch-in of another. All
 /// wakings stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// Of 1000 switches.
+    /// The number of switches of 1000 that are left out.
     pub per_mille: u16,
 }
 

@@ -2,8 +2,8 @@
 
 use tr_format::event::Ktime;
 
+use super::injected::Injected;
 use crate::draw::Draw;
-use crate::inject::Injected;
 use crate::program::Span;
 use crate::recording::{Recording, Stamped, Written};
 
@@ -11,12 +11,12 @@ use crate::recording::{Recording, Stamped, Written};
 /// CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// Of 1000 events.
+    /// The number of events of 1000 that are affected.
     pub per_mille: u16,
-    /// The longest delay, ns; evenly distributed on a logarithmic scale.
+    /// The longest delay in ns. Delays are evenly distributed on a logarithmic scale.
     pub longest: u64,
-    /// In the lifecycle ring only, which all CPUs write into. A real CPU's own ring hardly
-    /// ever has late writes.
+    /// Only the lifecycle ring has late writes, because all CPUs write into it. The own ring of a real CPU hardly ever
+    /// has them.
     pub life_only: bool,
 }
 
@@ -67,7 +67,7 @@ impl Late {
 /// and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
-    /// Of 1000 events.
+    /// The number of events of 1000 that are affected.
     pub per_mille: u16,
 }
 

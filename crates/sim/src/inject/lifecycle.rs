@@ -2,8 +2,8 @@
 
 use tr_format::event::{LifeKind, Tid};
 
+use super::injected::Injected;
 use crate::draw::Draw;
-use crate::inject::Injected;
 use crate::recording::Recording;
 
 /// A kind of lifecycle event.
@@ -41,7 +41,7 @@ impl LifeSort {
 /// Records some lifecycle events twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicates {
-    /// Of 1000 events.
+    /// The number of events of 1000 that are affected.
     pub per_mille: u16,
     /// The kind of these events.
     pub sort: LifeSort,
@@ -69,7 +69,7 @@ impl Duplicates {
 /// Leaves out some lifecycle events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Of 1000 events.
+    /// The number of events of 1000 that are affected.
     pub per_mille: u16,
     /// The kind of these events.
     pub sort: LifeSort,

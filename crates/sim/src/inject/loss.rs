@@ -2,8 +2,8 @@
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 
+use super::injected::Injected;
 use crate::draw::Draw;
-use crate::inject::Injected;
 use crate::recording::{Recording, Stamped, Written};
 
 /// Removes a stretch of consecutive events of one ring.
@@ -17,7 +17,7 @@ pub struct Loss {
     pub most: u32,
     /// The recorded cause.
     pub cause: LossCause,
-    /// The record has the number of events.
+    /// The record of the loss has the number of events.
     pub counted: bool,
 }
 
@@ -52,8 +52,8 @@ impl Loss {
         })
     }
 
-    /// Removes the stretch: its first and last stamp, its length, and the true time of its
-    /// record, which precedes the next event with room.
+    /// Removes the stretch. Returns its first and last stamp, its length, and the true time of its record, which
+    /// precedes the next event that has room.
     fn take<E: Stamped>(
         &self,
         ring: &mut Vec<Written<E>>,

@@ -9,6 +9,7 @@
 
 mod cut;
 mod hidden;
+mod injected;
 mod late;
 mod lifecycle;
 mod loss;
@@ -16,68 +17,14 @@ mod skew;
 
 pub use cut::CutOff;
 pub use hidden::Hidden;
+pub use injected::Injected;
 pub use late::{Inversions, Late};
 pub use lifecycle::{Duplicates, LifeSort, Missing};
 pub use loss::Loss;
 pub use skew::{ClockError, Skew};
 
-use tr_format::event::{CpuId, Ktime, LossCause, Stream, Tid};
-
 use crate::draw::Draw;
 use crate::recording::Recording;
-
-/// The change by an injector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Injected {
-    /// This CPU's stamps are wrong.
-    Skewed {
-        /// The CPU.
-        cpu: CpuId,
-        /// The error at the span's start and at its end, ns.
-        offset: (i64, i64),
-    },
-    /// Events were written late.
-    Late {
-        /// Their number.
-        events: u64,
-        /// The longest delay, ns.
-        longest: u64,
-    },
-    /// Neighbours in a ring were swapped.
-    Inverted {
-        /// The number of pairs.
-        pairs: u64,
-        /// The largest step back in time, ns.
-        largest: u64,
-    },
-    /// Events are missing, with a loss record.
-    Lost {
-        /// Their stream.
-        stream: Stream,
-        /// The stamps of the first and the last of them.
-        span: (Ktime, Ktime),
-        /// Their number.
-        count: u64,
-        /// The recorded cause.
-        cause: LossCause,
-    },
-    /// The file ends early.
-    CutOff {
-        /// The time of the last progress: the span that can be analyzed ends here.
-        end: Ktime,
-        /// The number of missing events.
-        events: u64,
-    },
-    /// Switches are missing without a loss record.
-    Hidden {
-        /// Their number.
-        switches: u64,
-    },
-    /// An event of a task is repeated.
-    Duplicated(Tid),
-    /// An event of a task is missing without a loss record.
-    Missing(Tid),
-}
 
 /// The guarantee for an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,15 +2,15 @@
 
 use tr_format::event::{CpuId, Ktime, LifeKind};
 
-use crate::inject::Injected;
+use super::injected::Injected;
 use crate::recording::Recording;
 
 /// The error of a CPU's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
-    /// At the span's start, ns.
+    /// The error at the start of the span in ns.
     pub offset: i64,
-    /// Gain in each second, ns.
+    /// The growth of the error in each second in ns.
     pub drift: i64,
 }
 
@@ -26,7 +26,7 @@ impl ClockError {
 /// The wrong clocks; the others are right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skew {
-    /// CPU and error.
+    /// The CPUs with wrong clocks, and the errors.
     pub clocks: Vec<(CpuId, ClockError)>,
 }
 

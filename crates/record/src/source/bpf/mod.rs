@@ -254,7 +254,7 @@ const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,
         None,
-        "how a task sleeps that another CPU wakes while it is switched out (before Linux 5.18)",
+        "the kind of sleep of a task that another CPU wakes during its switch-out (before Linux 5.18)",
     ),
     (
         Extras::NETWORK,
@@ -343,11 +343,11 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     let mut missing = chosen(&[
         (
             !tracer.knows_interrupts(),
-            "wake-ups by interrupts are not told from those by the running task",
+            "wake-ups by interrupts are not distinguished from wake-ups by the running task",
         ),
         (
             !tracer.knows_reasons(),
-            "the system calls in which tasks wait are not known",
+            "the system calls in which tasks wait are unknown",
         ),
     ]);
     let lacking = (BY_TRACEPOINTS.iter()).filter(|(extras, ..)| !tracer.extras().has(*extras));
@@ -359,7 +359,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
         ),
         (
             tracer.has_stacks() && !tracer.shows_kernel(),
-            "the kernel's functions in stacks: it tells their addresses to root alone \
+            "the kernel's functions in stacks: the kernel shows their addresses only to root \
              (kernel.kptr_restrict)",
         ),
     ]));
@@ -375,12 +375,12 @@ pub fn notes(attached: &Attached) -> Vec<Missing> {
         ),
         (
             attached.tracer.is_helped(),
-            "this kernel lists tasks to the loader alone, which ran until the end of the recording",
+            "this kernel lists tasks only to the loader, which ran until the end of the recording",
         ),
         (
             attached.sudo.is_some(),
-            "runs of the programs that the kernel left out are not counted: their descriptors stay \
-             with the loader",
+            "runs of the programs that the kernel skipped are not counted: the descriptors of the \
+             programs stay with the loader",
         ),
     ])
 }

@@ -41,7 +41,7 @@ pub const FACTS: Facts = Facts {
 /// the user.
 pub const LIMITS: [&str; 3] = [
     NEEDS_PROGRAMS,
-    "what another tracer follows (gdb, strace, LSan): a task has one tracer",
+    "tasks that another tracer follows (gdb, strace, LSan): a task can have only one tracer",
     "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
 ];
 /// The longest wait for COMMAND's end to reach the tracer.

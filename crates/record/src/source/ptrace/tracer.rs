@@ -355,7 +355,7 @@ impl State {
         for call in std::mem::take(&mut self.requests) {
             let processes = self.targets(&call);
             if is_about_recorder(&call) {
-                let what = "nothing is recorded further: a recorded program traces the recorder";
+                let what = "the recording has stopped: a recorded program traces the recorder";
                 self.waiting.push(host::now(), degraded(what));
             } else {
                 self.name(&processes);

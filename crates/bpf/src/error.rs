@@ -1,0 +1,63 @@
+//! The errors that keep tracing from starting.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::messages::keep;
+use crate::refusal::Refusal;
+use crate::wire;
+
+/// Why tracing cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel does not let this process trace.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// The kernel lacks something that the programs need.
+    #[error("this kernel lacks {what} (Linux {since} and later have it)")]
+    Missing {
+        /// The missing feature, in words.
+        what: String,
+        /// The first version of Linux that has the feature.
+        since: &'static str,
+    },
+    /// The machine has more CPUs than the programs support.
+    #[error(
+        "this machine has {found} CPUs, more than the {} that this version can record",
+        wire::MAX_CPUS
+    )]
+    TooManyCpus {
+        /// The kernel's number of possible CPUs.
+        found: usize,
+    },
+    /// libbpf or the kernel refused for another reason; [`crate::log`] has more.
+    #[error("cannot {action}: {source}")]
+    Bpf {
+        action: &'static str,
+        source: libbpf_rs::Error,
+    },
+}
+
+/// Turns an error of libbpf into an [`Error`] that says why tracing cannot start. The error number does not show whether
+/// rights were missing, because the verifier returns EACCES as well. So [`Refusal::of`] examines the process and the
+/// kernel.
+pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
+    move |source| match Refusal::of(&source) {
+        Some(refusal) => {
+            keep(&format!("cannot {action}: {source}\n"));
+            Error::Refused(refusal)
+        }
+        None => Error::Bpf { action, source },
+    }
+}
+
+/// Duplicates a descriptor.
+pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    let copy = fd.try_clone_to_owned();
+    copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
+}
+
+/// The error that a program is missing in the object.
+pub(crate) fn missing() -> libbpf_rs::Error {
+    io::Error::from(io::ErrorKind::NotFound).into()
+}

@@ -1,0 +1,23 @@
+//! The sums of the times and switches of a task or of a process.
+
+/// The sums over a task's life in the span, or over the ended threads of a process. Times are in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    /// The times in the order of [`crate::task::Bucket`].
+    pub(crate) times: [u64; 4],
+    /// The times in the order of [`crate::task::Cause`].
+    pub(crate) causes: [u64; 4],
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: &Sums) {
+        let own = self.times.iter_mut().chain(&mut self.causes);
+        for (own, other) in own.zip(other.times.iter().chain(&other.causes)) {
+            *own += other;
+        }
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+    }
+}
