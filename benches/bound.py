@@ -4,19 +4,18 @@ tells a change in 1 % of series without one. No method that has to learn the noi
 import math
 
 import numpy as np
-
 from tr_fleet import changes
 
 RUNS, SERIES = 200, 4000
 CHANGE = math.log1p(0.05)
 PLACES = np.arange(changes.LEAST, RUNS - changes.LEAST + 1)
-I = np.arange(RUNS)
-APART = abs(I[:, None] - I)
+RUN_NUMBERS = np.arange(RUNS)
+APART = abs(RUN_NUMBERS[:, None] - RUN_NUMBERS)
 
 
 def stays(rho, scale):
     """The covariance of noise of which a part stays."""
-    return scale * scale * rho ** APART
+    return scale * scale * rho**APART
 
 
 def own(scale):
@@ -24,13 +23,13 @@ def own(scale):
 
 
 def walk(scale):
-    return scale * scale * (np.minimum(I[:, None], I) + 1.0)
+    return scale * scale * (np.minimum(RUN_NUMBERS[:, None], RUN_NUMBERS) + 1.0)
 
 
 def response(scale, *weights):
     """The covariance of normal shocks that go on with these weights."""
     weights = np.array(weights + (0.0,) * (RUNS + 400 - len(weights)))
-    return (scale * scale * np.array([weights[: 400] @ weights[lag : lag + 400] for lag in range(RUNS)]))[APART]
+    return (scale * scale * np.array([weights[:400] @ weights[lag : lag + 400] for lag in range(RUNS)]))[APART]
 
 
 def mixed(rho, next, scale):
@@ -74,18 +73,23 @@ def normal(rng, covariance):
     def beside(columns):
         return columns - level @ (level.T @ columns)
 
-    steps = beside(white @ (I[:, None] >= PLACES))
+    steps = beside(white @ (RUN_NUMBERS[:, None] >= PLACES))
     steps /= np.linalg.norm(steps, axis=0)
     at = rng.integers(RUNS // 5, RUNS * 4 // 5, SERIES)
     without, with_one = (beside(rng.normal(size=(RUNS, SERIES))) for _ in range(2))
-    with_one = with_one + beside(white @ (CHANGE * (I[:, None] >= at)))
+    with_one = with_one + beside(white @ (CHANGE * (RUN_NUMBERS[:, None] >= at)))
     return judged(abs(steps.T @ without), abs(steps.T @ with_one), at)
 
 
 def two_kinds(rng, distance, share, inside=0.02):
     """The likelihood ratio of a change of 5 % up or down where two kinds of runs alternate, of known levels."""
+
     def likely(values):
-        return np.log((1 - share) * np.exp(-((values / inside) ** 2) / 2) + share * np.exp(-(((values - distance) / inside) ** 2) / 2) + 1e-300)
+        return np.log(
+            (1 - share) * np.exp(-((values / inside) ** 2) / 2)
+            + share * np.exp(-(((values - distance) / inside) ** 2) / 2)
+            + 1e-300
+        )
 
     def scan(values):
         gains = [likely(values - it) - likely(values) for it in (CHANGE, -CHANGE)]
@@ -95,7 +99,7 @@ def two_kinds(rng, distance, share, inside=0.02):
     without, with_one = (
         rng.normal(0, inside, (RUNS, SERIES)) + distance * (rng.random((RUNS, SERIES)) < share) for _ in range(2)
     )
-    return judged(scan(without), scan(with_one + CHANGE * (I[:, None] >= at)), at)
+    return judged(scan(without), scan(with_one + CHANGE * (RUN_NUMBERS[:, None] >= at)), at)
 
 
 def show():

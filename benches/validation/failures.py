@@ -8,6 +8,7 @@ reason of its own: if nothing that it ran is named), *perhaps* if the report say
 the cause made fail is named, *wrong* if something else is named, and *wrong, perhaps* if that is said with "perhaps". Needs
 root; a plant whose tool is not on PATH (or in `--path`) is skipped and reported.
 """
+
 import argparse
 import json
 import os

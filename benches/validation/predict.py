@@ -13,6 +13,7 @@ A run beside which others had more than a twentieth of the CPUs is made again, a
 --keep keeps each recording: a second call with the same directory goes on where the first one
 ended. --from DIR forecasts anew from such a directory and runs nothing. Needs root for recording and for a cgroup with a quota.
 """
+
 import argparse
 import contextlib
 import glob
@@ -85,32 +86,36 @@ wait
 for n in 1 2 3 4 5 6; do ./burn 30; done
 """
 # cc1 that does its work twice: as slow as half the speed.
-TWICE = '''all: %s
+TWICE = """all: %s
 %%.o: %%.c
 \tcc $(FLAGS) -O2 -c -o $@ $<
-''' % " ".join("%s.o" % name for name in "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split())
-TWICE_CC1 = '''#!/bin/sh
+""" % " ".join(
+    "%s.o" % name
+    for name in "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split()
+)
+TWICE_CC1 = """#!/bin/sh
 real=$(cc -print-prog-name=cc1)
 $real "$@" && exec $real "$@"
-'''
-LONGEST = '''ORDER ?= recorded
+"""
+LONGEST = """ORDER ?= recorded
 recorded = a b c d e f g h
 longest = h g f e d c b a
 all: $($(ORDER))
-''' + "".join("%s:\n\t./burn %d\n" % (name, 60 + 70 * at) for at, name in enumerate("abcdefgh"))
-RUSTC = "all: %s\nmain: main.rs %s\n\trustc -O --crate-name main -L . -o $@ main.rs\n%%.rlib: %%.rs\n\trustc -O --crate-type rlib --crate-name $(patsubst lib%%,%%,$*) -o $@ $<\n" % (
-    "main", " ".join("lib%s.rlib" % name for name in "abcdef")
+""" + "".join("%s:\n\t./burn %d\n" % (name, 60 + 70 * at) for at, name in enumerate("abcdefgh"))
+RUSTC = (
+    "all: %s\nmain: main.rs %s\n\trustc -O --crate-name main -L . -o $@ main.rs\n%%.rlib: %%.rs\n\trustc -O --crate-type rlib --crate-name $(patsubst lib%%,%%,$*) -o $@ $<\n"
+    % ("main", " ".join("lib%s.rlib" % name for name in "abcdef"))
 )
 NODE_TEST = "const test = require('node:test');\ntest('it', () => { let s = 0; for (let i = 0; i < %d; i++) s += Math.sqrt(i); });\n"
 XDIST = PYTESTS.replace("range(8)", "range(16)")
-GET = '''
+GET = """
 import hashlib, os, socket
 for _ in range(6):
     with socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))) as server:
         server.sendall(b"?")
         server.recv(1)
     hashlib.sha256(b"x" * 20_000_000).digest()
-'''
+"""
 PROVE = "system('./burn', %d); print \"1..1\\nok 1\\n\";\n"
 
 # Others have no more than this part of the CPUs, or the run is made again, so many times.
@@ -123,7 +128,9 @@ FEW = [("-j1", 1), ("-j4", 4), ("-j8", 8)]
 class Build:
     """Its files, its command for a number of jobs, and what is tried with it."""
 
-    def __init__(self, files=None, base=None, copy=None, setup=None, command=MAKE, tries=("jobs", "cpus"), fast="burn", parts=()):
+    def __init__(
+        self, files=None, base=None, copy=None, setup=None, command=MAKE, tries=("jobs", "cpus"), fast="burn", parts=()
+    ):
         self.parts = parts
         self.files, self.base, self.copy, self.setup = files or {}, base, copy, setup
         self.command, self.tries, self.fast = command, tries, fast
@@ -156,31 +163,71 @@ def fixed(*command):
 
 PACKAGE = json.dumps({"name": "x", "version": "1.0.0", "scripts": {"test": "node a.js && node b.js & node c.js; wait"}})
 CARGO = '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\nmembers = ["a", "b", "c"]\n[dependencies]\na = { path = "a" }\nb = { path = "b" }\nc = { path = "c" }\n'
-RUST = "".join("pub fn f%d(v: &mut Vec<String>) { v.sort(); v.dedup(); v.push(format!(\"{v:?}{}\", %d)); }\n" % (n, n) for n in range(150))
+RUST = "".join(
+    'pub fn f%d(v: &mut Vec<String>) { v.sort(); v.dedup(); v.push(format!("{v:?}{}", %d)); }\n' % (n, n)
+    for n in range(150)
+)
 
 BUILDS_OF = {
     "make-chain": Build({"Makefile": MAKE_BURN}, tries=("jobs", "one", "cpus", "quota", "faster", "cached")),
-    "make-tests": Build({"Makefile": MAKE_TESTS}, command=lambda jobs: ["make", "-s", "-j%d" % jobs, "check"], tries=("jobs", "cpus", "faster")),
+    "make-tests": Build(
+        {"Makefile": MAKE_TESTS},
+        command=lambda jobs: ["make", "-s", "-j%d" % jobs, "check"],
+        tries=("jobs", "cpus", "faster"),
+    ),
     "longest": Build({"Makefile": LONGEST}, tries=("jobs", "longest")),
     "twice": Build(
-        {"twice.mk": TWICE, "twice/cc1": TWICE_CC1}, copy=ZLIB, setup=["./configure", "chmod +x twice/cc1"],
-        command=lambda jobs: ["make", "-s", "-f", "twice.mk", "-j%d" % jobs], tries=("cpus", "twice"),
+        {"twice.mk": TWICE, "twice/cc1": TWICE_CC1},
+        copy=ZLIB,
+        setup=["./configure", "chmod +x twice/cc1"],
+        command=lambda jobs: ["make", "-s", "-f", "twice.mk", "-j%d" % jobs],
+        tries=("cpus", "twice"),
     ),
     "beside": Build({"Makefile": MAKE_BURN}, tries=("beside",)),
     "network": Build({"get.py": GET}, command=fixed("python3", "get.py"), tries=("cpus", "network")),
-    "rustc-make": Build({"Makefile": RUSTC, "main.rs": "fn main() {}", **{"lib%s.rs" % name: RUST for name in "abcdef"}}, tries=("jobs", "cpus")),
-    "node-test": Build({"%d.test.js" % n: NODE_TEST % (2e7 * (1 + n % 3)) for n in range(6)}, command=fixed("node", "--test"), tries=("cpus",)),
-    "xdist": Build({"test_x.py": XDIST}, command=lambda jobs: ["/usr/bin/pytest", "-q", "-n", str(jobs), "test_x.py"], tries=("cpus",)),
-    "xdist-auto": Build({"test_x.py": XDIST}, command=fixed("/usr/bin/pytest", "-q", "-n", "auto", "test_x.py"), tries=("cpus",)),
-    "compileall": Build(setup=["cp -r $(python3 -c 'import os; print(os.path.dirname(os.__file__))')/[a-g]*.py ."], command=lambda jobs: ["python3", "-m", "compileall", "-q", "-f", "-j", str(jobs), "."], tries=("cpus",)),
+    "rustc-make": Build(
+        {"Makefile": RUSTC, "main.rs": "fn main() {}", **{"lib%s.rs" % name: RUST for name in "abcdef"}},
+        tries=("jobs", "cpus"),
+    ),
+    "node-test": Build(
+        {"%d.test.js" % n: NODE_TEST % (2e7 * (1 + n % 3)) for n in range(6)},
+        command=fixed("node", "--test"),
+        tries=("cpus",),
+    ),
+    "xdist": Build(
+        {"test_x.py": XDIST},
+        command=lambda jobs: ["/usr/bin/pytest", "-q", "-n", str(jobs), "test_x.py"],
+        tries=("cpus",),
+    ),
+    "xdist-auto": Build(
+        {"test_x.py": XDIST}, command=fixed("/usr/bin/pytest", "-q", "-n", "auto", "test_x.py"), tries=("cpus",)
+    ),
+    "compileall": Build(
+        setup=["cp -r $(python3 -c 'import os; print(os.path.dirname(os.__file__))')/[a-g]*.py ."],
+        command=lambda jobs: ["python3", "-m", "compileall", "-q", "-f", "-j", str(jobs), "."],
+        tries=("cpus",),
+    ),
     "javac-xargs": Build(
-        {"%s.java" % name: "class %s { %s }\n" % (name, " ".join("int f%d(int x) { return x * %d; }" % (n, n) for n in range(400))) for name in "ABCD"},
+        {
+            "%s.java" % name: "class %s { %s }\n"
+            % (name, " ".join("int f%d(int x) { return x * %d; }" % (n, n) for n in range(400)))
+            for name in "ABCD"
+        },
         command=lambda jobs: ["sh", "-c", "ls *.java | xargs -P %d -n 1 javac" % jobs],
     ),
-    "xz-pipe": Build({"data.py": "import random\nr = random.Random(1)\nprint(' '.join(str(r.randrange(9999)) for _ in range(1500000)))\n"},
-        command=fixed("sh", "-c", "python3 data.py | tee data | xz -1 | xz -d | sort | md5sum; gzip -k data; bzip2 -k data"), tries=("cpus", "quota")),
+    "xz-pipe": Build(
+        {
+            "data.py": "import random\nr = random.Random(1)\nprint(' '.join(str(r.randrange(9999)) for _ in range(1500000)))\n"
+        },
+        command=fixed(
+            "sh", "-c", "python3 data.py | tee data | xz -1 | xz -d | sort | md5sum; gzip -k data; bzip2 -k data"
+        ),
+        tries=("cpus", "quota"),
+    ),
     "zlib": Build(copy=ZLIB, setup=["./configure"], tries=("jobs", "one", "cpus", "quota")),
-    "zlib-cmake": Build(copy=ZLIB, setup=["cmake -B out ."], command=lambda jobs: ["make", "-s", "-C", "out", "-j%d" % jobs]),
+    "zlib-cmake": Build(
+        copy=ZLIB, setup=["cmake -B out ."], command=lambda jobs: ["make", "-s", "-C", "out", "-j%d" % jobs]
+    ),
     "zlib-configure": Build(copy=ZLIB, command=fixed("./configure"), tries=("cpus", "quota")),
     "zstd": Build({"Makefile": MAKE_ZSTD}, copy=ZSTD, tries=("jobs", "one", "cpus")),
     "many-jobs": Build(base="many-jobs"),
@@ -194,13 +241,25 @@ BUILDS_OF = {
     ),
     "shell": Build({"run.sh": SHELL}, command=fixed("sh", "run.sh"), tries=("cpus", "sleep", "faster", "quota")),
     # Lengths that are split in one way alone.
-    "prove": Build({"%d.t" % n: PROVE % ms for n, ms in enumerate((60, 90, 130, 170, 220, 290))}, command=fixed("prove", "-j2", "."), tries=("cpus", "faster", "shards"),
-        parts=[["prove", "-j2", *("%d.t" % n for n in part)] for part in ((0, 3, 5), (1, 2, 4))]),
-    "bats": Build(
-        {"a.bats": "".join('@test "%d" { ./burn %d; }\n' % (n, 40 * n + 40) for n in range(5))}, command=fixed("bats", "a.bats"), tries=("cpus", "faster")
+    "prove": Build(
+        {"%d.t" % n: PROVE % ms for n, ms in enumerate((60, 90, 130, 170, 220, 290))},
+        command=fixed("prove", "-j2", "."),
+        tries=("cpus", "faster", "shards"),
+        parts=[["prove", "-j2", *("%d.t" % n for n in part)] for part in ((0, 3, 5), (1, 2, 4))],
     ),
-    "pytest": Build({"test_x.py": PYTESTS}, command=fixed("python3", "-m", "pytest", "-q", "test_x.py"), tries=("cpus",)),
-    "npm": Build({"package.json": PACKAGE, **{f: NODE % n for f, n in (("a.js", 9e6), ("b.js", 5e6), ("c.js", 12e6))}}, command=fixed("npm", "test"), tries=("cpus",)),
+    "bats": Build(
+        {"a.bats": "".join('@test "%d" { ./burn %d; }\n' % (n, 40 * n + 40) for n in range(5))},
+        command=fixed("bats", "a.bats"),
+        tries=("cpus", "faster"),
+    ),
+    "pytest": Build(
+        {"test_x.py": PYTESTS}, command=fixed("python3", "-m", "pytest", "-q", "test_x.py"), tries=("cpus",)
+    ),
+    "npm": Build(
+        {"package.json": PACKAGE, **{f: NODE % n for f, n in (("a.js", 9e6), ("b.js", 5e6), ("c.js", 12e6))}},
+        command=fixed("npm", "test"),
+        tries=("cpus",),
+    ),
     "cargo": Build(
         {"Cargo.toml": CARGO, "src.rs": RUST},
         setup=[
@@ -213,43 +272,98 @@ BUILDS_OF = {
 }
 
 FORTRAN = {
-    "%s.f90" % name: "subroutine work_%s(a, b, c, n)\n  integer :: n, i, j, k\n  real :: a(n, n), b(n, n), c(n, n)\n%s end subroutine\n"
-    % (name, ("  do i = 1, n\n    do j = 1, n\n      do k = 1, n\n        a(i, j) = a(i, j) + b(i, k) * c(k, j) * %s\n      end do\n    end do\n  end do\n" % "2.5") * count)
+    "%s.f90"
+    % name: "subroutine work_%s(a, b, c, n)\n  integer :: n, i, j, k\n  real :: a(n, n), b(n, n), c(n, n)\n%s end subroutine\n"
+    % (
+        name,
+        (
+            "  do i = 1, n\n    do j = 1, n\n      do k = 1, n\n        a(i, j) = a(i, j) + b(i, k) * c(k, j) * %s\n      end do\n    end do\n  end do\n"
+            % "2.5"
+        )
+        * count,
+    )
     for name, count in zip("abcdefgh", (6, 10, 16, 8, 24, 12, 6, 14))
 }
 HASKELL = "module %s where\n" + "".join(
     "data T%d = A%d Int | B%d String deriving (Show, Read, Eq, Ord)\n" % (n, n, n) for n in range(5)
 )
-OCAML = "".join("let f%d x = List.map (fun y -> Printf.sprintf \"%%d %%s\" (y + %d) (String.make %d 'x')) x\n" % (n, n, n) for n in range(700))
+OCAML = "".join(
+    "let f%d x = List.map (fun y -> Printf.sprintf \"%%d %%s\" (y + %d) (String.make %d 'x')) x\n" % (n, n, n)
+    for n in range(700)
+)
 SCONS = "env = Environment(CCFLAGS='-O2')\nenv.Program('app', Glob('*.c'), LIBS=['m'])\n"
 C_FILE = "#include <stdio.h>\n#include <math.h>\n" + "".join(
-    "double %%s_%d(double *v, int n) { double s = 0; for (int i = 0; i < n; i++) { s += v[i] * %d; if (s > v[n - i]) s -= sin(s); } return s; }\n" % (n, n) for n in range(60)
+    "double %%s_%d(double *v, int n) { double s = 0; for (int i = 0; i < n; i++) { s += v[i] * %d; if (s > v[n - i]) s -= sin(s); } return s; }\n"
+    % (n, n)
+    for n in range(60)
 )
 RUBY = "multitask default: %w[a b c d e]\n%w[a b c d e].each { |n| task(n) { sh \"ruby -e '(1..#{n.ord * 40_000 - 3_600_000}).sum { |i| i * i % 7 }'\" } }\n"
-PHP = "<?php\nuse PHPUnit\\Framework\\TestCase;\nclass XTest extends TestCase {\n" + "".join(
-    "function test%d() { $h = 'x'; for ($i = 0; $i < %d; $i++) $h = md5($h); $this->assertNotEmpty($h); }\n" % (n, 300000 * (1 + n % 3)) for n in range(8)
-) + "}\n"
+PHP = (
+    "<?php\nuse PHPUnit\\Framework\\TestCase;\nclass XTest extends TestCase {\n"
+    + "".join(
+        "function test%d() { $h = 'x'; for ($i = 0; $i < %d; $i++) $h = md5($h); $this->assertNotEmpty($h); }\n"
+        % (n, 300000 * (1 + n % 3))
+        for n in range(8)
+    )
+    + "}\n"
+)
 R = "library(parallel)\nx <- mclapply(1:6, function(i) { s <- 0; for (k in 1:(i * 1e6)) s <- s + k %% 7; s }, mc.cores = 2)\n"
 # Builds of other tools than those that the model was made with.
 BUILDS_OF |= {
-    "fortran": Build({**FORTRAN, "Makefile": "all: %s\n%%.o: %%.f90\n\tgfortran -O3 -funroll-loops -c -o $@ $<\n" % " ".join("%s.o" % n for n in "abcdefgh")}, tries=("jobs", "one", "cpus")),
-    "ghc": Build(
-        {"Main.hs": "module Main where\n%smain = print 1\n" % "".join("import M%d\n" % n for n in range(6)), **{"M%d.hs" % n: HASKELL % ("M%d" % n) for n in range(6)}},
-        command=fixed("ghc", "--make", "-v0", "-j2", "Main.hs"), tries=("cpus",),
+    "fortran": Build(
+        {
+            **FORTRAN,
+            "Makefile": "all: %s\n%%.o: %%.f90\n\tgfortran -O3 -funroll-loops -c -o $@ $<\n"
+            % " ".join("%s.o" % n for n in "abcdefgh"),
+        },
+        tries=("jobs", "one", "cpus"),
     ),
-    "ocaml": Build({**{"%s.ml" % n: OCAML for n in "abcdef"}, "Makefile": "all: %s\n%%.cmx: %%.ml\n\tocamlopt -c $<\n" % " ".join("%s.cmx" % n for n in "abcdef")}, tries=("jobs", "one", "cpus")),
-    "scons": Build({"SConstruct": SCONS, "main.c": "int main(void) { return 0; }\n", **{"%s.c" % n: C_FILE.replace("%s", n) for n in "abcdefg"}}, command=lambda jobs: ["scons", "-Q", "-j%d" % jobs], tries=("cpus",)),
+    "ghc": Build(
+        {
+            "Main.hs": "module Main where\n%smain = print 1\n" % "".join("import M%d\n" % n for n in range(6)),
+            **{"M%d.hs" % n: HASKELL % ("M%d" % n) for n in range(6)},
+        },
+        command=fixed("ghc", "--make", "-v0", "-j2", "Main.hs"),
+        tries=("cpus",),
+    ),
+    "ocaml": Build(
+        {
+            **{"%s.ml" % n: OCAML for n in "abcdef"},
+            "Makefile": "all: %s\n%%.cmx: %%.ml\n\tocamlopt -c $<\n" % " ".join("%s.cmx" % n for n in "abcdef"),
+        },
+        tries=("jobs", "one", "cpus"),
+    ),
+    "scons": Build(
+        {
+            "SConstruct": SCONS,
+            "main.c": "int main(void) { return 0; }\n",
+            **{"%s.c" % n: C_FILE.replace("%s", n) for n in "abcdefg"},
+        },
+        command=lambda jobs: ["scons", "-Q", "-j%d" % jobs],
+        tries=("cpus",),
+    ),
     "rake": Build({"Rakefile": RUBY}, command=fixed("rake", "-j2"), tries=("cpus",)),
     "phpunit": Build({"XTest.php": PHP}, command=fixed("phpunit", "XTest.php"), tries=("cpus",)),
     "mclapply": Build({"x.R": R}, command=fixed("Rscript", "x.R"), tries=("cpus",)),
-    "xz-threads": Build({"x": ""}, setup=["seq 1 1500000 > data"], command=fixed("xz", "-k", "-3", "-T2", "--block-size=1MiB", "data"), tries=("cpus",)),
+    "xz-threads": Build(
+        {"x": ""},
+        setup=["seq 1 1500000 > data"],
+        command=fixed("xz", "-k", "-3", "-T2", "--block-size=1MiB", "data"),
+        tries=("cpus",),
+    ),
     "sort-make": Build(
-        {"Makefile": ".SECONDARY:\nall: 1.o 2.o 3.o 4.o 5.o\n%.o: %.txt\n\tsort -R --parallel=1 $< | gzip -6 | gzip -d | sort -n > $@\n1.txt 2.txt 3.txt 4.txt 5.txt:\n\tseq 1 $(basename $@)0000 > $@\n"},
+        {
+            "Makefile": ".SECONDARY:\nall: 1.o 2.o 3.o 4.o 5.o\n%.o: %.txt\n\tsort -R --parallel=1 $< | gzip -6 | gzip -d | sort -n > $@\n1.txt 2.txt 3.txt 4.txt 5.txt:\n\tseq 1 $(basename $@)0000 > $@\n"
+        },
         tries=("jobs", "one", "cpus"),
     ),
     "objects-so": Build(
-        {"Makefile": "all: x.so\n\t./use\nx.so: %s\n\tcc -shared -o $@ $^ && cc -o use use.c\n%%.o: %%.c\n\tcc -O2 -fPIC -c -o $@ $<\n" % " ".join("%s.o" % n for n in "abcdefg"),
-         "use.c": "int main(void) { return 0; }\n", **{"%s.c" % n: C_FILE.replace("%s", n) for n in "abcdefg"}},
+        {
+            "Makefile": "all: x.so\n\t./use\nx.so: %s\n\tcc -shared -o $@ $^ && cc -o use use.c\n%%.o: %%.c\n\tcc -O2 -fPIC -c -o $@ $<\n"
+            % " ".join("%s.o" % n for n in "abcdefg"),
+            "use.c": "int main(void) { return 0; }\n",
+            **{"%s.c" % n: C_FILE.replace("%s", n) for n in "abcdefg"},
+        },
         tries=("jobs", "one", "cpus"),
     ),
 }
@@ -318,7 +432,13 @@ class Runs:
                 warm = real.run_in(self.source)
                 with server(0.1) as port:
                     before_run = {**real.environment(warm), "PORT": str(port)}
-                    done = subprocess.run(["timeout", "-k1", "%g" % (2 * self.limit), *self.build.command(2)], cwd=warm, check=False, env=before_run, **QUIET)
+                    done = subprocess.run(
+                        ["timeout", "-k1", "%g" % (2 * self.limit), *self.build.command(2)],
+                        cwd=warm,
+                        check=False,
+                        env=before_run,
+                        **QUIET,
+                    )
                 if done.returncode in (124, 126, 127, 137):
                     why = "its tools are not there" if done.returncode in (126, 127) else "takes too long"
                     print("%s: %s" % (self.name, why), file=sys.stderr)
@@ -337,7 +457,13 @@ class Runs:
             record += ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % group, "sh"]
         used = {**real.environment(place), **(env or {})}
         with server(delay) as port:
-            done = subprocess.run(record + (command or self.build.command(jobs)), cwd=place, check=False, env={**used, "PORT": str(port)}, **QUIET)
+            done = subprocess.run(
+                record + (command or self.build.command(jobs)),
+                cwd=place,
+                check=False,
+                env={**used, "PORT": str(port)},
+                **QUIET,
+            )
         if done.returncode:
             # What it measures then is its failure.
             print("  %s, %s: exit status %d" % (self.name, key, done.returncode), file=sys.stderr)
@@ -357,7 +483,9 @@ class Runs:
             done = subprocess.run(asked, capture_output=True, text=True, check=False)
             told = json.loads(done.stdout) if done.returncode == 0 else {}
             others = (told.get("machine") or {}).get("others_ns") or 0
-            self.calm[trace] = others <= OTHERS * told["trace"]["duration_ns"] * told["trace"]["cpus"] if told else False
+            self.calm[trace] = (
+                others <= OTHERS * told["trace"]["duration_ns"] * told["trace"]["cpus"] if told else False
+            )
         return self.calm[trace]
 
     def predict(self, trace, *options):
@@ -439,7 +567,11 @@ def rows(runs, name):
     if "faster" in build.tries:
         for scale in (2, 0.5):
             slow = runs.run("scale%g" % scale, env={"BURN_SCALE": str(scale)})
-            yield row("%s × %g" % (build.fast, scale), ["--alone", "--faster", "%s=%g" % (build.fast, 1 / scale)], runs.own(slow))
+            yield row(
+                "%s × %g" % (build.fast, scale),
+                ["--alone", "--faster", "%s=%g" % (build.fast, 1 / scale)],
+                runs.own(slow),
+            )
     if "shards" in build.tries:
         parts = [runs.run("shard%d" % at, command=command) for at, command in enumerate(build.parts)]
         slowest = max(filter(None, map(runs.own, parts)), default=None)
@@ -466,7 +598,11 @@ def rows(runs, name):
     if "cached" in build.tries:
         # Every other one is there already.
         less = runs.run("cached", before="touch gen; for n in a c e g i; do echo > $n; done")
-        yield row("gen and 5 of 10 cached", ["--alone", "--without", "burn 200|^cp [acegi] |burn (60|140|220|300|380) > [acegi]$"], runs.own(less))
+        yield row(
+            "gen and 5 of 10 cached",
+            ["--alone", "--without", "burn 200|^cp [acegi] |burn (60|140|220|300|380) > [acegi]$"],
+            runs.own(less),
+        )
 
 
 def table(all_rows):
@@ -487,7 +623,13 @@ def cells(row):
     keys = {"recorded_s": "recorded", "forecast_s": "likely", "low_s": "low", "high_s": "high", "real_s": "real"}
     out = {title: "%.2f" % (row[key] / 1e9) for title, key in keys.items()}
     error = round(100 * row["error"])
-    return {"build": row["build"], "what": row["what"], "error_percent": error, "covered": "yes" if row["covered"] else "no", **out}
+    return {
+        "build": row["build"],
+        "what": row["what"],
+        "error_percent": error,
+        "covered": "yes" if row["covered"] else "no",
+        **out,
+    }
 
 
 def spread(values):
@@ -500,28 +642,45 @@ def summary(all_rows):
     covered = sum(row["covered"] for row in all_rows)
     worst = sorted(all_rows, key=lambda row: -abs(row["error"]))[:5]
     low, high = (100 * statistics.median(row[end] / row["likely"] - 1 for row in all_rows) for end in ("low", "high"))
-    yield "%d forecasts of %d builds: median error %.1f %%, 90th percentile %.1f %%; %d of %d real times (%.0f %%) are in the interval, whose median is %+.0f to %+.0f %%." % (
-        len(all_rows),
-        len({row["build"] for row in all_rows}),
-        *spread(row["error"] for row in all_rows),
-        covered,
-        len(all_rows),
-        100 * covered / len(all_rows),
-        low,
-        high,
+    yield (
+        "%d forecasts of %d builds: median error %.1f %%, 90th percentile %.1f %%; %d of %d real times (%.0f %%) are in the interval, whose median is %+.0f to %+.0f %%."
+        % (
+            len(all_rows),
+            len({row["build"] for row in all_rows}),
+            *spread(row["error"] for row in all_rows),
+            covered,
+            len(all_rows),
+            100 * covered / len(all_rows),
+            low,
+            high,
+        )
     )
     again = [row for row in all_rows if kind(row) == "nothing"]
     if again:
-        yield "The same command at the same setting again took another CPU time: by %.1f %% in the median, by %.1f %% in the 90th percentile." % spread(
-            row["work"] for row in again
-        ) + " Had the work of each real run taken the CPU time of the forecast, the errors were %.1f and %.1f %%." % spread(row["same_work"] for row in all_rows)
-    yield "The five worst: " + "; ".join("%s, %s (%+.0f %%)" % (row["build"], row["what"], 100 * row["error"]) for row in worst) + "."
+        yield (
+            "The same command at the same setting again took another CPU time: by %.1f %% in the median, by %.1f %% in the 90th percentile."
+            % spread(row["work"] for row in again)
+            + " Had the work of each real run taken the CPU time of the forecast, the errors were %.1f and %.1f %%."
+            % spread(row["same_work"] for row in all_rows)
+        )
+    yield (
+        "The five worst: "
+        + "; ".join("%s, %s (%+.0f %%)" % (row["build"], row["what"], 100 * row["error"]) for row in worst)
+        + "."
+    )
 
 
 def kind(row):
     """What a row changes."""
     what = row["what"]
-    for word, name in (("again", "nothing"), ("CPU", "CPUs"), ("quota", "a quota"), ("load", "load"), ("-j", "jobs"), ("×", "work or waits by a factor")):
+    for word, name in (
+        ("again", "nothing"),
+        ("CPU", "CPUs"),
+        ("quota", "a quota"),
+        ("load", "load"),
+        ("-j", "jobs"),
+        ("×", "work or waits by a factor"),
+    ):
         if word in what:
             return name
     return "less work, shards, another order"
@@ -540,7 +699,9 @@ def main():
     parser.add_argument("--out", help="a page: its section gets the sums")
     parser.add_argument("--csv", help="the rows as CSV")
     parser.add_argument("--keep", help="a directory for the recordings: those that are there are not made again")
-    parser.add_argument("--from", dest="kept", metavar="DIR", help="run nothing: forecast with the recordings of an earlier --keep DIR")
+    parser.add_argument(
+        "--from", dest="kept", metavar="DIR", help="run nothing: forecast with the recordings of an earlier --keep DIR"
+    )
     parser.add_argument("--clock", action="store_true", help="hold against the clock, of a machine without other work")
     parser.add_argument("builds", nargs="*")
     args = parser.parse_args()
@@ -571,7 +732,11 @@ def main():
     lines += [results.link(args.csv), ""] if args.csv else [*table(found), ""]
     if args.csv:
         results.write(args.csv, HEADER, map(cells, found))
-    made = "By `benches/validation/predict.py`%s on %s, %d CPUs" % (" --clock" if args.clock else "", time.strftime("%Y-%m-%d"), os.cpu_count())
+    made = "By `benches/validation/predict.py`%s on %s, %d CPUs" % (
+        " --clock" if args.clock else "",
+        time.strftime("%Y-%m-%d"),
+        os.cpu_count(),
+    )
     load = ", load of the last 15 minutes %.1f" % os.getloadavg()[2]
     lines.insert(2, made + (", with recordings that were there." if args.kept else load + "."))
     if args.out:

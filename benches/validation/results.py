@@ -1,4 +1,5 @@
 """The rows that a program of this folder measured, as a file of CSV in `results/`. docs/validation.md has their sums."""
+
 import csv
 import os
 

@@ -363,7 +363,17 @@ def table(rows):
         yield f"| {row['build']} | {row['around']} | {row['line']} | {predicted} | {times} | {gain} | {row['result']} |"
 
 
-HEADER = ["build", "around", "first_line", "predicted_low_s", "predicted_high_s", "before_s", "after_s", "gain_s", "result"]
+HEADER = [
+    "build",
+    "around",
+    "first_line",
+    "predicted_low_s",
+    "predicted_high_s",
+    "before_s",
+    "after_s",
+    "gain_s",
+    "result",
+]
 # For recordings beside load or under a quota: the wall time that the verdict predicts for an idle machine, and the measured one.
 HEADER += ["told_low_s", "told_s", "told_high_s", "measured_s"]
 

@@ -1,4 +1,5 @@
 """The cgroups of a plant of benches/validation/verdicts.py (v1), and a disk of its own."""
+
 import contextlib
 import os
 import signal
