@@ -23,7 +23,7 @@ def own(scale):
 
 
 def walk(scale):
-    return scale * scale * (np.minimum(I[:, None], I) + 1.0)
+    return scale * scale * (np.minimum(RUN_NUMBERS[:, None], RUN_NUMBERS) + 1.0)
 
 
 def response(scale, *weights):
@@ -73,11 +73,11 @@ def normal(rng, covariance):
     def beside(columns):
         return columns - level @ (level.T @ columns)
 
-    steps = beside(white @ (I[:, None] >= PLACES))
+    steps = beside(white @ (RUN_NUMBERS[:, None] >= PLACES))
     steps /= np.linalg.norm(steps, axis=0)
     at = rng.integers(RUNS // 5, RUNS * 4 // 5, SERIES)
     without, with_one = (beside(rng.normal(size=(RUNS, SERIES))) for _ in range(2))
-    with_one = with_one + beside(white @ (CHANGE * (I[:, None] >= at)))
+    with_one = with_one + beside(white @ (CHANGE * (RUN_NUMBERS[:, None] >= at)))
     return judged(abs(steps.T @ without), abs(steps.T @ with_one), at)
 
 
@@ -99,7 +99,7 @@ def two_kinds(rng, distance, share, inside=0.02):
     without, with_one = (
         rng.normal(0, inside, (RUNS, SERIES)) + distance * (rng.random((RUNS, SERIES)) < share) for _ in range(2)
     )
-    return judged(scan(without), scan(with_one + CHANGE * (I[:, None] >= at)), at)
+    return judged(scan(without), scan(with_one + CHANGE * (RUN_NUMBERS[:, None] >= at)), at)
 
 
 def show():

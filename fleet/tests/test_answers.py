@@ -13,7 +13,6 @@ import duckdb
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import generated  # noqa: E402
-
 from tr_fleet.alerts import fresh  # noqa: E402
 from tr_fleet.gate import judged  # noqa: E402
 
@@ -51,7 +50,14 @@ def fails_again(place):
     args = argparse.Namespace(alerts=str(place / "failing.json"), webhook=None)
 
     def told(failing, runs, since, series="make"):
-        row = {"series": series, "failing_runs": failing, "runs": runs, "failing_since": since, "failing_commit": None, "failing_page": None}
+        row = {
+            "series": series,
+            "failing_runs": failing,
+            "runs": runs,
+            "failing_since": since,
+            "failing_commit": None,
+            "failing_page": None,
+        }
         report = {"causes": [], "failures": [row] if failing is not None else [], "trend": [{"series": series}]}
         return "fails since" in fresh(report, args)
 
@@ -67,7 +73,13 @@ def verdicts():
 
     def run(path=60, starved=1, others=30, cpu="AMD", pool=1):
         times = {"path_ns": path, "starved_ns": starved, "others_ns": others, "stolen_ns": 0, "throttled_ns": 0}
-        return {"well": 1, "cpu": cpu, "pool": pool, "host": "a", **{name: time * 10**9 for name, time in times.items()}}
+        return {
+            "well": 1,
+            "cpu": cpu,
+            "pool": pool,
+            "host": "a",
+            **{name: time * 10**9 for name, time in times.items()},
+        }
 
     runs = [run() for _ in range(30)]
     said, status = judged(run(path=90, starved=31, others=45), runs, 10)
@@ -96,7 +108,9 @@ def add(place, run, branch, factor, model="AMD EPYC", starved=1):
     }.items():
         target = place / "runs" / table / day
         target.mkdir(parents=True, exist_ok=True)
-        pattern = f"SELECT * FROM read_parquet('{place}/runs/runs/{LAST}/*.parquet') WHERE job = 'job-0' AND exit_code = 0"
+        pattern = (
+            f"SELECT * FROM read_parquet('{place}/runs/runs/{LAST}/*.parquet') WHERE job = 'job-0' AND exit_code = 0"
+        )
         one = duckdb.sql(f"SELECT run FROM ({pattern}) ORDER BY start_unix_ns DESC LIMIT 1").fetchall()[0][0]
         extra = ", start_unix_ns + 86400000000000 AS start_unix_ns" if table == "runs" else ""
         duckdb.sql(

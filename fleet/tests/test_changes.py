@@ -9,7 +9,6 @@ import numpy as np
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import noise  # noqa: E402
-
 from tr_fleet import changes  # noqa: E402
 
 

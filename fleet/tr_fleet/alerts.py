@@ -11,7 +11,9 @@ from . import render
 def _known(row, known):
     """By the time: a run has another number if --since leaves out those before it."""
     return any(
-        it.get("kind") == "change" and it.get("subject") == _subject(row) and it.get("up") == (row["change_ns"] > 0)
+        it.get("kind") == "change"
+        and it.get("subject") == _subject(row)
+        and it.get("up") == (row["change_ns"] > 0)
         # An older version wrote none.
         and row["near_from_ns"] <= it.get("start_unix_ns", -1) <= row["near_to_ns"]
         for it in known
@@ -59,7 +61,8 @@ def fresh(report, args):
         post(args.webhook, text)
     # What was told is known only after it was told.
     known += [
-        {"kind": "change", "subject": _subject(row), "start_unix_ns": row["start_unix_ns"], "up": row["change_ns"] > 0} for row in changes
+        {"kind": "change", "subject": _subject(row), "start_unix_ns": row["start_unix_ns"], "up": row["change_ns"] > 0}
+        for row in changes
     ]
     known += [{"kind": "failing", "series": row["series"], "since": row["failing_since"]} for row in failing]
     with open(f"{args.alerts}.new", "w", encoding="utf-8", opener=_private) as file:

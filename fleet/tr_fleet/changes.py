@@ -135,7 +135,9 @@ def hidden(values):
     if n < PARTS * 5 * LEAST:
         return none
     # A change of the level blurs the kinds in one part, not in the others.
-    found = [it for it in map(kinds, np.array_split(values, PARTS)) if it[0] > APART * it[1] and RARE < it[2] < 1 - RARE]
+    found = [
+        it for it in map(kinds, np.array_split(values, PARTS)) if it[0] > APART * it[1] and RARE < it[2] < 1 - RARE
+    ]
     if len(found) < PARTS - 1:
         return none
     distance, inside, share = (float(np.median(column)) for column in zip(*found))
@@ -324,7 +326,9 @@ def plain(rest, step, rho):
 
 # Noise with memory: of the part that stays, how much does so from one run to the next, and the part that does not
 # stay at all. At 0.995 it is a walk.
-NOISES = np.array([(0.0, 0.0)] + [(rho, own) for rho in (0.3, 0.5, 0.7, 0.85, 0.92, 0.97, 0.995) for own in (0.0, 0.4, 0.8)])
+NOISES = np.array(
+    [(0.0, 0.0)] + [(rho, own) for rho in (0.3, 0.5, 0.7, 0.85, 0.92, 0.97, 0.995) for own in (0.0, 0.4, 0.8)]
+)
 
 
 # By how much less likely each is than noise without memory, if nothing else is known: all of them together are as
@@ -360,7 +364,14 @@ def remembering(rest, raw):
     sums = {name: 0.0 for name in ("ee", "e1", "11", "se", "s1", "ss")}
     for off, weight in filtered(columns, NOISES):
         e, one, s = off[:, :1], off[:, 1:2], off[:, 2:]
-        for name, product in (("ee", e * e), ("e1", e * one), ("11", one * one), ("se", s * e), ("s1", s * one), ("ss", s * s)):
+        for name, product in (
+            ("ee", e * e),
+            ("e1", e * one),
+            ("11", one * one),
+            ("se", s * e),
+            ("s1", s * one),
+            ("ss", s * s),
+        ):
             sums[name] = sums[name] + product
     none = sums["ee"] - sums["e1"] ** 2 / sums["11"]
     inside = np.maximum(sums["ss"] - sums["s1"] ** 2 / sums["11"], 1e-9)
@@ -373,7 +384,9 @@ def remembering(rest, raw):
     def fit(kind, at, first, last, low, high):
         noise = int(cost[:, at].argmin())
         error = math.sqrt(loss[noise, at] / (n - 3) / inside[noise, at])
-        found = Fit(kind, first, last, low, high, float(size[noise, at]), float(size[noise, at]) / error, float(loss[noise, at]))
+        found = Fit(
+            kind, first, last, low, high, float(size[noise, at]), float(size[noise, at]) / error, float(loss[noise, at])
+        )
         found.rho, found.raw = float(NOISES[noise, 0]), raw
         left = rest - found.shape(n)
         shocks = np.array([off[0, 0] for off, _ in filtered((left - left.mean())[:, None], NOISES[noise : noise + 1])])
@@ -515,7 +528,10 @@ def comes_and_goes(values, found, offset):
     ends = [place + (fit.last if fit.kind == "ramp" else fit.first) - offset for place, fit in found]
     out = []
     for at, (place, fit) in enumerate(found):
-        begin, end = ends[at - 1] if at else 0, found[at + 1][0] + found[at + 1][1].first - offset if at + 1 < len(found) else len(values)
+        begin, end = (
+            ends[at - 1] if at else 0,
+            found[at + 1][0] + found[at + 1][1].first - offset if at + 1 < len(found) else len(values),
+        )
         own = values[begin:end]
         middle = place + fit.first - offset - begin
         # What runs differ by is not moved by a few steps.
@@ -599,11 +615,23 @@ SIDE, WIDE = 15, 60
 # A row of the changes: the runs of a subject have numbers, from 1. `n` is the first run with the change,
 # `until_n` the last one of a slow growth, `low_n` and `high_n` those between which it began.
 COLUMNS = [
-    ("subject", "bigint"), ("n", "bigint"), ("shape", "string"), ("until_n", "bigint"),
-    ("low_n", "bigint"), ("high_n", "bigint"), ("z", "double"),
-    ("before_ns", "bigint"), ("after_ns", "bigint"), ("least_ns", "bigint"), ("most_ns", "bigint"),
-    ("before_from", "bigint"), ("before_to", "bigint"), ("after_from", "bigint"), ("after_to", "bigint"),
-    ("wide_from", "bigint"), ("wide_to", "bigint"),
+    ("subject", "bigint"),
+    ("n", "bigint"),
+    ("shape", "string"),
+    ("until_n", "bigint"),
+    ("low_n", "bigint"),
+    ("high_n", "bigint"),
+    ("z", "double"),
+    ("before_ns", "bigint"),
+    ("after_ns", "bigint"),
+    ("least_ns", "bigint"),
+    ("most_ns", "bigint"),
+    ("before_from", "bigint"),
+    ("before_to", "bigint"),
+    ("after_from", "bigint"),
+    ("after_to", "bigint"),
+    ("wide_from", "bigint"),
+    ("wide_to", "bigint"),
 ]
 NAMED = """
     SELECT c.*, s.series, s.kind, s.name
@@ -635,13 +663,27 @@ def of_subject(subject, n, wall, days, members):
         error = abs(fit.size / fit.z)
         # The difference that is told is one of those that may be.
         sizes = [before * math.expm1(fit.size + k * 2 * error) for k in (-1, 1)] + [after - before]
-        rows.append((
-            int(subject), first + 1, "gradual" if fit.kind == "ramp" else "sudden", last + 1,
-            offset + fit.low + 1, offset + fit.high + 1, round(abs(fit.z), 2),
-            int(before), int(after), int(min(sizes)), int(max(sizes)),
-            before_from + 1, before_to, after_from + 1, after_to,
-            max(begin, before_to - WIDE) + 1, min(end, after_from + WIDE),
-        ))
+        rows.append(
+            (
+                int(subject),
+                first + 1,
+                "gradual" if fit.kind == "ramp" else "sudden",
+                last + 1,
+                offset + fit.low + 1,
+                offset + fit.high + 1,
+                round(abs(fit.z), 2),
+                int(before),
+                int(after),
+                int(min(sizes)),
+                int(max(sizes)),
+                before_from + 1,
+                before_to,
+                after_from + 1,
+                after_to,
+                max(begin, before_to - WIDE) + 1,
+                min(end, after_from + WIDE),
+            )
+        )
     return [tuple(int(cell) if isinstance(cell, np.integer) else cell for cell in row) for row in rows]
 
 

@@ -49,7 +49,9 @@ def chart(days, values, show, marks, label):
     for first, last, tint, text in marks:
         wide = max(2, x(max(last, days[0])) - x(max(first, days[0])))
         at = x(max(first, days[0])) - (1 if wide == 2 else 0)
-        out.append(f'<rect class="{tint}" x="{at:.1f}" y="{TOP}" width="{wide:.1f}" height="{HIGH - TOP - BOTTOM}"><title>{e(text)}</title></rect>')
+        out.append(
+            f'<rect class="{tint}" x="{at:.1f}" y="{TOP}" width="{wide:.1f}" height="{HIGH - TOP - BOTTOM}"><title>{e(text)}</title></rect>'
+        )
     for run in _runs(list(zip(days, values))):
         points = [(x(day), y(value)) for day, value in run]
         if len(points) > 1:

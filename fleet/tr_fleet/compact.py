@@ -84,13 +84,18 @@ def compact(directory, repo, before):
             try:
                 merge(db, table, batch)
             except duckdb.Error as error:
-                print(render.plain(f"compact: {name}: {str(error).splitlines()[0]}; these files stay as they are"), file=sys.stderr)
+                print(
+                    render.plain(f"compact: {name}: {str(error).splitlines()[0]}; these files stay as they are"),
+                    file=sys.stderr,
+                )
         counts[1] += sum(1 for _ in dataset._walk(table.root, repo))
     return counts
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="tr-fleet-compact", description=__doc__, epilog="Exit status: 0; 1 when a file cannot be written.")
+    parser = argparse.ArgumentParser(
+        prog="tr-fleet-compact", description=__doc__, epilog="Exit status: 0; 1 when a file cannot be written."
+    )
     parser.add_argument("directory", metavar="DIR", help="the dataset of tr export --format parquet")
     parser.add_argument("--repo", help="only this repository")
     parser.add_argument("--before", metavar="DATE", help="only days before this one: today's files are still written")
@@ -102,4 +107,3 @@ def main():
         return 1
     print(f"compact: {before:,} files, now {after:,}")
     return 0
-

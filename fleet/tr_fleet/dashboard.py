@@ -56,10 +56,16 @@ def _put(path, text):
 def _index(report, lines):
     """All repositories: those that changed last come first."""
     e = render.escaped
-    head = "".join(f"<th{kind}>{title}</th>" for title, kind in [
-        ("repository", ""), ("last change", ""), *((it, " class=n") for it in ("runs", "failed", "failing now", "CPU minutes", "cost")),
-    ])
+    head = "".join(
+        f"<th{kind}>{title}</th>"
+        for title, kind in [
+            ("repository", ""),
+            ("last change", ""),
+            *((it, " class=n") for it in ("runs", "failed", "failing now", "CPU minutes", "cost")),
+        ]
+    )
     body = []
+
     def newest(line):
         return max((it["day"] for it in line[1]["causes"] if it["kind"] == "command"), default="")
 
@@ -69,15 +75,22 @@ def _index(report, lines):
         said = f"{last['day']}: {render.shift(last)} {render.sentence(last)}" if last else ""
         costs = [it["cost"] for it in own["usage"] if it["cost"] is not None]
         failed = sum(it["failed"] for it in own["usage"])
-        failing = sum(it["failing_runs"] > 0 and it["last_unix_ns"] > row["last_unix_ns"] - WEEK for it in own["failures"])
+        failing = sum(
+            it["failing_runs"] > 0 and it["last_unix_ns"] > row["last_unix_ns"] - WEEK for it in own["failures"]
+        )
         cells = [
             f'<td><a href="{e(name(row["repo"]))}">{e(row["repo"])}</a></td>',
             f"<td>{e(said)}</td>",
-            *(f"<td class=n>{e(it)}</td>" for it in [
-                f"{row['runs']:,}", f"{failed:,}", render.plural(failing, "command", "commands") if failing else "–",
-                render.minutes(sum(it["machine_ns"] for it in own["usage"])),
-                f"{sum(costs):,.2f}" if costs else "–",
-            ]),
+            *(
+                f"<td class=n>{e(it)}</td>"
+                for it in [
+                    f"{row['runs']:,}",
+                    f"{failed:,}",
+                    render.plural(failing, "command", "commands") if failing else "–",
+                    render.minutes(sum(it["machine_ns"] for it in own["usage"])),
+                    f"{sum(costs):,.2f}" if costs else "–",
+                ]
+            ),
         ]
         body.append(f'<tr data-find="{e(row["repo"].lower())}">{"".join(cells)}</tr>')
     content = (

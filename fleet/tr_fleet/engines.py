@@ -128,9 +128,9 @@ class Spark:
     """Spark, in a cluster or in this machine."""
 
     def __init__(self, master):
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
-        from py4j.protocol import Py4JError
 
         self.errors = (PySparkException, Py4JError)
         if master.startswith("local"):

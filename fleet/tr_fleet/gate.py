@@ -66,7 +66,10 @@ def judged(own, before, over, against=None):
     where = f" on {against}" if against else ""
     if len(before) < LEAST:
         hint = "" if against else "; --against BRANCH takes those of another branch"
-        return f"{render.plural(len(before), 'run', 'runs')}{where} before it that ended well: {LEAST} are needed to judge{hint}", 0
+        return (
+            f"{render.plural(len(before), 'run', 'runs')}{where} before it that ended well: {LEAST} are needed to judge{hint}",
+            0,
+        )
     # On machines of one kind, where recordings tell it.
     recent = before[-RECENT:]
     alike = [row for row in recent if row["cpu"] and row["pool"] == own["pool"]]
@@ -86,7 +89,13 @@ def judged(own, before, over, against=None):
         known = f"{len(alike)} of the last {len(recent)} are known to be on such a runner"
         return f"{what}, but {known}: unknown whether the code or the runner", 0
     starved = _more(own, before, "starved_ns")
-    if 2 * starved >= own["path_ns"] - middle and 2 * _more_at_a_time(own, before, "others_ns", "stolen_ns", "throttled_ns") >= starved:
-        return f"{what}, but it was starved for {render.time(starved)} more, by the machine: the runner, not your change", 0
+    if (
+        2 * starved >= own["path_ns"] - middle
+        and 2 * _more_at_a_time(own, before, "others_ns", "stolen_ns", "throttled_ns") >= starved
+    ):
+        return (
+            f"{what}, but it was starved for {render.time(starved)} more, by the machine: the runner, not your change",
+            0,
+        )
     hosts = {row["host"] for row in before}
     return what + ("" if own["host"] in hosts else ", on a host that is not among theirs"), 1

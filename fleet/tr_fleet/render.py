@@ -39,6 +39,7 @@ rect{opacity:.5}.axis{fill:none;stroke:#8886}text{font-size:11px;fill:#59636e}.e
 
 def plain(text):
     """A text without control characters and marks of direction."""
+
     def one(c):
         hidden = not c.isprintable() and c not in "\n "
         return f"\\u{{{ord(c):x}}}" if hidden else c
@@ -114,6 +115,7 @@ def groups(report):
     rest = [row for row in report["causes"] if row["kind"] != "command"]
     found = []
     for row in commands:
+
         def near(step):
             return step["series"] == row["series"] and abs(step["seq"] - row["seq"]) <= NEAR
 
@@ -183,11 +185,64 @@ def plainly(value):
 
 
 TABLES = [
-    ("failures", "Failures", [("failed", "failed", str), ("runs", "of runs", str), ("failed_of_last_20", "of the last 20", str), ("failing_since", "failing since", lambda it: it or "–"), ("failed_wall_ns", "after", time), ("name", "command", None)]),
-    ("usage", "Use of runners", [("runs", "runs", plainly), ("wall_ns", "minutes", minutes), ("machine_ns", "CPU minutes", minutes), ("cost", "cost", plainly), ("queued_median_ns", "queued", time), ("queued_p90_ns", "90 %", time), ("queued_week_ns", "last week", time), ("name", "job and runner", None)]),
-    ("flaky_tests", "Flaky tests", [("failed", "failed", str), ("runs", "of runs", str), ("flips", "flips", str), ("last_failed", "last", str), ("name", "test", None)]),
-    ("slowest_steps", "Slowest steps and tests", [("total_ns", "total", time), ("median_ns", "median", time), ("p90_ns", "90 %", time), ("starved_ns", "starved", time), ("name", "step", None)]),
-    ("variable_steps", "Most variable steps and tests", [("spread_ns", "80 % within", time), ("median_ns", "median", time), ("varies_by", "by", str), ("name", "step", None)]),
+    (
+        "failures",
+        "Failures",
+        [
+            ("failed", "failed", str),
+            ("runs", "of runs", str),
+            ("failed_of_last_20", "of the last 20", str),
+            ("failing_since", "failing since", lambda it: it or "–"),
+            ("failed_wall_ns", "after", time),
+            ("name", "command", None),
+        ],
+    ),
+    (
+        "usage",
+        "Use of runners",
+        [
+            ("runs", "runs", plainly),
+            ("wall_ns", "minutes", minutes),
+            ("machine_ns", "CPU minutes", minutes),
+            ("cost", "cost", plainly),
+            ("queued_median_ns", "queued", time),
+            ("queued_p90_ns", "90 %", time),
+            ("queued_week_ns", "last week", time),
+            ("name", "job and runner", None),
+        ],
+    ),
+    (
+        "flaky_tests",
+        "Flaky tests",
+        [
+            ("failed", "failed", str),
+            ("runs", "of runs", str),
+            ("flips", "flips", str),
+            ("last_failed", "last", str),
+            ("name", "test", None),
+        ],
+    ),
+    (
+        "slowest_steps",
+        "Slowest steps and tests",
+        [
+            ("total_ns", "total", time),
+            ("median_ns", "median", time),
+            ("p90_ns", "90 %", time),
+            ("starved_ns", "starved", time),
+            ("name", "step", None),
+        ],
+    ),
+    (
+        "variable_steps",
+        "Most variable steps and tests",
+        [
+            ("spread_ns", "80 % within", time),
+            ("median_ns", "median", time),
+            ("varies_by", "by", str),
+            ("name", "step", None),
+        ],
+    ),
 ]
 ROWS = 10
 
@@ -195,7 +250,9 @@ ROWS = 10
 def named(row):
     """What a row is about."""
     if "series" not in row:
-        return " · ".join(str(it) for it in (row["repo"], row["job"], row["runner"], plural(row["cpus"], "CPU", "CPUs")) if it)
+        return " · ".join(
+            str(it) for it in (row["repo"], row["job"], row["runner"], plural(row["cpus"], "CPU", "CPUs")) if it
+        )
     return f"{row['name']} · {row['series']}" if row.get("name") else row["series"]
 
 
@@ -255,8 +312,12 @@ def trend(days, changes):
     if not days:
         return ""
     marks = [
-        (row["start_day"], row["until_day"] if row["shape"] == "gradual" else row["start_day"], "up" if row["change_ns"] > 0 else "down",
-         plain(f"{shift(row)} {since(row)}"))
+        (
+            row["start_day"],
+            row["until_day"] if row["shape"] == "gradual" else row["start_day"],
+            "up" if row["change_ns"] > 0 else "down",
+            plain(f"{shift(row)} {since(row)}"),
+        )
         for row in changes
     ]
     values = [row["wall_ns"] for row in days]
@@ -275,6 +336,7 @@ def is_link(page):
 
 def page(title, content, script=""):
     """A document that loads nothing, and runs this script alone."""
+
     def digest(text):
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -336,7 +398,9 @@ def html(report, title="Runs of the fleet", script="", top="", rows=2 * ROWS, ch
             cells = "".join(f"<td{k}>{e(c)}</td>" for c, k in zip(cells, kind))
             body.append(f"<tr{found(row)}>{cells}</tr>")
         body.append(f"</table></div>{more(report[key], rows)}")
-    body.append("<h2>Wall time of the other commands</h2>" if days and changes else "<h2>Wall time</h2>" if days else "")
+    body.append(
+        "<h2>Wall time of the other commands</h2>" if days and changes else "<h2>Wall time</h2>" if days else ""
+    )
     for name, own in list(days.items())[:charts]:
         last = own[-1]
         figures = f"{last['day']}: wall {time(last['wall_ns'])}, CPU {time(last['work_ns'])}, run-queue {time(last['run_queue_ns'])}"

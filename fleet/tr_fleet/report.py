@@ -57,13 +57,27 @@ def arguments(words=None):
     parser.add_argument("--since", metavar="DATE", help="only runs from this day on: 2026-11-23")
     parser.add_argument("-o", "--output", metavar="FILE", help="the report (default standard output)")
     parser.add_argument("--html", metavar="DIR", help="write pages there: an index, and one for each repository")
-    parser.add_argument("--cache", metavar="DIR", help="keep the answers there; repositories without new files are not read again")
+    parser.add_argument(
+        "--cache", metavar="DIR", help="keep the answers there; repositories without new files are not read again"
+    )
     parser.add_argument("--price", type=float, metavar="SUM", help="what a CPU costs for a minute: usage has the cost")
-    parser.add_argument("--alerts", metavar="FILE", help="print only the changes and failures that FILE does not know yet, as Markdown, and add them")
-    parser.add_argument("--webhook", metavar="URL", help="with --alerts: also post them there, as JSON with a field `text`")
+    parser.add_argument(
+        "--alerts",
+        metavar="FILE",
+        help="print only the changes and failures that FILE does not know yet, as Markdown, and add them",
+    )
+    parser.add_argument(
+        "--webhook", metavar="URL", help="with --alerts: also post them there, as JSON with a field `text`"
+    )
     parser.add_argument("--gate", metavar="RUN", help="compare this run with those before it in its series")
-    parser.add_argument("--against", metavar="BRANCH", help="with --gate: its runs are those of this branch, such as a pull request's target")
-    parser.add_argument("--over", type=float, default=10, metavar="PERCENT", help="with --gate: what a run may take more (default 10)")
+    parser.add_argument(
+        "--against",
+        metavar="BRANCH",
+        help="with --gate: its runs are those of this branch, such as a pull request's target",
+    )
+    parser.add_argument(
+        "--over", type=float, default=10, metavar="PERCENT", help="with --gate: what a run may take more (default 10)"
+    )
     args = parser.parse_args(words)
     if args.since and not re.fullmatch(r"\d{4}-\d\d-\d\d", args.since):
         parser.error("--since is a day such as 2026-11-23")
@@ -353,4 +367,3 @@ def publish(report, args):
         return
     with open(args.output, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
-

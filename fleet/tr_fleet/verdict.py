@@ -18,7 +18,9 @@ def judge(rows, repositories):
             moved.setdefault(_alike(row, 0), set()).add(row["repo"])
     for row in rows:
         together = _together(row, moved)
-        row["who"], row["why"] = (None, []) if row["cause"] != "cpu" else _judged(row, together if together >= many else 0)
+        row["who"], row["why"] = (
+            (None, []) if row["cause"] != "cpu" else _judged(row, together if together >= many else 0)
+        )
 
 
 def _alike(row, days):
