@@ -91,6 +91,45 @@ fn scripts_are_read_word_by_word() {
     );
 }
 
+#[test]
+fn secrets_of_unknown_programs_are_masked() {
+    check(
+        r#"
+        tool|-u|me|-p|maple7lake → tool|-u|me|-p|***
+        tool|--username=me|-p|maple7lake → tool|--username=me|-p|***
+        tool|login|me|Maple7lake → tool|login|me|***
+        tool|registry:login|host|me|Maple7lake → tool|registry:login|host|me|***
+        tool|users|add|me|Maple7lake → tool|users|add|me|***
+        tool|app:create-user|me|me@h.example|Maple7lake → tool|app:create-user|me|me@h.example|***
+        tool|--add-local-user|me:maple7lake → tool|--add-local-user|me:***
+        tool|--user=me:maple7lake → tool|--user=me:***
+        tool|-keystorepass|maple → tool|-keystorepass|***
+        tool|<password>maple</password> → tool|<password>***</password>
+        tool|sync|me:maple7lake@h.example:/srv → tool|sync|me:***@h.example:/srv
+        tool|login|--client-id=0123456789abcdef0123 → tool|login|--client-id=0123456789abcdef0123
+        curl|https://h.example/deploy/id?key=maple7lake → curl|https://h.example/deploy/id?key=***
+        sh|-c|tool --header="Authorization=Bearer maple" → sh|-c|tool --header="Authorization=Bearer ***"
+        "#,
+    );
+    assert_eq!(
+        masked("sh|-c|cat > f <<E\n[a]\napi_key = maple7lake\nE"),
+        "sh|-c|cat > f <<E\n[a]\napi_key = ***\nE"
+    );
+    for line in [
+        "sudo|-u|me|mkdir|-p|build/maple7",
+        "docker|run|-u|me|-p|8080:80|image",
+        "psql|-U|me|-p|5433",
+        "mysql|-u|root|-p|shop2",
+        "wget|-U|Mozilla5|-P|Down2",
+        "npm|run|login|Maple7lake",
+        "mount|-o|credentials=/k/smb,uid=1000|//h/s",
+        "vault|login|-method=oidc|role=ci",
+        "etcd|--auth-token=simple",
+    ] {
+        assert_eq!(masked(line), line);
+    }
+}
+
 /// The CPU time of masking one command line, the shortest of five.
 fn cost(argv: &Argv) -> std::time::Duration {
     let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
