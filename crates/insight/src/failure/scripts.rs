@@ -10,7 +10,7 @@ const LONGEST: usize = 65_536;
 /// The words that begin a command which starts no program and can fail, or which contains other commands, separated by
 /// spaces. A shell has the status of such a command whatever its children ended with.
 const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue coproc declare do done elif else esac eval \
-                      exec exit export fc fg fi for function getopts hash if jobs kill let local mapfile popd pushd read \
+                      exec exit export false fc fg fi for function getopts hash if jobs kill let local mapfile popd pushd read \
                       readarray readonly return select set shift shopt source test then time trap type typeset ulimit \
                       unalias unset until wait while { }";
 
@@ -18,7 +18,17 @@ const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue c
 /// `sh -c 'node gen.js && node pack.js'`
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
     let script = script(shell);
-    script.is_some_and(|script| script.len() <= LONGEST && starts_programs_alone(script))
+    // With -u each expansion can fail.
+    let expands = |script: &[u8]| has_letter(shell, b'u') && script.contains(&b'$');
+    script.is_some_and(|script| {
+        script.len() <= LONGEST && !expands(script) && starts_programs_alone(script)
+    })
+}
+
+/// Whether a letter is among the short options of a shell, which stand before its script.
+fn has_letter(shell: &Process, letter: u8) -> bool {
+    let mut args = shell.argv.args().skip(1);
+    args.any(|arg| matches!(arg, [b'-', letters @ ..] if letters.contains(&letter)))
 }
 
 /// The script of a shell's command line: `sh -c 'make'`, `bash -euo pipefail -c 'make'`
