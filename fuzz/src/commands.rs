@@ -46,6 +46,7 @@ pub fn commands(data: &[u8]) {
         cpu: Some(CpuId(u16::from(way >> 6))).filter(|_| way & 0x20 != 0),
         timeline: true,
         samples: true,
+        without_fast_path: false,
     };
     let (filter, ask) = (filter(&mut input), ask(&mut input));
     let wanted = wanted(&mut input);
