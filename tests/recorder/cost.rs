@@ -137,8 +137,9 @@ fn cost() -> Result<(), Failed> {
     // Behind the last reading the programs had no more than the time of all CPUs.
     let cpus = std::thread::available_parallelism()?.get() as u64;
     let rest = end.duration_since(last.before)?.as_nanos() as u64 * cpus;
+    // On a busy machine the storm has few of the CPUs.
     ensure(
-        bpf > 50_000_000 && last.programs <= bpf + bpf / 20 && bpf <= last.programs + rest + GRAIN,
+        bpf > 5_000_000 && last.programs <= bpf + bpf / 20 && bpf <= last.programs + rest + GRAIN,
         words,
     )?;
     // The printed figure is the same.
