@@ -680,11 +680,7 @@ fn many() -> Result<(), Failed> {
     Err(format!("ns of 2,000 and 8,000 threads: {all:?}").into())
 }
 
-<<<<<<< HEAD
 /// The cost of tracing 2,000 threads, and of tracing 8,000 threads, for the recorder in ns.
-=======
-/// The CPU time in nanoseconds that the recorder needs to trace 2,000 threads, and 8,000.
->>>>>>> f6a192ef (scripts: lower the dialect's limits to the counts)
 fn costs_of_threads(program: &str) -> Result<Option<[u64; 2]>, Failed> {
     let mut costs = [0; 2];
     for (count, cost) in [2_000, 8_000].into_iter().zip(&mut costs) {
