@@ -31,6 +31,7 @@ const OPTIONS: Options = Options {
     cpu: None,
     timeline: true,
     samples: false,
+    without_fast_path: false,
 };
 
 /// The columns of a path's time, in all tables.
