@@ -11,7 +11,8 @@ use std::path::Path;
 
 /// The crates whose items are listed.
 const CRATES: &[&str] = &[
-    "analyze", "bpf", "format", "output", "record", "redact", "symbols",
+    "analyze", "bpf", "format", "insight", "output", "record", "redact", "report", "symbols",
+    "text",
 ];
 
 #[test]
