@@ -29,15 +29,16 @@ allow tr-redact tr-trace-format
 allow tr-output
 allow tr-symbols
 allow tr-record tr-bpf tr-trace-format tr-output tr-redact tr-symbols
-allow tr-analyze tr-trace-format
+allow tr-programs tr-trace-format tr-text
+allow tr-analyze tr-programs tr-trace-format tr-text
 allow tr-text
-allow tr-insight tr-analyze tr-trace-format tr-text
-allow tr-report tr-insight tr-analyze tr-trace-format tr-text
-allow tr-compare tr-report tr-insight tr-analyze tr-trace-format tr-text
-allow tr-predict tr-report tr-insight tr-analyze tr-trace-format tr-text
-allow tr-export tr-insight tr-analyze tr-trace-format tr-text
-allow tr-import tr-analyze tr-compare tr-insight tr-trace-format tr-report tr-text
-for crate in format output redact symbols analyze text insight report compare predict export import; do
+allow tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-compare tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-predict tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-export tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-import tr-analyze tr-compare tr-insight tr-trace-format tr-report tr-text tr-programs
+for crate in format output redact symbols text programs analyze insight report compare predict export import; do
 	forbid "$(package "$crate")" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2
@@ -46,7 +47,7 @@ for crate in format output redact symbols analyze text insight report compare pr
 done
 # Recordings are read away from Linux, too: the crates that read use nothing that one system alone has, but
 # behind cfg. Neither do they depend on what has.
-for crate in format redact analyze text insight report compare predict export import; do
+for crate in format redact text programs analyze insight report compare predict export import; do
 	forbid "$(package "$crate")" '^(nix|landlock|procfs) '
 	while IFS=: read -r file line _; do
 		before=$(sed -n "$((line > 3 ? line - 3 : 1)),${line}p" "$file")

@@ -200,7 +200,7 @@ fn a_build_tool_is_in_two_files() {
     assert_eq!(found, places(tool));
     assert!(found.len() <= MOST, "{found:?}");
     let mut rows = places(family);
-    rows.push("crates/analyze/src/tools.rs");
+    rows.push("crates/programs/src/tools.rs");
     rows.sort_unstable();
     // A build tool, and a linker.
     assert_eq!(files_with(&["Meson", "FastLinker"]), rows);
@@ -216,7 +216,7 @@ fn clients_of_daemons_have_the_same_names() {
         names.sort_unstable();
         names
     };
-    let tools = read("crates/analyze/src/tools.rs");
+    let tools = read("crates/programs/src/tools.rs");
     let rows = tools.split("\n    tool(\"").skip(1);
     let asks = rows.filter(|row| row.contains(".asks_daemon()"));
     let asks: Vec<&str> = asks.filter_map(|row| row.split('"').next()).collect();

@@ -172,7 +172,7 @@ fn errors_name_the_reason() -> Result<(), Failure> {
             "{said}"
         );
     }
-    let out = run(&["analyze", "demo.txt"])?;
+    let out = run(&["analyze", "build.strace"])?;
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(
         said.contains("not a tr recording (it looks like text)"),

@@ -14,7 +14,8 @@ use tr_format::event::{Ktime, Reason, Tgid};
 use crate::collect::containers::Runtime;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
-use crate::tools::{self, Family};
+use tr_programs::tools;
+use tr_programs::tools::Family;
 
 /// The id, the name and the image of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,6 @@ mod concurrency;
 pub mod containers;
 mod gaps;
 mod ids;
-pub mod job_tools;
 pub mod kinds;
 pub mod model;
 pub mod order;
@@ -29,7 +28,6 @@ pub mod status;
 mod tid_map;
 pub mod timeline;
 mod times;
-pub mod tools;
 mod tracker;
 
 use tr_format::event::CpuId;

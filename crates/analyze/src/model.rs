@@ -25,7 +25,8 @@ use crate::servers::Server;
 use crate::state::StateTimes;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
-use crate::tools::{self, Tool};
+use tr_programs::tools;
+use tr_programs::tools::Tool;
 
 /// The model of a trace.
 #[derive(Clone, Debug, Default)]

@@ -17,6 +17,7 @@ mod switches;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use tr_programs::command_line;
 
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
@@ -272,7 +273,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
             if let Some(status) = process.status.filter(|_| last) {
                 facts.push(words("exit", exit::words(status)));
             }
-            let name = label::label_of(&exec.argv, &exec.comm, false);
+            let name = command_line::label_of(&exec.argv, &exec.comm, false);
             packets.slice(track, (exec.start, exec.end), name, facts)?;
         }
     }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
-use tr_analyze::tools::Family;
 use tr_format::event::Argv;
+use tr_programs::tools::Family;
 
 use crate::align::{align, Span};
 use crate::recording::{imported, is_of, signed, Recording};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
-use tr_analyze::tools::Family;
+use tr_programs::tools::Family;
 
 use crate::align::{align, Span};
 use crate::recording::{imported, signed, Recording};

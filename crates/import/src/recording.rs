@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::{Analysis, Imported, ImportedKind, Process, ProcessIx, ThreadIx};
-use tr_analyze::tools::{self, Family};
 use tr_format::event::Ktime;
+use tr_programs::tools;
+use tr_programs::tools::Family;
 
 /// The most by which a tool's clock and the recording's may differ, in ns: times of the day are
 /// adjusted while a recording runs, and a tool reads its clock after its start.

@@ -1,16 +1,18 @@
 //! The jobs that a job needs, by their command lines: one names a file that another one makes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tr_programs::changes;
+use tr_programs::command_line;
 
-use tr_analyze::job_tools::{self, Starts};
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
-use tr_analyze::tools::{self, Family, Role};
+use tr_programs::job_tools;
+use tr_programs::job_tools::Starts;
+use tr_programs::tools;
+use tr_programs::tools::{Family, Role};
 
 use crate::advice::facts::{Execution, Facts};
-use crate::advice::programs;
-use crate::label;
 
 /// Programs that make or change the files among their arguments.
 const MAKERS: &[&str] = &[
@@ -44,7 +46,7 @@ struct Files {
 pub fn tools(facts: &Facts<'_>) -> Tools {
     let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
     for (group, it) in facts.all() {
-        if let Some(known) = programs::known(&it.program) {
+        if let Some(known) = changes::known(&it.program) {
             let jobs = known.jobs(&facts.args(group));
             // Its last program that has the option counts.
             let limit = limits.entry(it.process).or_default();
@@ -172,7 +174,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         };
         let ended = |other: &&&Job| other.end <= job.start;
         // Two compilations do not need each other, not even of one source.
-        let compiles = label::role_of(&its.program.1) == Some(Role::Compiler);
+        let compiles = command_line::role_of(&its.program.1) == Some(Role::Compiler);
         let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
         let other =
             |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);

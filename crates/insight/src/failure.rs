@@ -22,8 +22,8 @@ use std::collections::BTreeSet;
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
-use tr_analyze::tools::Role;
 use tr_format::event::Ktime;
+use tr_programs::tools::Role;
 
 use self::chain::Finder;
 use self::ends::Sure;

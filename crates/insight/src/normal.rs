@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use tr_analyze::model::{Analysis, Process};
 
-use crate::steps::StepKind;
+use tr_programs::steps::StepKind;
 
 /// The part of the paths in arguments that counts, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

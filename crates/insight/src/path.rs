@@ -1,14 +1,15 @@
 //! The critical path that a report is about, and the groups of its time.
 
 use std::collections::BTreeMap;
+use tr_programs::command_line;
 
 use tr_analyze::critical_path::{self, CriticalPath, NoPath, Segment};
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
-use tr_analyze::tools;
 use tr_format::event::Comm;
+use tr_programs::tools;
 
 use super::network::{Host, Remotes};
 use crate::kinds;
@@ -26,7 +27,7 @@ pub const PATH_UP_TO: u64 = 1_000_000;
 /// The groups by program.
 pub fn groups(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |process, exec| match exec {
-        Some(exec) => label::program_of(&exec.argv, &exec.comm),
+        Some(exec) => command_line::program_of(&exec.argv, &exec.comm),
         None => label::program(process),
     })
 }

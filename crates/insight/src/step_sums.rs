@@ -11,7 +11,8 @@ use super::parts::{Part, PartTimes};
 use super::verdicts::{Judged, Verdict};
 use crate::kinds::is_told;
 use crate::steps::times::AllTimes;
-use crate::steps::{Step, StepKind};
+use crate::steps::Step;
+use tr_programs::steps::StepKind;
 
 /// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,8 +18,9 @@ use tr_analyze::status::ended_in_time;
 use self::division::{Divided, Divider};
 use super::parts::{Part, PartTimes};
 use crate::steps::times::own_path;
-use crate::steps::{Step, StepIx, StepKind, Steps};
+use crate::steps::{Step, StepIx, Steps};
 use crate::who;
+use tr_programs::steps::StepKind;
 
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns. With these limits `verdicts.py` found 160
 /// of 165 planted faults, and a fault in 2 of 111 failures that had none.

@@ -4,35 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::Analysis;
+use tr_programs::versions;
 
 /// The most tools that are told, those that ran most often.
 const MOST: usize = 6;
-
-type Row = (&'static str, &'static str, &'static str, &'static str);
-
-/// Programs, without version and target; the name of their version; the directories that stand for
-/// it before a version; the argument whose value it is.
-const TOLD: &[Row] = &[
-    (
-        "gcc g++ gfortran cc1 cc1plus cc1obj f951 gnat1 lto1 collect2",
-        "gcc",
-        "gcc",
-        "",
-    ),
-    ("clang clang++", "clang", "llvm clang", ""),
-    ("lld ld.lld", "lld", "llvm", ""),
-    ("rustc rustdoc", "rustc", "toolchains", ""),
-    ("cargo", "cargo", "toolchains", ""),
-    ("python", "python", "python Python versions", ""),
-    ("ruby", "ruby", "ruby Ruby versions", ""),
-    ("perl", "perl", "perl", ""),
-    ("node nodejs", "node", "node", ""),
-    ("go", "go", "go", "-goversion"),
-    ("java javac", "java", "java jdk", ""),
-    ("cmake ctest", "cmake", "cmake", ""),
-];
-/// The directory of the programs that `go` starts.
-const GO_TOOLS: &str = "/pkg/tool/";
 
 /// Tools with their versions, as `gcc 12`, in order of their names.
 pub fn told(analysis: &Analysis) -> Vec<String> {
@@ -40,17 +15,18 @@ pub fn told(analysis: &Analysis) -> Vec<String> {
     for exec in analysis.processes.iter().flat_map(|it| &it.execs) {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         let paths = [args.first().copied(), Some(&*exec.filename)];
-        let mut found = paths.into_iter().flatten().filter_map(|it| of(it, &args));
+        let mut found = paths
+            .into_iter()
+            .flatten()
+            .filter_map(|path| versions::of(path, &args));
         if let Some(found) = found.next() {
             *runs.entry(found).or_default() += 1;
         }
     }
     for import in analysis.quality.imports.iter().filter(|it| it.placed > 0) {
         let told = import.tool.as_deref().and_then(|it| it.split_once(' '));
-        let known = told.and_then(|(name, version)| {
-            let (_, called, ..) = TOLD.iter().find(|(_, called, ..)| *called == name)?;
-            Some((*called, version.to_owned()))
-        });
+        let known =
+            told.and_then(|(name, version)| Some((versions::called(name)?, version.to_owned())));
         if let Some(found) = known {
             *runs.entry(found).or_default() += 1;
         }
@@ -69,158 +45,4 @@ pub fn told(analysis: &Analysis) -> Vec<String> {
     let all = all.into_iter();
     all.map(|((name, version), _)| format!("{name} {version}"))
         .collect()
-}
-
-fn row(program: &str) -> Option<&'static Row> {
-    TOLD.iter()
-        .find(|(names, ..)| names.split(' ').any(|it| it == program))
-}
-
-/// A program's name without target and version, and the file's name without its version.
-fn named(file: &str) -> (&str, &str) {
-    let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
-    // The digit of cc1 is no version.
-    if row(short(file)).is_some() {
-        return (short(file), file);
-    }
-    let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    (short(plain), plain)
-}
-
-/// The name and the version that a program's path or its arguments tell.
-fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
-    let path = std::str::from_utf8(path).ok()?;
-    let mut parts = path.rsplit('/');
-    let file = parts.next()?;
-    let (program, plain) = named(file);
-    let program = match path.contains(GO_TOOLS) {
-        true => "go",
-        false => program,
-    };
-    let (_, called, homes, argument) = *row(program)?;
-    let of_file = || file.strip_prefix(plain).and_then(in_name);
-    let version = value(args, argument)
-        .or_else(|| home(&parts.collect::<Vec<_>>(), homes))
-        .or_else(of_file)?;
-    Some((called, version))
-}
-
-/// The value of an argument, without the letters before its digits.
-fn value(args: &[&[u8]], argument: &str) -> Option<String> {
-    if argument.is_empty() {
-        return None;
-    }
-    let mut after = args.iter().skip_while(|it| **it != argument.as_bytes());
-    let value = std::str::from_utf8(after.nth(1)?).ok()?;
-    number(value.trim_start_matches(|c: char| c.is_ascii_alphabetic()))
-}
-
-/// `-12` or `3.11` behind a program's name; not the 3 of `python3`, which any version has.
-fn in_name(rest: &str) -> Option<String> {
-    let found = number(rest.trim_start_matches('-'))?;
-    (rest.starts_with('-') || rest.contains('.')).then_some(found)
-}
-
-/// The version in one of the directories of a path, from the innermost on: `gcc/TARGET/12`, `llvm-14`,
-/// `toolchains/1.88.0-TARGET`, `versions/node/v20.1.0`.
-fn home(directories: &[&str], homes: &str) -> Option<String> {
-    let is_home = |name: &str| homes.split(' ').any(|home| home == name);
-    directories.iter().enumerate().find_map(|(at, name)| {
-        let (stem, rest) = name
-            .find(|c: char| c.is_ascii_digit())
-            .map(|at| name.split_at(at))?;
-        let own = stem.trim_end_matches(['-', 'v']);
-        if is_home(own) {
-            return number(rest);
-        }
-        // A target may stand between them.
-        let above = directories.get(at + 1..).unwrap_or_default();
-        let mut above = above.iter().take(2);
-        let below_home = match above.next() {
-            Some(next) if is_home(next) => true,
-            Some(next) => {
-                next.matches('-').count() >= 2 && above.next().is_some_and(|it| is_home(it))
-            }
-            None => false,
-        };
-        (below_home && matches!(stem, "" | "v"))
-            .then(|| number(rest))
-            .flatten()
-    })
-}
-
-/// The version that a text begins with: `1.88.0` of `1.88.0-x86_64-unknown-linux-gnu`.
-fn number(text: &str) -> Option<String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let found = text.get(..end.unwrap_or(text.len()))?.trim_end_matches('.');
-    let first = found.starts_with(|c: char| c.is_ascii_digit());
-    (first && found.len() <= 16).then(|| found.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_or_an_argument_tells_the_version() {
-        let said = |line: &str| {
-            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-            of(args.first()?, &args).map(|(name, version)| format!("{name} {version}"))
-        };
-        for (line, want) in [
-            (
-                "/usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet a.c",
-                Some("gcc 12"),
-            ),
-            (
-                "/usr/libexec/gcc/x86_64-linux-gnu/13/cc1plus a.c",
-                Some("gcc 13"),
-            ),
-            ("x86_64-linux-gnu-gcc-12 -c a.c", Some("gcc 12")),
-            ("/usr/lib/llvm-14/bin/clang -cc1 a.c", Some("clang 14")),
-            ("clang++-15 a.cc", Some("clang 15")),
-            ("python3.11 -m pytest", Some("python 3.11")),
-            (
-                "/root/.pyenv/versions/3.11.7/bin/python3 x.py",
-                Some("python 3.11.7"),
-            ),
-            (
-                "/opt/hostedtoolcache/Python/3.12.1/x64/bin/python3.12",
-                Some("python 3.12.1"),
-            ),
-            (
-                "/root/.rustup/toolchains/1.88.0-x86_64-unknown-linux-gnu/bin/rustc -vV",
-                Some("rustc 1.88.0"),
-            ),
-            (
-                "/home/u/.nvm/versions/node/v20.11.1/bin/node a.js",
-                Some("node 20.11.1"),
-            ),
-            (
-                "/usr/lib/jvm/java-17-openjdk-amd64/bin/java -jar a.jar",
-                Some("java 17"),
-            ),
-            (
-                "/usr/lib/go-1.19/pkg/tool/linux_amd64/compile -o x",
-                Some("go 1.19"),
-            ),
-            (
-                "/usr/lib/go/pkg/tool/linux_amd64/compile -p a -goversion go1.22.1",
-                Some("go 1.22.1"),
-            ),
-            ("/usr/lib/go-1.19/bin/go build", Some("go 1.19")),
-            // Another thing's number, or none.
-            (
-                "/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc -vV",
-                None,
-            ),
-            ("/builds/2024/app/1.2.3/bin/python3 a.py", None),
-            ("/srv/gcc/app/7/bin/gcc a.c", None),
-            ("python3 a.py", None),
-            ("cc -c a.c", None),
-            ("/opt/unknown-1.2/bin/frobnicate", None),
-        ] {
-            assert_eq!(said(line).as_deref(), want, "{line}");
-        }
-    }
 }

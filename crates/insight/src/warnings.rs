@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
-use tr_analyze::tools::ContainerVerb;
 use tr_format::event::{Ktime, LossCause, Lost, Stream};
 use tr_format::meta::{Facts, Known};
+use tr_programs::tools::ContainerVerb;
 
 use crate::audit;
 use crate::audit::Doubt;

@@ -11,7 +11,8 @@ use tr_analyze::what_if::Without;
 
 use super::{NoForecast, Wanted};
 use tr_insight::advice::facts::Facts;
-use tr_insight::steps::{StepKind, Steps};
+use tr_insight::steps::Steps;
+use tr_programs::steps::StepKind;
 
 fn factor(by: f64) -> u64 {
     // A thousandth of a time is the unit of a change.

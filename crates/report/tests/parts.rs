@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use tr_format::event::{Argv, Comm};
-use tr_insight::label::{label_of, program_of};
+use tr_programs::command_line::{label_of, program_of};
 use tr_report::hist::Hist;
 use tr_text::escape::{command, text};
 use tr_text::style::{Paint, Style};

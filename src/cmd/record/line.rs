@@ -9,12 +9,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tr_programs::command_line;
 
 use nix::sys::termios::{tcgetattr, LocalFlags};
 use tr_format::event::{
     Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid,
 };
-use tr_insight::label;
 use tr_insight::now::{clock, Jobs, Living, Waits};
 use tr_record::{Watcher, Watching};
 use tr_text::units::shorten;
@@ -181,7 +181,7 @@ impl Line {
         let longest = jobs.longest.and_then(|pid| self.living.get(&pid));
         let longest = longest.map(|it| {
             let (name, forked) = &it.name;
-            let label = label::label_of(&name.0, &name.1, *forked);
+            let label = command_line::label_of(&name.0, &name.1, *forked);
             (label, time.0.saturating_sub(it.since))
         });
         let text = jobs.text(longest);

@@ -15,10 +15,11 @@ use tr_format::event::{Ktime, Reason};
 use super::awaited::Awaited;
 use super::graph::{Cause, Graph};
 use crate::arena::Arena;
-use crate::job_tools::{self, Starts, Untold};
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
-use crate::tools::Family;
+use tr_programs::job_tools;
+use tr_programs::job_tools::{Starts, Untold};
+use tr_programs::tools::Family;
 
 /// A job of a build tool: one of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::{json, Map, Value};
 use super::run::{Figure, Run};
 use super::spread::median;
 use super::Diff;
-use tr_insight::steps::StepKind;
+use tr_programs::steps::StepKind;
 use tr_text::named;
 
 named! {

@@ -8,7 +8,7 @@ use super::run::Run;
 use super::spread::{median, Judged, Verdict};
 use tr_insight::parts::Part;
 use tr_insight::step_sums::StepSum;
-use tr_insight::steps::StepKind;
+use tr_programs::steps::StepKind;
 
 /// A kind and name of steps with a difference.
 #[derive(Clone, Debug)]

@@ -22,10 +22,11 @@ use tr_insight::ancestors::down;
 use tr_insight::ci::Ci;
 use tr_insight::exit;
 use tr_insight::path;
-use tr_insight::steps::{Step, StepIx, StepKind};
+use tr_insight::steps::{Step, StepIx};
 use tr_insight::verdicts::Judged;
 use tr_insight::view::View;
 use tr_insight::{label, query};
+use tr_programs::steps::StepKind;
 use tr_text::escape;
 use tr_text::units::hex;
 

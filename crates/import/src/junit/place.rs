@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
-use tr_insight::steps::{StepKind, Steps};
+use tr_insight::steps::Steps;
+use tr_programs::steps::StepKind;
 use tr_text::units;
 
 use super::proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};

@@ -9,8 +9,9 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
 use tr_analyze::model::Analysis;
 use tr_insight::parts::Part;
-use tr_insight::steps::{StepIx, StepKind, Steps};
+use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
+use tr_programs::steps::StepKind;
 use tr_text::escape::commands;
 
 use super::{Facts, Report, DEPTH, FORMAT};

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use tr_programs::command_line;
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
 use tr_analyze::load::{self, Load};
@@ -10,9 +11,9 @@ use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
-use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
+use tr_programs::tools::{Family, Role};
 
 use super::{Advice, Candidate};
 use crate::ancestors::from_parents_to_children;
@@ -178,7 +179,7 @@ impl<'a> Facts<'a> {
             Some(exec) => &exec.argv,
             None => &self.process(group)?.argv,
         };
-        label::role(&self.execution(group)?.program, argv)
+        command_line::role(&self.execution(group)?.program, argv)
     }
 
     /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,
@@ -190,7 +191,7 @@ impl<'a> Facts<'a> {
 
     pub fn label(&self, group: Group) -> String {
         match (self.exec(group), self.process(group)) {
-            (Some(exec), _) => label::label_of(&exec.argv, &exec.comm, false),
+            (Some(exec), _) => command_line::label_of(&exec.argv, &exec.comm, false),
             (None, Some(process)) => label::label(process),
             (None, None) => String::new(),
         }
@@ -429,7 +430,7 @@ pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
 
 fn program(process: &Process, exec: Option<usize>) -> String {
     match exec.and_then(|at| process.execs.get(at)) {
-        Some(exec) => label::program_of(&exec.argv, &exec.comm),
+        Some(exec) => command_line::program_of(&exec.argv, &exec.comm),
         None => label::program(process),
     }
 }

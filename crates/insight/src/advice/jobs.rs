@@ -2,18 +2,18 @@
 //! full CPUs lose nothing, and what they cost in memory is a wait for memory.
 
 use std::collections::BTreeMap;
+use tr_programs::changes;
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::Jobs;
-use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
+use tr_programs::tools::{Family, Role};
 
 use super::facts::Facts;
-use super::programs;
 use super::{Candidate, Kind};
 use tr_text::units;
 
@@ -161,7 +161,7 @@ impl Limit {
 fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts.execution(group).map(|it| it.program.as_str());
-        let make = program.and_then(programs::known);
+        let make = program.and_then(changes::known);
         let make = make.filter(|it| it.family == Family::Make);
         let own = make.and_then(|it| it.jobs(&facts.args(group)));
         own.or_else(|| above.copied().flatten())
@@ -170,7 +170,7 @@ fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
 
 /// `told`: of [`told_makes`].
 fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
-    let known = |group: Group| programs::known(&facts.execution(group)?.program);
+    let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
         return Limit::One;
     };
@@ -277,7 +277,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     let first = rows
         .iter()
         .max_by_key(|row| (row.length, std::cmp::Reverse(row.owner)))?;
-    let parent = programs::known(&facts.execution(first.owner)?.program);
+    let parent = changes::known(&facts.execution(first.owner)?.program);
     let (name, s) = facts.names(first.owner, rows.iter().map(|row| row.owner));
     let at_once = match first.at_once {
         1 => "one after the other".to_owned(),
@@ -363,7 +363,7 @@ fn at_once_least(time: u64, cpus: u64, told: Told, each: u64) -> u64 {
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told(facts);
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
-        let known = programs::known(&it.program).filter(|it| it.role == Role::Tests)?;
+        let known = changes::known(&it.program).filter(|it| it.role == Role::Tests)?;
         if !(known.family == Family::Pytest && it.program != "pytest worker"
             || known.family == Family::Rspec)
             || known.jobs(&facts.args(group)).is_some()

@@ -22,9 +22,9 @@ use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
-use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
+use tr_programs::tools::Role;
 
 use crate::exit;
 use crate::path;

@@ -11,10 +11,10 @@ use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::timeline::Actor;
-use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
+use tr_programs::tools::Role;
 
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};

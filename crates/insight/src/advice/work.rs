@@ -1,19 +1,19 @@
 //! Work on the critical path.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tr_programs::changes;
+use tr_programs::command_line;
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
-use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
+use tr_programs::tools::Role;
 
 use super::facts::{add, Facts};
-use super::programs;
 use super::{Candidate, Kind};
-use crate::label;
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
@@ -50,7 +50,7 @@ fn everything(of: Box<[bool]>) -> Without {
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
-        .filter(|(_, it)| label::role_of(&it.program) == Some(Role::Linker));
+        .filter(|(_, it)| command_line::role_of(&it.program) == Some(Role::Linker));
     let all = facts.set(all.map(|(group, _)| group));
     let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
     let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
@@ -62,7 +62,7 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         }
     }
     let (sum, longest) = facts.longest(&on_path)?;
-    let known = programs::known(&facts.execution(longest)?.program)?;
+    let known = changes::known(&facts.execution(longest)?.program)?;
     let (name, s) = facts.names(longest, on_path.keys().copied());
     Some(Candidate {
         finding: format!("{name} link{s} for {}", units::time(sum)),
@@ -100,7 +100,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
         };
         Some(Candidate {
             finding: format!("{name} takes {}", units::time(time)),
-            action: programs::of_role(role).into(),
+            action: changes::of_role(role).into(),
             without: everything(below),
             cap: time,
             evidence: roots,
@@ -243,7 +243,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if tried_again.get(group as usize) == Some(&true) {
             continue;
         }
-        let role = label::role_of(&it.program);
+        let role = command_line::role_of(&it.program);
         if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
             continue;
         }
@@ -287,7 +287,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.truncate(MOST);
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
-        let compiler = label::role_of(&program) == Some(Role::Compiler);
+        let compiler = command_line::role_of(&program) == Some(Role::Compiler);
         let (name, s) = facts.names(*first, groups.iter().copied());
         Some(Candidate {
             finding: format!("{name} repeat{s} {} of work", units::time(sum)),
@@ -309,7 +309,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts.execution(group).map(|it| it.program.as_str());
-        let role = program.and_then(label::role_of)?;
+        let role = program.and_then(command_line::role_of)?;
         let tells = |arg: &&[u8]| match role {
             Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
             Role::Shell => arg.windows(3).any(|it| it == b"cd "),
@@ -354,7 +354,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         // The time of a shell that starts them is theirs.
         let shell = facts.execution(owner)?;
-        let shell = label::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
+        let shell = command_line::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
         let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
         let name = facts.name(owner);

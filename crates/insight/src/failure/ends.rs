@@ -1,6 +1,7 @@
 //! The facts that the ends of processes show by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tr_programs::command_line;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
@@ -162,7 +163,7 @@ fn senders(analysis: &Analysis, sure: &Sure<'_>) -> Vec<(ProcessIx, Sender)> {
         let sender = sender(analysis, ix)?;
         // kill(1) sends what the one that runs it wants.
         let program = label::program(analysis.process(sender.process));
-        let process = if label::has("kill killall pkill skill", program.as_bytes()) {
+        let process = if command_line::has("kill killall pkill skill", program.as_bytes()) {
             analysis.process(sender.process).parent?
         } else {
             sender.process

@@ -3,8 +3,8 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Actor;
-use tr_analyze::tools::{Family, Role};
 use tr_format::event::{Ktime, Reason};
+use tr_programs::tools::{Family, Role};
 
 use super::chain::Finder;
 use super::ends::Stop;

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_analyze::tools::Role;
+use tr_programs::tools::Role;
 
 use super::passes::{fails, role};
 use crate::ancestors::down;
-use crate::steps::{Step, StepIx, StepKind, Steps};
+use crate::steps::{Step, StepIx, Steps};
+use tr_programs::steps::StepKind;
 
 /// The steps that are failed tests.
 pub(super) struct Tests {

@@ -7,8 +7,9 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::ends::Sure;
 use super::Failed;
-use crate::steps::{Step, StepIx, StepKind};
+use crate::steps::{Step, StepIx};
 use crate::verdicts::{Judged, Verdict};
+use tr_programs::steps::StepKind;
 
 /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
 pub(super) fn add(

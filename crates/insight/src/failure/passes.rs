@@ -1,10 +1,12 @@
 //! Programs by how they treat the failure of a child.
 
-use tr_analyze::job_tools;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
-use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
+use tr_programs::command_line;
+use tr_programs::job_tools;
+use tr_programs::tools;
+use tr_programs::tools::{Family, Role};
 
 use crate::{exit, label};
 
@@ -85,12 +87,12 @@ pub(super) fn decides(process: &Process) -> bool {
 pub(super) const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
 pub(super) fn role(process: &Process) -> Option<Role> {
-    label::role(&label::program(process), &process.argv)
+    command_line::role(&label::program(process), &process.argv)
 }
 
 pub(super) fn family(process: &Process) -> Option<Family> {
     let program = label::program(process);
-    let (tool, _) = label::tool_of(&program)?;
+    let (tool, _) = command_line::tool_of(&program)?;
     Some(tool.family)
 }
 
@@ -103,7 +105,7 @@ const QUESTIONS: &str =
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 pub(super) fn is_question(process: &Process) -> bool {
-    let asked = || label::has(QUESTIONS, label::program(process).as_bytes());
+    let asked = || command_line::has(QUESTIONS, label::program(process).as_bytes());
     family(process) == Some(Family::Query) || asked()
 }
 
@@ -114,7 +116,7 @@ pub(super) fn is_probe(child: &Process, parent: &Process) -> bool {
     let is_setup = match family(parent) {
         Some(Family::Configure) => true,
         Some(Family::Meson) => role(parent) == Some(Role::Configure),
-        Some(Family::Cmake) => !args().any(|arg| label::has(CMAKE_RUNS, arg)),
+        Some(Family::Cmake) => !args().any(|arg| command_line::has(CMAKE_RUNS, arg)),
         _ => false,
     };
     if !is_setup {
@@ -140,7 +142,7 @@ const TIDIES: &str = "cat cp date echo expr hostname mv rm sed sort tr uname uni
 
 /// Whether a process is a subshell, or one of the programs that a configure script ends with.
 pub(super) fn is_tidying(process: &Process) -> bool {
-    process.execs.is_empty() || label::has(TIDIES, label::program(process).as_bytes())
+    process.execs.is_empty() || command_line::has(TIDIES, label::program(process).as_bytes())
 }
 
 /// The programs that run another one and exit with its status, separated by spaces.
@@ -151,7 +153,7 @@ const WRAPPERS: &str =
 /// Whether a program exits with the status of the one that it runs.
 pub(super) fn passes_status(process: &Process) -> bool {
     let is_known = matches!(family(process), Some(Family::Container | Family::Tr));
-    is_known || label::has(WRAPPERS, label::program(process).as_bytes())
+    is_known || command_line::has(WRAPPERS, label::program(process).as_bytes())
 }
 
 /// The most processes from a tool up whose options are looked at.
@@ -232,7 +234,7 @@ fn has_option(process: &Process, letters: &[u8], long: &str) -> bool {
     let tool = family(process).and_then(job_tools::of);
     let is_short =
         tool.is_some_and(|tool| tool.letters(args()).any(|letter| letters.contains(&letter)));
-    is_short || args().any(|arg| label::has(long, arg))
+    is_short || args().any(|arg| command_line::has(long, arg))
 }
 
 /// A child that took a part of a script's time is no mere question: one in so many.

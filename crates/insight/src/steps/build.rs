@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tr_programs::command_line;
 
 use tr_analyze::containers::Container;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
@@ -10,11 +11,13 @@ use tr_format::container::Evidence;
 use tr_format::event::Ktime;
 
 use super::recipe;
-use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
-use super::{at, Since, Step, StepIx, StepKind, Steps, ThreadSteps, DEEPEST};
+use super::{at, Since, Step, StepIx, Steps, ThreadSteps, DEEPEST};
 use crate::ancestors::from_parents_to_children;
 use crate::label;
+use tr_programs::steps;
+use tr_programs::steps::StepKind;
+use tr_programs::steps::{Found, Tests};
 use tr_text::escape;
 
 pub(super) fn steps(analysis: &Analysis) -> Steps {
@@ -257,9 +260,9 @@ impl Build<'_> {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         // Of a program that is known something else than that it is a test.
         let is_test =
-            || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
-        let found = rules::of(&args).or_else(|| {
-            let name = || label::label_of(&exec.argv, &exec.comm, false);
+            || n == 0 && self.tests_of_parent(process) == Tests::Children && !steps::knows(&args);
+        let found = steps::of(&args).or_else(|| {
+            let name = || command_line::label_of(&exec.argv, &exec.comm, false);
             is_test().then(|| Found::new(StepKind::Test, name()))
         });
         let found = found.or_else(|| {
@@ -351,7 +354,7 @@ impl Build<'_> {
         let exec = children
             .filter(|child| child.start >= script.start)
             .find_map(|child| child.execs.first())?;
-        Some(label::label_of(&exec.argv, &exec.comm, false))
+        Some(command_line::label_of(&exec.argv, &exec.comm, false))
     }
 
     fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {

@@ -7,7 +7,6 @@
 
 mod build;
 mod recipe;
-mod rules;
 mod spans;
 pub mod times;
 
@@ -16,21 +15,10 @@ use std::sync::Arc;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
+pub use tr_programs::steps::StepKind;
 
 use crate::exit;
-use tr_text::named;
 use tr_text::units;
-
-named! {
-    #[derive(Hash)]
-    pub enum StepKind {
-        Job = "job", "step of a CI job";
-        Target = "target", "target of a build";
-        Unit = "unit", "unit of a compiler";
-        Test = "test", "test";
-        Mark = "mark", "mark";
-    }
-}
 
 /// The number of a step in [`Steps::list`].
 pub type StepIx = usize;

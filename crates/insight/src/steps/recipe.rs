@@ -1,10 +1,11 @@
 //! Recipes of make and ninja that no compiler carries out: what they make is a target, too.
 
 use tr_analyze::model::{Analysis, Process};
-use tr_analyze::tools::{self, Family};
+use tr_programs::tools;
+use tr_programs::tools::Family;
 
-use super::rules;
 use crate::label;
+use tr_programs::steps;
 
 /// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`).
 const SHORTEST: u64 = 20_000_000;
@@ -30,7 +31,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
         }
         let step = at.execs.iter().find(|exec| {
             let args: Vec<&[u8]> = exec.argv.args().collect();
-            rules::of(&args).is_some()
+            steps::of(&args).is_some()
         });
         let length = at.wall();
         if let Some(step) = step {

@@ -7,8 +7,8 @@ use std::ops::Bound;
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_format::event::{self, Ktime, Point, Tid};
 
-use super::rules::Mark;
-use super::StepKind;
+use tr_programs::steps::Mark;
+use tr_programs::steps::StepKind;
 
 /// A span that marks begin and end, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! value is `null`. A text is its number in `strings`.
 
 use std::collections::BTreeMap;
+use tr_programs::command_line;
 
 use serde::Serialize;
 use tr_analyze::critical_path::{self, CriticalPath, Then};
@@ -277,7 +278,7 @@ columns!(Execs(process: &Process, exec: &ExecSpan, strings: &mut Strings) {
     start: i64 = difference(exec.start.0, process.start.0),
     // Before the end of the process: the last one ends with it.
     end: i64 = difference(process.end.0, exec.end.0),
-    label: u32 = strings.add(label::label_of(&exec.argv, &exec.comm, false)),
+    label: u32 = strings.add(command_line::label_of(&exec.argv, &exec.comm, false)),
     argv: Option<u32> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known(),
 });

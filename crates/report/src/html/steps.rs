@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
-use tr_analyze::tools;
+use tr_programs::tools;
 
 use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, StepTimes};

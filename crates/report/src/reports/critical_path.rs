@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use tr_programs::command_line;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
@@ -185,7 +186,7 @@ impl<'a> PathReport<'a> {
             Some((executed.execs.get(at as usize)?, forked))
         });
         let label = match exec {
-            Some((exec, forked)) => label::label_of(&exec.argv, &exec.comm, forked),
+            Some((exec, forked)) => command_line::label_of(&exec.argv, &exec.comm, forked),
             None => label::label(process),
         };
         comm + &label

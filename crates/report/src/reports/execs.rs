@@ -4,6 +4,7 @@
 //! run of a program must not wonder whether it was left out.
 
 use std::cmp::Reverse;
+use tr_programs::command_line;
 
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
@@ -11,7 +12,6 @@ use tr_analyze::model::{ExecSpan, Process};
 use crate::encode::{self, Seen};
 use crate::output::Report;
 use tr_insight::exit;
-use tr_insight::label;
 use tr_insight::query::Sort;
 use tr_insight::view::View;
 use tr_text::json;
@@ -51,7 +51,7 @@ impl Execution<'_> {
     fn label(&self) -> String {
         match self.exec.argv.bytes.is_empty() {
             true => self.command(),
-            false => label::label_of(&self.exec.argv, &self.exec.comm, false),
+            false => command_line::label_of(&self.exec.argv, &self.exec.comm, false),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::fmt::Write;
+use tr_programs::command_line;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
@@ -10,9 +11,9 @@ use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
 use crate::output::Report;
+use tr_insight::kinds;
 use tr_insight::path;
 use tr_insight::view::View;
-use tr_insight::{kinds, label};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -104,7 +105,7 @@ impl<'a> ParallelismReport<'a> {
         let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
         match exec {
-            Some(exec) => label::label_of(&exec.argv, &exec.comm, false),
+            Some(exec) => command_line::label_of(&exec.argv, &exec.comm, false),
             None => format!("{} (forked)", self.groups.name(alone.group)),
         }
     }

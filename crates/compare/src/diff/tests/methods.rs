@@ -22,7 +22,7 @@ fn run() -> Run {
         ..Default::default()
     };
     run.steps
-        .insert((tr_insight::steps::StepKind::Target, "a.o".into()), step);
+        .insert((tr_programs::steps::StepKind::Target, "a.o".into()), step);
     run.parts = Some(Parts::default());
     run.path.push(Bar {
         from: 0,

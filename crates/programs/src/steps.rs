@@ -4,16 +4,28 @@ mod build;
 mod jobs;
 mod tests;
 
-use tr_analyze::tools::{self, Family};
+use crate::command_line;
+use crate::tools;
+use crate::tools::Family;
 
-use super::StepKind;
-use crate::label;
-use crate::label::has;
-use tr_text::{called, escape};
+use crate::command_line::has;
+use tr_text::{called, escape, named};
+
+named! {
+    /// The kind of a step.
+    #[derive(Hash)]
+    pub enum StepKind {
+        Job = "job", "step of a CI job";
+        Target = "target", "target of a build";
+        Unit = "unit", "unit of a compiler";
+        Test = "test", "test";
+        Mark = "mark", "mark";
+    }
+}
 
 /// A command line that is a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub struct Found {
     pub kind: StepKind,
     pub name: String,
     /// The tests that it runs, apart from those that rules find.
@@ -28,7 +40,7 @@ pub(super) struct Found {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Tests {
+pub enum Tests {
     #[default]
     None,
     /// The programs that it starts.
@@ -42,7 +54,7 @@ struct Line<'a> {
     /// The whole command line, with the interpreter's.
     all: &'a [&'a [u8]],
     path: &'a str,
-    /// Its name: [`crate::label`] names the programs of reports, with more detail.
+    /// Its name: [`tr_insight::label`] names the programs of reports, with more detail.
     name: &'a str,
     /// The first of the tool's names.
     tool: &'a str,
@@ -405,10 +417,11 @@ const PATHS: &[(Read, &str)] = &[
 
 /// Whether a command line's program has a rule of its own, or answers questions: without a step it is
 /// no test that a runner starts (`ninja --version`).
-pub(super) fn knows(all: &[&[u8]]) -> bool {
-    let first = label::without_interpreter(all).first();
+pub fn knows(all: &[&[u8]]) -> bool {
+    let first = command_line::without_interpreter(all).first();
     let path = first.and_then(|first| std::str::from_utf8(first).ok());
-    let family = path.and_then(|path| tools::by_name(label::base(path)).map(|tool| tool.family));
+    let family =
+        path.and_then(|path| tools::by_name(command_line::base(path)).map(|tool| tool.family));
     let has_rule = |family| {
         RULES
             .iter()
@@ -418,10 +431,10 @@ pub(super) fn knows(all: &[&[u8]]) -> bool {
 }
 
 /// The step that a command line is.
-pub(super) fn of(all: &[&[u8]]) -> Option<Found> {
-    let (first, args) = label::without_interpreter(all).split_first()?;
+pub fn of(all: &[&[u8]]) -> Option<Found> {
+    let (first, args) = command_line::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
-    let name = label::base(path);
+    let name = command_line::base(path);
     let scripts = [".py", ".rb", ".js", ".mjs", ".cjs"];
     let stem = scripts.iter().find_map(|end| name.strip_suffix(end));
     let tool = tools::by_name(stem.unwrap_or(name));
@@ -472,7 +485,7 @@ impl<'a> Line<'a> {
     /// The arguments that are no options; `valued` ones, separated by spaces, and those of the family have
     /// their value in the next one.
     fn words(&self, valued: &'static str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let of_family = self.family.map_or("", label::valued);
+        let of_family = self.family.map_or("", command_line::valued);
         let is_valued = move |arg: &[u8]| has(valued, arg) || has(of_family, arg);
         let mut skip = false;
         let args = self.args.iter().copied();
@@ -485,7 +498,7 @@ impl<'a> Line<'a> {
 
 impl Found {
     /// A step without more to say of it.
-    pub(super) fn new(kind: StepKind, name: impl Into<String>) -> Found {
+    pub fn new(kind: StepKind, name: impl Into<String>) -> Found {
         Found {
             kind,
             name: name.into(),
@@ -511,14 +524,14 @@ fn test_runner(name: impl Into<String>) -> Option<Found> {
 /// A file that a command makes; `None` for one that no build asks for.
 fn file(path: &[u8]) -> Option<Found> {
     let name = escape::text(path);
-    let base = label::base(&name);
-    let scratch = label::is_temporary(base) || base.starts_with("conftest");
+    let base = command_line::base(&name);
+    let scratch = command_line::is_temporary(base) || base.starts_with("conftest");
     if scratch || name == "-" || name.starts_with("/dev/") || name.starts_with("/proc/") {
         return None;
     }
     // An absolute path tells less than its end.
     let name = match name.starts_with('/') {
-        true => label::unhashed(base),
+        true => command_line::unhashed(base),
         false => name.trim_start_matches("./"),
     };
     found(StepKind::Target, name)
@@ -543,7 +556,7 @@ fn in_directory<'a>(
 
 /// A command line of `tr mark`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark<'a> {
+pub enum Mark<'a> {
     Moment(&'a [u8]),
     Command(&'a [u8]),
     Begin(&'a [u8]),

@@ -1,8 +1,8 @@
 //! Test runners and the tests that they start.
 
-use super::super::StepKind;
 use super::{found, in_directory, test_runner, Found, Line, Tests};
-use crate::label;
+use crate::command_line;
+use crate::steps::StepKind;
 use tr_text::escape;
 
 pub(super) fn ctest(line: &Line) -> Option<Found> {
@@ -19,7 +19,7 @@ pub(super) fn prove(_: &Line) -> Option<Found> {
 pub(super) fn meson(line: &Line) -> Option<Found> {
     // Without a verb it sets a build up.
     let args = [&[&b"meson"[..]][..], line.args].concat();
-    let program = label::program_of_args(&args);
+    let program = command_line::program_of_args(&args);
     match program.as_str() {
         "meson test" => test_runner(program),
         "meson setup" | "meson compile" | "meson install" => found(StepKind::Target, program),
@@ -85,7 +85,7 @@ pub(super) fn jest_worker(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn cargo_test(line: &Line) -> Option<Found> {
-    let name = label::test_of_cargo(line.path)?;
+    let name = command_line::test_of_cargo(line.path)?;
     if line.has(&["--list"]) {
         return None;
     }
@@ -107,12 +107,15 @@ pub(super) fn go_test(line: &Line) -> Option<Found> {
             "compile" => found(StepKind::Unit, escape::text(line.value("-p")?)),
             "link" => {
                 let output = escape::text(line.value("-o")?);
-                found(StepKind::Unit, format!("link {}", label::base(&output)))
+                found(
+                    StepKind::Unit,
+                    format!("link {}", command_line::base(&output)),
+                )
             }
             _ => None,
         };
     }
-    let package = label::test_of_go(line.path)?;
+    let package = command_line::test_of_go(line.path)?;
     found(StepKind::Test, escape::text(package.as_bytes()))
 }
 
@@ -128,7 +131,10 @@ pub(super) fn node_test(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn xdist(line: &Line) -> Option<Found> {
-    let is = line.args.iter().any(|arg| arg.starts_with(label::XDIST));
+    let is = line
+        .args
+        .iter()
+        .any(|arg| arg.starts_with(command_line::XDIST));
     is.then(|| found(StepKind::Test, "pytest worker"))?
 }
 
@@ -168,7 +174,7 @@ pub(super) fn named_test(line: &Line) -> Option<Found> {
     if system.iter().any(|place| line.path.starts_with(place)) {
         return None;
     }
-    let directory = label::base(directories);
+    let directory = command_line::base(directories);
     let text = |text: &str| escape::text(text.as_bytes());
     if ["t", "test", "tests"].contains(&directory) {
         let name = format!("{directory}/{name}");

@@ -1,10 +1,10 @@
 //! Jobs of CI, what they install and fetch, and marks.
 
-use tr_analyze::tools::ContainerVerb;
+use crate::tools::ContainerVerb;
 
-use super::super::StepKind;
 use super::{found, in_directory, Found, Line, Mark};
-use crate::label::has;
+use crate::command_line::has;
+use crate::steps::StepKind;
 use tr_text::escape;
 
 pub(super) fn npm(line: &Line) -> Option<Found> {

@@ -1,9 +1,9 @@
 //! Targets and units: make and its like, compilers, cargo and go.
 
-use super::super::StepKind;
 use super::{file, found, in_directory, of, test_runner, Found, Line};
-use crate::label;
-use crate::label::has;
+use crate::command_line;
+use crate::command_line::has;
+use crate::steps::StepKind;
 use tr_text::escape;
 
 pub(super) fn make(line: &Line) -> Option<Found> {
@@ -51,7 +51,7 @@ pub(super) fn compiler(line: &Line) -> Option<Found> {
     if let Some(output) = line.value("-o") {
         return file(output);
     }
-    let source = label::source(line.args)?;
+    let source = command_line::source(line.args)?;
     match (line.has(&["-c"]), source.rsplit_once('.')) {
         (true, Some((stem, _))) => file(format!("{stem}.o").as_bytes()),
         _ => file(b"a.out"),
@@ -102,7 +102,7 @@ pub(super) fn rustdoc(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn build_script(line: &Line) -> Option<Found> {
-    let package = label::unhashed(line.path.rsplit('/').nth(1)?);
+    let package = command_line::unhashed(line.path.rsplit('/').nth(1)?);
     found(StepKind::Unit, format!("{package} (run build script)"))
 }
 

@@ -1,0 +1,149 @@
+//! The words for a change to a program, by its family.
+
+use crate::command_line;
+use crate::job_tools;
+use crate::job_tools::JobTool;
+use crate::tools::{Family, Role};
+
+/// The words for a change by family, and whether the number of jobs follows them. Other families of a
+/// role have [`of_role`]'s.
+#[rustfmt::skip]
+const WORDS: &[(Family, &str, bool)] = &[
+    (Family::Linker, "use a faster linker (mold, lld)", false),
+    (Family::FastLinker, "link less: shared libraries, fewer debug symbols", false),
+    (Family::Make, "give it -j", true),
+    (Family::Ninja, "let it run more jobs (-j)", false),
+    (Family::Cargo, "let it run more jobs (-j)", false),
+    (Family::Parallel, "let it run more jobs (-j)", false),
+    (Family::Xargs, "give it -P", false),
+    (Family::Ctest, "give it -j", true),
+    (Family::Prove, "give it -j", true),
+    (Family::Perl, "set HARNESS_OPTIONS=j", true),
+    (Family::Bats, "give it --jobs", false),
+    (Family::BatsFile, "give it --jobs", false),
+    (Family::Pytest, "run them by pytest-xdist (-n auto)", false),
+    (Family::Go, "let it run more packages at once (-p)", false),
+    (Family::Node, "let it run more files at once (--test-concurrency)", false),
+    (Family::Meson, "let it run more at once", false),
+    (Family::Rspec, "run them by parallel_tests", false),
+    (Family::Jest, "let it use more workers", false),
+    (Family::Vitest, "let it use more workers", false),
+];
+
+/// The words for a change that a role has.
+pub fn of_role(role: Role) -> &'static str {
+    match role {
+        Role::Configure => "keep its results (a cache file, the build directory)",
+        Role::Packages => "keep the packages in a cache or an image",
+        Role::Shell => "run them at once (make -j, xargs -P)",
+        Role::Compiler | Role::Linker | Role::Jobs | Role::Tests => "",
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    pub role: Role,
+    pub family: Family,
+    jobs: Option<&'static JobTool>,
+    pub action: &'static str,
+    /// The number of jobs follows them.
+    numbered: bool,
+}
+
+/// What is known of a program as [`command_line::program_of`] names it, with its verb.
+pub fn known(program: &str) -> Option<Known> {
+    let (tool, verb) = command_line::tool_of(program)?;
+    let role = tool.role(verb)?;
+    // Others do not start jobs.
+    let starts = !matches!(role, Role::Configure | Role::Packages);
+    let words = WORDS
+        .iter()
+        .find(|(family, ..)| starts && *family == tool.family);
+    Some(Known {
+        role,
+        family: tool.family,
+        jobs: job_tools::of(tool.family).filter(|_| starts),
+        action: words.map_or_else(|| of_role(role), |(_, action, _)| action),
+        numbered: words.is_some_and(|(.., numbered)| *numbered),
+    })
+}
+
+impl Known {
+    /// It has an option for the number of jobs.
+    pub fn takes_jobs(&self) -> bool {
+        self.jobs.is_some()
+    }
+
+    /// It runs one job at once if no argument tells a number.
+    pub fn runs_one(&self) -> bool {
+        self.jobs
+            .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)
+    }
+
+    /// The words for a change to this number of jobs; empty: there are none.
+    pub fn change(&self, jobs: u64) -> String {
+        match self.numbered {
+            true => format!("{}{jobs}", self.action),
+            false => self.action.to_owned(),
+        }
+    }
+
+    /// The number of jobs among the arguments; `Some(None)`: the option without a number.
+    pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
+        self.jobs?.jobs(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_has_words() {
+        for (program, want) in [
+            ("ld", "use a faster linker (mold, lld)"),
+            ("wild", "link less: shared libraries, fewer debug symbols"),
+            (
+                "meson setup",
+                "keep its results (a cache file, the build directory)",
+            ),
+            ("cargo fetch", "keep the packages in a cache or an image"),
+            ("cargo build", "let it run more jobs (-j)"),
+            ("samu", "let it run more jobs (-j)"),
+            ("ash-3", "run them at once (make -j, xargs -P)"),
+            ("cc1", ""),
+        ] {
+            assert_eq!(known(program).map(|it| it.action), Some(want), "{program}");
+        }
+        assert!(known("cargo metadata").is_none());
+        assert!(known("test_harness").is_none());
+    }
+
+    #[test]
+    fn some_run_one_job_unless_told() {
+        for (program, want) in [
+            ("make", true),
+            ("xargs", true),
+            ("cargo build", false),
+            ("ninja", false),
+            ("meson test", false),
+        ] {
+            let one = known(program).map(|it| it.runs_one());
+            assert_eq!(one, Some(want), "{program}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_jobs_follows_where_it_can() {
+        for (program, want) in [
+            ("make", "give it -j4"),
+            ("perl Test::Harness", "set HARNESS_OPTIONS=j4"),
+            ("ninja", "let it run more jobs (-j)"),
+            ("xargs", "give it -P"),
+            ("cc1", ""),
+        ] {
+            let change = known(program).map(|it| it.change(4));
+            assert_eq!(change.as_deref(), Some(want), "{program}");
+        }
+    }
+}
