@@ -57,7 +57,9 @@ pub fn check(path: &Path) -> String {
     let events: BTreeSet<&str> = events.lines().collect();
     let count = |name: &str| {
         let mut lines = told.lines().filter_map(|line| line.strip_prefix(name));
-        let count = lines.next().and_then(|count| count.trim().parse::<u64>().ok());
+        let count = lines
+            .next()
+            .and_then(|count| count.trim().parse::<u64>().ok());
         count.unwrap_or_else(|| panic!("{name} in {told}"))
     };
     let meta = trace.meta();

@@ -191,7 +191,8 @@ fn as_root() -> Result<(), Failed> {
         if let ("missing", Some(missing)) = (key, one.as_array_mut()) {
             // The programs' descriptors have the kernel's count.
             let last = missing.pop().map(|reason| reason.to_string());
-            let told = last.is_some_and(|last| last.contains("that the kernel skipped are not counted"));
+            let told =
+                last.is_some_and(|last| last.contains("that the kernel skipped are not counted"));
             ensure(told, || by_sudo.1[key].to_string())?;
         }
         let (one, other) = (&one, &by_root.1[key]);
