@@ -54,7 +54,7 @@ struct Line<'a> {
     /// The whole command line, with the interpreter's.
     all: &'a [&'a [u8]],
     path: &'a str,
-    /// Its name: [`tr_insight::label`] names the programs of reports, with more detail.
+    /// The name of the program. [`command_line`] names the programs of reports in more detail.
     name: &'a str,
     /// The first of the tool's names.
     tool: &'a str,
