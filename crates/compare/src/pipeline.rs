@@ -111,7 +111,7 @@ impl Job {
             name: name.unwrap_or_else(|| escape::text(file.as_bytes())),
             start,
             end,
-            failed: exit::failed(summary.and_then(|it| it.status)),
+            failed: exit::failed(summary.and_then(|summary| summary.status)),
             steps,
             set,
             recorded: Some((start, end)),
@@ -135,9 +135,10 @@ impl Job {
         if self.queued > 0 {
             notes.push(format!("waited {} for a runner", units::time(self.queued)));
         }
-        match notes.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", notes.join(", ")),
+        if notes.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", notes.join(", "))
         }
     }
 }
@@ -295,9 +296,10 @@ impl Pipeline {
             "{} in {}, by {} (±{})",
             units::plural(self.jobs.len() as u64, "job", "jobs"),
             units::time(self.length),
-            match self.told {
-                true => "the CI system's clock",
-                false => "the clocks of their machines",
+            if self.told {
+                "the CI system's clock"
+            } else {
+                "the clocks of their machines"
             },
             units::time(self.uncertain),
         )
@@ -305,9 +307,10 @@ impl Pipeline {
 
     /// Where the needs come from.
     fn basis(&self) -> &'static str {
-        match self.given {
-            true => "what waited for what: the job graph",
-            false => "what waited for what: guessed from the times; --graph FILE tells it",
+        if self.given {
+            "what waited for what: the job graph"
+        } else {
+            "what waited for what: guessed from the times; --graph FILE tells it"
         }
     }
 

@@ -308,13 +308,13 @@ fn critical_path(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io:
     };
     let track = packets.named("Critical path")?;
     let mut merger = Merger::new(detail);
-    let segments = path.segments.iter().map(|it| {
+    let segments = path.segments.iter().map(|segment| {
         let leg = Leg {
-            thread: it.thread,
-            kind: it.kind,
-            inferred: it.inferred,
+            thread: segment.thread,
+            kind: segment.kind,
+            inferred: segment.inferred,
         };
-        (it.from, it.to, leg)
+        (segment.from, segment.to, leg)
     });
     for segment in segments {
         for piece in merger.add(segment).into_iter().flatten() {

@@ -49,20 +49,20 @@ fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let mut names = Names::new(&analysis.stacks);
     let mut sums = Sums::new();
     let samples = analysis.stacks.samples.iter();
-    for it in samples.filter(|it| it.doing == doing) {
-        let process = analysis.thread(it.thread).process;
+    for sample in samples.filter(|sample| sample.doing == doing) {
+        let process = analysis.thread(sample.thread).process;
         if !chosen[process] {
             continue;
         }
         let mut stack = lineage(analysis, process);
-        if it.cut {
+        if sample.cut {
             stack.push("[cut]".to_owned());
         }
-        let functions = names.of_stack(it.stack).into_iter().rev();
+        let functions = names.of_stack(sample.stack).into_iter().rev();
         let functions = functions.filter_map(|number| names.name(number));
-        stack.extend(functions.map(|it| it.function.replace(';', ",")));
+        stack.extend(functions.map(|function| function.function.replace(';', ",")));
         let sum = sums.entry(stack).or_default();
-        *sum = sum.saturating_add(it.ns);
+        *sum = sum.saturating_add(sample.ns);
     }
     sums
 }

@@ -183,14 +183,15 @@ impl Unit {
         let name = target.split(' ').next().filter(|_| !of_package);
         let name = name.unwrap_or(&self.name);
         if name == "build-script" {
-            return match target.ends_with("(run)") {
-                true => Work::Run {
+            return if target.ends_with("(run)") {
+                Work::Run {
                     package: self.name.as_bytes().to_vec(),
-                },
-                false => Work::Compile {
+                }
+            } else {
+                Work::Compile {
                     crate_name: b"build_script_build".to_vec(),
                     test: false,
-                },
+                }
             };
         }
         let crate_name = name.replace('-', "_").into_bytes();
@@ -213,9 +214,10 @@ impl Unit {
             })
         };
         let of_version: Vec<ProcessIx> = same.iter().copied().filter(is).collect();
-        match of_version.is_empty() {
-            true => same.to_vec(),
-            false => of_version,
+        if of_version.is_empty() {
+            same.to_vec()
+        } else {
+            of_version
         }
     }
 

@@ -43,13 +43,14 @@ impl Error {
         count: usize,
         (format, what): (&'static str, &'static str),
     ) -> Result<(), Error> {
-        match count <= limit {
-            true => Ok(()),
-            false => Err(Error::Count {
+        if count <= limit {
+            Ok(())
+        } else {
+            Err(Error::Count {
                 format,
                 what,
                 limit,
-            }),
+            })
         }
     }
 }

@@ -15,9 +15,10 @@ use crate::date;
 pub fn read(text: &str) -> Result<Vec<Told>, String> {
     let mut all = started(text)?;
     all.retain(|told| told.ended < RUNS);
-    match all.is_empty() {
-        true => Err("none of its jobs has both `started_at` and its end".into()),
-        false => Ok(all),
+    if all.is_empty() {
+        Err("none of its jobs has both `started_at` and its end".into())
+    } else {
+        Ok(all)
     }
 }
 
@@ -32,7 +33,7 @@ pub fn started(text: &str) -> Result<Vec<Told>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     // `gh api --paginate --slurp` makes an array of pages.
     let pages = match value.as_array() {
-        Some(pages) if pages.iter().all(|it| it.get("jobs").is_some()) => pages.as_slice(),
+        Some(pages) if pages.iter().all(|page| page.get("jobs").is_some()) => pages.as_slice(),
         _ => std::slice::from_ref(&value),
     };
     let mut jobs: Vec<&Value> = Vec::new();
@@ -78,7 +79,9 @@ fn told(job: &Value) -> Result<Option<Told>, String> {
     let Some(started) = time(job, "started_at") else {
         return Ok(None);
     };
-    let runner = job.get("runner").and_then(|it| text_of(it, "description"));
+    let runner = job
+        .get("runner")
+        .and_then(|runner| text_of(runner, "description"));
     // GitHub creates a job when all that it needs has ended; GitLab all at once, and tells the wait.
     let waited = job.get("queued_duration").and_then(Value::as_f64);
     let queued = match (waited, text_of(job, "stage")) {

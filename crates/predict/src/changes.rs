@@ -102,7 +102,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
 /// The machine of each test: the longest ones first, each to the machine with the least.
 fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..tests.len()).collect();
-    let length = |at: &usize| tests.get(*at).map_or(0, |it| it.0);
+    let length = |at: &usize| tests.get(*at).map_or(0, |test| test.0);
     order.sort_by_key(|at| (Reverse(length(at)), *at));
     let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
     let mut parts = vec![0; tests.len()];
@@ -141,7 +141,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
         // The longest ones at best, the shortest at worst.
-        of.sort_by_key(|group| Reverse(facts.process(*group).map_or(0, |it| it.wall())));
+        of.sort_by_key(|group| Reverse(facts.process(*group).map_or(0, |process| process.wall())));
         let longest = of.get(..count).unwrap_or(&of);
         let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);
         made.add(whole(facts.below(longest)), 0, &[0]);

@@ -195,12 +195,11 @@ impl Predictor {
             ..Machine::of(facts.cpus)
         };
         let replay = schedule.run(same, 0, Effect::Likely);
-        let others = match wanted.alone {
-            true => 0,
-            false => {
-                let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
-                others(&schedule, (same, most), (recorded, replay.wall))
-            }
+        let others = if wanted.alone {
+            0
+        } else {
+            let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
+            others(&schedule, (same, most), (recorded, replay.wall))
         };
         let beside = Machine { others, ..same };
         Ok(Predictor {
@@ -240,7 +239,10 @@ impl Predictor {
 
     fn machine(&self, cpus: u64, jobs: Option<u64>) -> Machine {
         Machine {
-            quota: self.wanted.quota.map(|it| it.saturating_mul(PERIOD / 1000)),
+            quota: self
+                .wanted
+                .quota
+                .map(|thousandths| thousandths.saturating_mul(PERIOD / 1000)),
             others: self.others,
             planned: self.wanted.longest_first || self.starts_more(cpus),
             jobs,
@@ -356,9 +358,10 @@ impl Predictor {
     fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
         let (mut low, mut high) = (u64::MAX, 0);
         let (least, _, most) = COLD;
-        let costs = match self.schedule.has_large() {
-            true => vec![least, most],
-            false => vec![least],
+        let costs = if self.schedule.has_large() {
+            vec![least, most]
+        } else {
+            vec![least]
         };
         for cold in costs {
             let machine = Machine { cold, ..machine };
@@ -419,10 +422,11 @@ impl Predictor {
     fn error(&self, cpus: u64, done: &Done) -> (u64, u64) {
         let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
-        let own = match self.wanted.alone {
+        let own = if self.wanted.alone {
             // What others took is not in it.
-            true => BASE,
-            false => BASE + off / 2,
+            BASE
+        } else {
+            BASE + off / 2
         };
         // What others had is taken to be the same.
         let others = (self.others / 20).min(150);
@@ -432,9 +436,10 @@ impl Predictor {
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
         let shared = (change / occupancy.max(self.occupancy).max(1) * SHARED / 1000).min(SHARED);
-        let (less, more) = match occupancy > self.occupancy {
-            true => (0, shared),
-            false => (shared, 0),
+        let (less, more) = if occupancy > self.occupancy {
+            (0, shared)
+        } else {
+            (shared, 0)
         };
         // A cgroup with a quota has its own part of the CPUs beside others.
         let held = match self.wanted.quota {
@@ -442,12 +447,11 @@ impl Predictor {
             None => 0,
         };
         // Recorded on one CPU no process moved to another one's caches.
-        let moved = match self.one_cpu && cpus > 1 {
-            true => {
-                let starts = (self.own.len() as u64).saturating_mul(MOVED);
-                starts.saturating_mul(1000) / self.recorded.max(1)
-            }
-            false => 0,
+        let moved = if self.one_cpu && cpus > 1 {
+            let starts = (self.own.len() as u64).saturating_mul(MOVED);
+            starts.saturating_mul(1000) / self.recorded.max(1)
+        } else {
+            0
         };
         let shared = if self.shared { SERVER } else { 0 };
         let least = own + others + less + beside_less + shared;
@@ -461,9 +465,10 @@ impl Predictor {
         let mut said = warnings(analysis);
         said.extend(self.off_words());
         let wanted = &self.wanted;
-        let mut table = match wanted.table || wanted.price.is_some() {
-            true => render::table(self, analysis),
-            false => Vec::new(),
+        let mut table = if wanted.table || wanted.price.is_some() {
+            render::table(self, analysis)
+        } else {
+            Vec::new()
         };
         let cheapest = render::cheapest(&table);
         if !wanted.table {
@@ -505,9 +510,10 @@ impl Predictor {
         let (mut low, mut high) = (0, MOST_CPUS);
         while high - low > 1 {
             let middle = (low + high) / 2;
-            match enough(middle) {
-                true => high = middle,
-                false => low = middle,
+            if enough(middle) {
+                high = middle
+            } else {
+                low = middle
             }
         }
         let machine = self.machine(high, self.wanted.jobs);
@@ -567,7 +573,10 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
         .cpus
         .unwrap_or_else(|| analysis.cpus_of_build())
         .max(1);
-    let all = analysis.processes.iter().map(|it| it.times.on_cpu);
+    let all = analysis
+        .processes
+        .iter()
+        .map(|process| process.times.on_cpu);
     let all = all.fold(0, u64::saturating_add);
     let less = wanted.faster.iter().any(|(_, by)| *by > 1.0)
         || !wanted.without.is_empty()
@@ -644,23 +653,25 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
     let (mut low, mut high) = (0, most.min(64_000));
     while high - low > 50 {
         let middle = (low + high) / 2;
-        match wall(middle) < recorded {
-            true => low = middle,
-            false => high = middle,
+        if wall(middle) < recorded {
+            low = middle
+        } else {
+            high = middle
         }
     }
-    match wall(high) < recorded {
+    if wall(high) < recorded {
         // They explain nothing: they had what they needed beside the run.
-        true => high / 2,
-        false => high,
+        high / 2
+    } else {
+        high
     }
 }
 
 /// That the recorded run failed or is in the recording in part, and what makes its numbers incomplete.
 fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
-    let status = analysis.summary.as_ref().and_then(|it| it.status);
-    if let Some(status) = status.filter(|it| exit::failed(Some(*it))) {
+    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
+    if let Some(status) = status.filter(|status| exit::failed(Some(*status))) {
         let command = units::shorten(&who::recorded(&analysis.meta), COMMAND);
         let end = exit::words(status);
         said.push(format!(

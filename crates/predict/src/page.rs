@@ -101,7 +101,7 @@ impl Schedules {
             },
             start,
             unit,
-            names: names.map(|it| units::shorten(&it, 60)).collect(),
+            names: names.map(|name| units::shorten(&name, 60)).collect(),
             programs: programs.collect(),
             processes: predictor.own.len(),
             assumed: predictor.assumed_of_all(),

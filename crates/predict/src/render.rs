@@ -22,7 +22,9 @@ pub struct Row {
 
 /// 1 to [`MOST_CPUS`].
 pub(super) fn powers() -> impl Iterator<Item = u64> {
-    (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS)
+    (0..)
+        .map(|exponent| 1u64 << exponent)
+        .take_while(|cpus| *cpus <= MOST_CPUS)
 }
 
 /// Forecasts for 1 to [`MOST_CPUS`] CPUs and as many jobs.
@@ -31,7 +33,10 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         // More jobs than twice the CPUs gain nothing but what waits.
         let counts: Vec<Option<u64>> = match (predictor.wanted.jobs, predictor.has_jobs()) {
             (Some(jobs), true) => vec![Some(jobs)],
-            (None, true) => powers().filter(|it| *it <= cpus * 2).map(Some).collect(),
+            (None, true) => powers()
+                .filter(|power| *power <= cpus * 2)
+                .map(Some)
+                .collect(),
             (_, false) => vec![None],
         };
         counts.into_iter().map(move |jobs| (cpus, jobs))
@@ -64,7 +69,7 @@ pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
 impl Row {
     /// Its machine, its time and what that costs, in words.
     fn costs(&self) -> Option<String> {
-        let jobs = self.jobs.map(|it| format!(" with {it} jobs"));
+        let jobs = self.jobs.map(|jobs| format!(" with {jobs} jobs"));
         Some(format!(
             "{}{}, {} ({} to {}), {:.4}",
             units::cpus(self.cpus),
@@ -165,7 +170,7 @@ impl Forecast {
         }
         if let Some(cost) = self.cost {
             let cheapest = self.cheapest.as_ref().and_then(Row::costs);
-            let cheapest = cheapest.map_or(String::new(), |it| format!("; cheapest: {it}"));
+            let cheapest = cheapest.map_or(String::new(), |row| format!("; cheapest: {row}"));
             line(&mut out, "  cost: ", &format!("{cost:.4}{cheapest}"));
         }
         for assumed in &self.assumed {
@@ -174,7 +179,8 @@ impl Forecast {
         if !self.table.is_empty() {
             out.push('\n');
             let table = columns().column("COST", |row| {
-                row.cost.map_or(Cell::Empty, |it| format!("{it:.4}").into())
+                row.cost
+                    .map_or(Cell::Empty, |cost| format!("{cost:.4}").into())
             });
             let table = table.shown(self.cost.is_some());
             out += &table.text(self.table.iter().cloned(), style, 0);

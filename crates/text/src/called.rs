@@ -42,6 +42,6 @@ impl Display for Called {
 /// Notes the program's first argument, its own name or path. Without this call, or for any other
 /// name than [`SECOND`], the program is `tr`.
 pub fn set(program: Option<&OsStr>) {
-    let name = program.and_then(|it| Path::new(it).file_name());
+    let name = program.and_then(|path| Path::new(path).file_name());
     BY_SECOND.store(name == Some(OsStr::new(SECOND)), Ordering::Relaxed);
 }

@@ -19,9 +19,10 @@ pub fn ticks(out: &mut String, whole: u64) {
     let clock = CLOCK.map(|seconds| seconds * SECOND);
     let fits = clock.into_iter().find(|step| whole / step <= 10);
     let [.., longest] = clock;
-    let mut step = match whole < MINUTES {
-        true => 1_000,
-        false => fits.unwrap_or(longest),
+    let mut step = if whole < MINUTES {
+        1_000
+    } else {
+        fits.unwrap_or(longest)
     };
     for (times, part) in [(2, 1), (5, 2), (2, 1)].into_iter().cycle() {
         if whole / step <= 10 {

@@ -175,9 +175,10 @@ impl Style {
         let columns = room.saturating_sub(names).min(40);
         let largest = rows.first().map_or(1, |(_, time, _)| *time);
         for (name, time, count) in rows {
-            let bar = match columns >= LEAST.1 {
-                true => units::pad(&self.bar(*time, largest, columns), columns, false) + "  ",
-                false => String::new(),
+            let bar = if columns >= LEAST.1 {
+                units::pad(&self.bar(*time, largest, columns), columns, false) + "  "
+            } else {
+                String::new()
             };
             let _ = writeln!(
                 out,

@@ -291,7 +291,8 @@ impl<'a, R> Table<'a, R> {
         key: impl Into<String>,
         value: impl Fn(&R) -> T + 'a,
     ) -> Table<'a, R> {
-        self.data(key, value).with(|it| it.media = Media::Json)
+        self.data(key, value)
+            .with(|column| column.media = Media::Json)
     }
 
     /// Adds a value for CSV alone.
@@ -301,7 +302,8 @@ impl<'a, R> Table<'a, R> {
         key: impl Into<String>,
         value: impl Fn(&R) -> T + 'a,
     ) -> Table<'a, R> {
-        self.data(key, value).with(|it| it.media = Media::Csv)
+        self.data(key, value)
+            .with(|column| column.media = Media::Csv)
     }
 
     fn add(mut self, title: &str, key: Option<String>, content: Content<'a, R>) -> Table<'a, R> {
@@ -365,13 +367,17 @@ impl<'a, R> Table<'a, R> {
     /// that has another order in CSV.
     #[must_use]
     pub fn last(mut self, columns: &str) -> Table<'a, R> {
-        self.last = columns.split(',').map(|it| it.trim().to_owned()).collect();
+        self.last = columns
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect();
         self
     }
 
     /// The columns that people see.
     fn seen(&self) -> Vec<&Column<'a, R>> {
-        let mut seen: Vec<&Column<'a, R>> = self.columns.iter().filter(|it| it.shown).collect();
+        let mut seen: Vec<&Column<'a, R>> =
+            self.columns.iter().filter(|column| column.shown).collect();
         let place = |column: &&Column<'a, R>| {
             let is = |name: &String| column.key.as_ref() == Some(name) || column.title == *name;
             self.last.iter().position(is)
@@ -407,9 +413,10 @@ impl<'a, R> Table<'a, R> {
                 text.push_str(&units::pad(cell, *width, column.right));
                 text.push_str("  ");
             }
-            let name = match at == 0 || self.plain {
-                true => units::clip(name, room),
-                false => units::shorten(name, room),
+            let name = if at == 0 || self.plain {
+                units::clip(name, room)
+            } else {
+                units::shorten(name, room)
             };
             text.push_str(&name);
             style.painted(&mut out, *paint, text.trim_end());
@@ -517,9 +524,10 @@ impl<'a, R> Table<'a, R> {
             line(rules.collect(), rule(false)),
         ];
         for (cells, name, _) in rows {
-            let name = match self.plain {
-                true => escape::markdown(name),
-                false => escape::code(name),
+            let name = if self.plain {
+                escape::markdown(name)
+            } else {
+                escape::code(name)
             };
             let cells = used.iter().map(|(at, column)| {
                 let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
@@ -567,10 +575,13 @@ impl<'a, R> Table<'a, R> {
         &'t self,
         not: Media,
     ) -> impl Iterator<Item = ((&'t str, &'t str), &'t Column<'a, R>)> {
-        let keyed = self.columns.iter().filter(move |it| it.media != not);
-        keyed.filter_map(|it| {
-            let key = it.key.as_deref()?;
-            Some((key.split_once('=').unwrap_or((key, key)), it))
+        let keyed = self
+            .columns
+            .iter()
+            .filter(move |column| column.media != not);
+        keyed.filter_map(|column| {
+            let key = column.key.as_deref()?;
+            Some((key.split_once('=').unwrap_or((key, key)), column))
         })
     }
 
@@ -583,7 +594,7 @@ impl<'a, R> Table<'a, R> {
                 debug_assert!(column
                     .key
                     .as_ref()
-                    .is_some_and(|it| it.ends_with(cell.unit())));
+                    .is_some_and(|key| key.ends_with(cell.unit())));
                 cell.plain()
             }
         }
@@ -616,10 +627,12 @@ impl<'a, R> Table<'a, R> {
 
 impl<R> Column<'_, R> {
     fn markdown(&self, cell: &str) -> String {
-        match self.right {
-            true if is_figure(cell) => cell.to_owned(),
-            true => escape::markdown(cell),
-            false => escape::code(cell),
+        if !self.right {
+            escape::code(cell)
+        } else if is_figure(cell) {
+            cell.to_owned()
+        } else {
+            escape::markdown(cell)
         }
     }
 }
@@ -669,7 +682,7 @@ impl Sheet {
     pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) -> Result<(), csv::Error> {
         let mut cells = vec![String::new(); self.columns.len()];
         for ((key, _), column) in table.keyed(Media::Json) {
-            let at = self.columns.iter().position(|it| *it == key);
+            let at = self.columns.iter().position(|known| *known == key);
             if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
                 *cell = plain(&table.value(column, row));
             }

@@ -58,7 +58,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
         let values: Vec<u64> = values.collect();
         // A median of some runs alone would be another figure.
         let all = Measured::of(&values).filter(|_| values.len() == runs.len());
-        figures.extend(all.map(|it| (command.to_owned(), measure, it)));
+        figures.extend(all.map(|median| (command.to_owned(), measure, median)));
     }
     let mut walls: BTreeMap<&(StepKind, String), Vec<u64>> = BTreeMap::new();
     for (key, sum) in runs.iter().flat_map(|run| &run.steps) {
@@ -116,7 +116,7 @@ fn bencher(figures: &[(String, &str, Measured)]) -> Value {
             None => name.clone(),
             // Two may begin alike: the number is that of the first figure with this name.
             Some(_) => {
-                let first = figures.iter().position(|it| it.0 == *name);
+                let first = figures.iter().position(|figure| figure.0 == *name);
                 let number = format!("#{}", first.unwrap_or(0));
                 let begin = name.chars().take(NAME - number.len());
                 begin.chain(number.chars()).collect()

@@ -178,14 +178,14 @@ impl Causes {
         let all = || sides.0.iter().chain(sides.1);
         // Without some of its runs a side needs enough others to know the spread.
         let of_all = all().all(|run| work(run).is_some());
-        let work = judge(sides, work).filter(|it| of_all || it.verdict != Verdict::Unknown);
+        let work = judge(sides, work).filter(|work| of_all || work.verdict != Verdict::Unknown);
         let mut causes = Causes {
             work,
             ..Causes::default()
         };
         let of_all = all().all(|run| run.parts.is_some());
         let alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
-        let alone = alone.filter(|it| of_all || it.verdict != Verdict::Unknown);
+        let alone = alone.filter(|alone| of_all || alone.verdict != Verdict::Unknown);
         let (Some(wall), Some(alone)) = (wall, alone) else {
             return causes;
         };
@@ -251,7 +251,7 @@ impl Causes {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
         })?;
-        let differs = |it: &&Judged| it.is_noticeable();
+        let differs = |judged: &&Judged| judged.is_noticeable();
         let share = |cause, ns| Share {
             cause,
             ns,
@@ -261,8 +261,8 @@ impl Causes {
                 .map_or(Whose::Build, |_| Whose::Unclear),
         };
         let alone = self.alone.as_ref().filter(differs);
-        let alone = alone.map(|it| it.difference() - waited);
-        let run = Some(&run).filter(|it| it.verdict != Verdict::Inside);
+        let alone = alone.map(|alone| alone.difference() - waited);
+        let run = Some(&run).filter(|run| run.verdict != Verdict::Inside);
         let run = run.map(Judged::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
@@ -274,7 +274,7 @@ impl Causes {
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
-            .filter(|it| !against(it) && self.is_equal_work(*it))
+            .filter(|figure| !against(figure) && self.is_equal_work(*figure))
             .map(|ns| share(Cause::Order, ns))
     }
 
@@ -304,7 +304,7 @@ impl Causes {
         // A fifth more of them, or other bytes, are other waits.
         let as_many = match part {
             Part::Memory => judge(sides, |run| run.demands.get(&Demand::Resident).copied())
-                .is_some_and(|it| !it.is_noticeable()),
+                .is_some_and(|judged| !judged.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
         (judged.verdict != Verdict::Inside).then_some(Share {
@@ -329,11 +329,13 @@ impl Causes {
         };
         let with = |difference: i128| difference.signum() == work.difference().signum();
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
-        let wall = wall.map_or(0, |it| u128::from(it.most()));
+        let wall = wall.map_or(0, |wall| u128::from(wall.most()));
         let machine = withheld(sides)
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
-        let more = judge(sides, others).is_some_and(|it| {
-            it.verdict != Verdict::Inside && it.difference().abs() >= MORE && with(it.difference())
+        let more = judge(sides, others).is_some_and(|judged| {
+            judged.verdict != Verdict::Inside
+                && judged.difference().abs() >= MORE
+                && with(judged.difference())
         });
         (machine || more) && self.is_alike(SHARED, changed)
     }
@@ -381,7 +383,7 @@ impl Causes {
 
     /// The causes that are `whose`, the largest first.
     pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
-        self.shares.iter().filter(move |it| it.whose == whose)
+        self.shares.iter().filter(move |share| share.whose == whose)
     }
 }
 

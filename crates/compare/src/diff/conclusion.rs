@@ -88,7 +88,9 @@ impl Diff {
         if let Some(methods) = self.methods().or_else(|| self.strangers()) {
             return format!("{word}: {figures}; {methods}");
         }
-        let cause = self.cause().map_or(String::new(), |it| format!(": {it}"));
+        let cause = self
+            .cause()
+            .map_or(String::new(), |cause| format!(": {cause}"));
         let most = match self.causes.whose() {
             Some(Whose::Machine | Whose::Unclear) => String::new(),
             _ => self.most(what),
@@ -99,9 +101,10 @@ impl Diff {
     /// The wall time does not differ; but what it consists of may.
     fn same_wall(&self, wall: &Judged, inside: Option<String>) -> String {
         let but = self.besides();
-        let but = match but.is_empty() {
-            true => String::new(),
-            false => format!("; but {}", but.join(", ")),
+        let but = if but.is_empty() {
+            String::new()
+        } else {
+            format!("; but {}", but.join(", "))
         };
         match (inside, but.is_empty()) {
             (None, _) => format!("Equally fast: {}{but}", units::time(wall.base)),
@@ -114,7 +117,8 @@ impl Diff {
 
     /// What differs beyond normal variation although the wall time does not.
     fn besides(&self) -> Vec<String> {
-        let differs = |it: &&Judged| it.is_noticeable() && it.verdict == Verdict::Outside;
+        let differs =
+            |judged: &&Judged| judged.is_noticeable() && judged.verdict == Verdict::Outside;
         let mut but = Vec::new();
         let work = self.causes.work.as_ref().filter(differs);
         if let Some(work) = work {
@@ -145,7 +149,7 @@ impl Diff {
         let first = |whose| self.causes.of(whose).next();
         let (build, machine) = (first(Whose::Build), first(Whose::Machine));
         let unclear = first(Whose::Unclear);
-        let maybe = unclear.map(|it| self.unclear(it));
+        let maybe = unclear.map(|unclear| self.unclear(unclear));
         Some(match (build, machine, unclear.zip(maybe)) {
             (Some(own), None, None) => words(own).into(),
             (None, machine, None) if self.is_work_unknown() => {
@@ -176,9 +180,10 @@ impl Diff {
     pub(super) fn unknown_work(&self) -> Vec<String> {
         let runs = self.base.iter().chain(&self.new);
         let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
-        let left_out = match self.is_work_unknown() {
-            true => "whether the build needs more CPU time is not known",
-            false => "its CPU time is left out of the causes",
+        let left_out = if self.is_work_unknown() {
+            "whether the build needs more CPU time is not known"
+        } else {
+            "its CPU time is left out of the causes"
         };
         let said = unsure.map(|run| {
             let unknown = run
@@ -219,15 +224,16 @@ impl Diff {
             _ => What::Gone,
         };
         let mut changes = self.changes.iter();
-        let most = changes.find(|it| {
-            let side = it.what == what || it.what == only;
-            side && !it.through && it.size() > 0 && (!several || !it.above.is_empty())
+        let most = changes.find(|change| {
+            let side = change.what == what || change.what == only;
+            side && !change.through && change.size() > 0 && (!several || !change.above.is_empty())
         });
         most.map_or(String::new(), |most| {
             let by = signed(most.value(Figure::Wall), units::time);
-            let only = match most.what == only {
-                true => format!(" ({})", only.title()),
-                false => String::new(),
+            let only = if most.what == only {
+                format!(" ({})", only.title())
+            } else {
+                String::new()
             };
             format!("; most of all {}{only} {by} of wall time", most.label)
         })
@@ -247,7 +253,12 @@ impl Diff {
             // The first line has it.
             return None;
         }
-        let shares: Vec<String> = self.causes.shares.iter().map(|it| self.share(it)).collect();
+        let shares: Vec<String> = self
+            .causes
+            .shares
+            .iter()
+            .map(|share| self.share(share))
+            .collect();
         let work = self.causes.work.as_ref()?;
         let equal = !work.is_noticeable();
         let times = format!("{} and {}", units::time(work.base), units::time(work.new));
@@ -276,9 +287,10 @@ impl Diff {
         if waits && share.as_many {
             details.push("as many".into());
         }
-        let details = match details.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", details.join(", ")),
+        let details = if details.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", details.join(", "))
         };
         format!("{} {by}{details}", share.cause.title())
     }

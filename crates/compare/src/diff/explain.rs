@@ -19,7 +19,7 @@ impl Diff {
             );
         }
         for run in runs() {
-            let left_out = run.profile.as_ref().map_or(0, |it| it.left_out);
+            let left_out = run.profile.as_ref().map_or(0, |profile| profile.left_out);
             if left_out > 0 {
                 let left_out = units::time(left_out);
                 let file = &run.file;
@@ -34,11 +34,11 @@ impl Diff {
     /// The function of a slower program that grew most.
     pub(super) fn grown(&self, program: &ProgramChange) -> Option<&FunctionChange> {
         let mut all = self.functions.iter().flatten();
-        all.find(|it| {
-            it.program == program.name
+        all.find(|function| {
+            function.program == program.name
                 && program.on_cpu.difference() > 0
-                && it.own.time.difference() > 0
-                && it.own.differs(self.ask.least)
+                && function.own.time.difference() > 0
+                && function.own.differs(self.ask.least)
         })
     }
 

@@ -44,7 +44,7 @@ impl Diff {
         let mut widths = vec![0u64; children.len()];
         for node in (0..children.len()).rev() {
             let callees = children.get(node).into_iter().flatten();
-            let callees = callees.filter_map(|it| widths.get(*it as usize));
+            let callees = callees.filter_map(|callee| widths.get(*callee as usize));
             let callees = callees.fold(0u64, |sum, ns| sum.saturating_add(*ns));
             let [base, new] = Both::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
             if let Some(width) = widths.get_mut(node) {
@@ -127,7 +127,7 @@ impl Graph<'_> {
         let noisy = time.map(|time| Noisy::new(time, self.periods));
         let (mut paint, mut opacity, mut why) = ("currentColor", 0.12, "");
         let change = i128::from(new) - i128::from(base);
-        if noisy.is_some_and(|it| it.differs(1)) {
+        if noisy.is_some_and(|noisy| noisy.differs(1)) {
             paint = if change > 0 { "#d62728" } else { "#1f77b4" };
             opacity = 0.25 + 0.6 * change.unsigned_abs() as f64 / width.max(1) as f64;
         } else if change != 0 {

@@ -47,9 +47,10 @@ impl Noisy {
     }
 
     fn size(&self, least: u64) -> u128 {
-        match self.differs(least) {
-            true => self.time.difference().unsigned_abs(),
-            false => 0,
+        if self.differs(least) {
+            self.time.difference().unsigned_abs()
+        } else {
+            0
         }
     }
 }
@@ -95,7 +96,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
             let [base, new] = [&before, &after].map(|runs| {
                 let values = runs.iter().map(|run| run.get(key).copied());
                 values
-                    .map(|it| of(it.unwrap_or_default()))
+                    .map(|noisy| of(noisy.unwrap_or_default()))
                     .collect::<Vec<u64>>()
             });
             Some(Noisy::new(Judged::new(&base, &new)?, periods))
@@ -114,8 +115,8 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
             });
         }
     }
-    let size = |it: &FunctionChange| (it.own.size(ask.least), it.total.size(ask.least));
-    changes.sort_by_key(|it| Reverse(size(it)));
+    let size = |change: &FunctionChange| (change.own.size(ask.least), change.total.size(ask.least));
+    changes.sort_by_key(|change| Reverse(size(change)));
     Some(changes)
 }
 

@@ -131,7 +131,7 @@ impl Diff {
 
     /// Why a growth may be the runner's or somebody else's, in words.
     fn doubtful(&self, figure: Figure) -> String {
-        let waits = |it: &&Share| matches!(it.cause, Cause::Network | Cause::Outside);
+        let waits = |share: &&Share| matches!(share.cause, Cause::Network | Cause::Outside);
         let mut unclear = self.causes.of(Whose::Unclear).filter(waits);
         match (figure, unclear.next()) {
             (Figure::Wall | Figure::RunQueue, None) if self.causes.work.is_none() => {

@@ -28,7 +28,7 @@ pub fn judge<'a>((base, new): Sides<'a>, of: impl Fn(&'a Run) -> Option<u64>) ->
 /// The loads that differ by a twentieth of the wall time or more.
 pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Judged)> {
     let wall = judge((base, new), |run| run.figures.get(Figure::Wall));
-    let wall = wall.map_or(u64::MAX, |it| it.most());
+    let wall = wall.map_or(u64::MAX, |wall| wall.most());
     let all = Load::ALL.into_iter();
     let all =
         all.filter_map(|load| Some((load, judge((base, new), |run| run.machine.load(load))?)));
@@ -59,13 +59,13 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         })
     };
     let mut changes: Vec<CallChange> = names.into_iter().filter_map(change).collect();
-    changes.retain(|it| {
-        let more = it.count.difference().unsigned_abs() >= CALLS;
-        let longer = it.time.difference().unsigned_abs() >= u128::from(least.max(1));
-        (more && it.count.is_noticeable()) || (longer && it.time.is_noticeable())
+    changes.retain(|change| {
+        let more = change.count.difference().unsigned_abs() >= CALLS;
+        let longer = change.time.difference().unsigned_abs() >= u128::from(least.max(1));
+        (more && change.count.is_noticeable()) || (longer && change.time.is_noticeable())
     });
     let size = |judged: &Judged| judged.difference().unsigned_abs();
-    changes.sort_by_key(|it| Reverse((size(&it.time), size(&it.count))));
+    changes.sort_by_key(|change| Reverse((size(&change.time), size(&change.count))));
     changes
 }
 

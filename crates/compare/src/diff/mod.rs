@@ -122,9 +122,12 @@ const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 impl Change {
     /// The difference of a figure that is known of both sides; a side without the process has 0.
     fn known(&self, figure: Figure) -> Option<i128> {
-        let of = |side: &BTreeMap<Figure, u64>| match side.is_empty() {
-            true => Some(0),
-            false => side.get(&figure).copied().map(i128::from),
+        let of = |side: &BTreeMap<Figure, u64>| {
+            if side.is_empty() {
+                Some(0)
+            } else {
+                side.get(&figure).copied().map(i128::from)
+            }
         };
         Some(of(&self.new)? - of(&self.base)?)
     }
@@ -237,7 +240,7 @@ impl Diff {
         said.extend(self.pathless());
         said.extend(self.other_commands());
         let mut same = |what: &str, of: fn(&Run) -> String, between: &str| {
-            let known = runs().map(of).filter(|it| !it.is_empty());
+            let known = runs().map(of).filter(|known| !known.is_empty());
             let mut all: Vec<String> = known.collect();
             all.sort_unstable();
             all.dedup();
@@ -261,9 +264,12 @@ impl Diff {
         }
         let (base, new) = (ends::ends(&self.base), ends::ends(&self.new));
         if base != new {
-            let words = |all: &[String]| match all.is_empty() {
-                true => "no end".into(),
-                false => all.join(", "),
+            let words = |all: &[String]| {
+                if all.is_empty() {
+                    "no end".into()
+                } else {
+                    all.join(", ")
+                }
             };
             said.push(format!(
                 "not the same end: {} before, {} now",
@@ -291,9 +297,10 @@ impl Diff {
             spread::Statistic::None => format!("{sides}: too few, so normal variation is unknown."),
             spread::Statistic::Range => {
                 let factor = spread::factor(self.base.len(), self.new.len());
-                let times = match factor > 1.0 {
-                    true => format!("{factor} × what"),
-                    false => "what".into(),
+                let times = if factor > 1.0 {
+                    format!("{factor} × what")
+                } else {
+                    "what".into()
                 };
                 format!("{sides}: medians; outside the spread where they differ by more than {times} the runs of a side differ by")
             }

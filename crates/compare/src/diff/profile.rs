@@ -109,8 +109,8 @@ impl Profile {
         let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
         let mut profile = Profile::default();
         let samples = analysis.stacks.samples.iter();
-        for it in samples.filter(|it| it.doing == Doing::OnCpu) {
-            let process = analysis.thread(it.thread).process;
+        for sample in samples.filter(|sample| sample.doing == Doing::OnCpu) {
+            let process = analysis.thread(sample.thread).process;
             let program = *programs.entry(process).or_insert_with(|| {
                 let name = Name {
                     function: label::program(analysis.process(process)),
@@ -119,18 +119,18 @@ impl Profile {
                 let name = profile.tree.number(&name);
                 profile.tree.node(None, name, NODES)
             });
-            let node = *nodes.entry((program, it.stack)).or_insert_with(|| {
+            let node = *nodes.entry((program, sample.stack)).or_insert_with(|| {
                 let mut node = program;
-                for number in names.of_stack(it.stack).into_iter().rev() {
+                for number in names.of_stack(sample.stack).into_iter().rev() {
                     let name = names.name(number)?;
                     let name = profile.tree.number(name);
                     node = Some(profile.tree.node(Some(node?), name, NODES)?);
                 }
                 node
             });
-            profile.all.0 = profile.all.0.saturating_add(it.count);
-            profile.all.1 = profile.all.1.saturating_add(it.ns);
-            profile.add(node, it.ns);
+            profile.all.0 = profile.all.0.saturating_add(sample.count);
+            profile.all.1 = profile.all.1.saturating_add(sample.ns);
+            profile.add(node, sample.ns);
         }
         Some(profile)
     }
@@ -210,7 +210,8 @@ impl Both {
         let (children, programs) = self.tree.children();
         let mut out = String::new();
         let mut stack: Vec<String> = Vec::new();
-        let mut open: Vec<(u32, usize)> = programs.iter().rev().map(|it| (*it, 0)).collect();
+        let mut open: Vec<(u32, usize)> =
+            programs.iter().rev().map(|program| (*program, 0)).collect();
         while let Some((node, depth)) = open.pop() {
             stack.truncate(depth);
             let name = self.tree.name(node).map(|name| name.function.as_str());
@@ -221,7 +222,7 @@ impl Both {
                 let _ = writeln!(out, "{} {base} {new}", escape::page(&stack));
             }
             let callees = children.get(node as usize).into_iter().flatten();
-            open.extend(callees.rev().map(|it| (*it, depth + 1)));
+            open.extend(callees.rev().map(|callee| (*callee, depth + 1)));
         }
         out
     }

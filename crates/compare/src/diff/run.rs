@@ -282,9 +282,12 @@ fn parents_first(analysis: &Analysis) -> Vec<ProcessIx> {
 
 fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
     let forked = process.execs.is_empty();
-    let by = |paths| match process.argv.bytes.is_empty() {
-        false => normal::key(process.argv.args(), forked, cwd, pids, paths),
-        true => normal::text_key(&label::label(process), forked, cwd, pids),
+    let by = |paths| {
+        if process.argv.bytes.is_empty() {
+            normal::text_key(&label::label(process), forked, cwd, pids)
+        } else {
+            normal::key(process.argv.args(), forked, cwd, pids, paths)
+        }
     };
     [
         by(Paths::Whole),

@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn the_rank_test_judges_where_it_can() {
         let of = |base, new| (Statistic::of(base, new), Statistic::of(new, base));
-        let both = |it| (it, it);
+        let both = |value| (value, value);
         for (base, new) in [(4, 4), (3, 5), (2, 8), (1, 39), (3, 20)] {
             assert_eq!(of(base, new), both(Statistic::MannWhitney), "{base} {new}");
         }
@@ -362,7 +362,7 @@ mod tests {
             let outside = pairs
                 .by_ref()
                 .flatten()
-                .filter(|it| it.verdict == Verdict::Outside);
+                .filter(|judged| judged.verdict == Verdict::Outside);
             outside.count() as f64 * 100.0 / PAIRS as f64
         }
     }
@@ -390,8 +390,8 @@ mod tests {
         ];
         for runs in pairs {
             let normal = draws.outside(runs, Draws::normal);
-            let log_normal = draws.outside(runs, |it| (it.normal() / 2.0).exp());
-            let skewed = draws.outside(runs, |it| -it.even().max(1e-300).ln());
+            let log_normal = draws.outside(runs, |random| (random.normal() / 2.0).exp());
+            let skewed = draws.outside(runs, |random| -random.even().max(1e-300).ln());
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // Of 4,000 pairs 5 % are 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");

@@ -52,7 +52,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let changes = keys.into_iter();
     let changes = changes.filter_map(|key| change((base, new), key, ask));
     let mut changes: Vec<StepChange> = changes.collect();
-    let size = |it: &StepChange| (it.fails_now(), it.wall.difference().unsigned_abs());
+    let size = |change: &StepChange| (change.fails_now(), change.wall.difference().unsigned_abs());
     changes.sort_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
     changes
 }

@@ -73,9 +73,10 @@ fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
 }
 
 fn count((base, new): (u64, u64)) -> Cell {
-    match base == new {
-        true => Cell::Count(new),
-        false => format!("{} → {}", units::count(base), units::count(new)).into(),
+    if base == new {
+        Cell::Count(new)
+    } else {
+        format!("{} → {}", units::count(base), units::count(new)).into()
     }
 }
 
@@ -96,7 +97,9 @@ fn verdict_of(step: &StepChange) -> String {
 }
 
 fn time(judged: Option<&Judged>) -> Cell {
-    Cell::known(judged, |it| signed(it.difference(), units::time).into())
+    Cell::known(judged, |judged| {
+        signed(judged.difference(), units::time).into()
+    })
 }
 
 impl Diff {
@@ -199,18 +202,18 @@ impl Diff {
         let rest = ("the rest", None, wall.difference() - shown);
         let parts = parts.into_iter();
         let alone = self.causes.alone;
-        let alone = alone.map(|it| ("all, on CPUs of its own", Some(it), it.difference()));
+        let alone = alone.map(|alone| ("all, on CPUs of its own", Some(alone), alone.difference()));
         let rows = parts.chain([rest]).chain(alone);
         let rows = rows.filter(|(.., difference)| *difference != 0);
         let side = |of: fn(&Judged) -> u64| {
-            move |(_, it, _): &PartRow| it.map_or(Cell::Empty, |it| Cell::Time(of(&it)))
+            move |(_, part, _): &PartRow| part.map_or(Cell::Empty, |judged| Cell::Time(of(&judged)))
         };
         let table = Table::new("", |(name, ..): &PartRow| (*name).to_owned())
-            .column("base", side(|it| it.base))
-            .column("new", side(|it| it.new))
+            .column("base", side(|judged| judged.base))
+            .column("new", side(|judged| judged.new))
             .column("difference", |(_, _, by)| signed(*by, units::time).into())
-            .words("spread", |(_, it, _)| {
-                it.map_or(Cell::Empty, |it| verdict(&it, units::time))
+            .words("spread", |(_, part, _)| {
+                part.map_or(Cell::Empty, |judged| verdict(&judged, units::time))
             })
             .shown(self.has_spread());
         self.show(to, frame("the critical path", None), table, rows);
@@ -256,7 +259,7 @@ impl Diff {
             .shown(self.several() && !both)
             .column("memory", |change| {
                 let memory = change.judged.get(&Figure::Rss);
-                memory.map_or(Cell::Empty, |it| difference(Figure::Rss, it).into())
+                memory.map_or(Cell::Empty, |bytes| difference(Figure::Rss, bytes).into())
             })
             .spare()
             .shown(both)
@@ -264,7 +267,7 @@ impl Diff {
                 units::shorten(&change.above.join(" › "), 60).into()
             })
             .spare()
-            .shown(self.of_kind(what).any(|it| !it.above.is_empty()));
+            .shown(self.of_kind(what).any(|change| !change.above.is_empty()));
         let title = Frame {
             folded: !both,
             ..frame(what.name(), Some("process"))
@@ -286,7 +289,7 @@ impl Diff {
 
     /// The steps that fail or are slower now, and what that came from.
     fn show_verdicts(&self, to: &mut impl Medium) {
-        let told = |it: &&StepChange| it.fails_now() || it.more.is_some();
+        let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
         let rows = self.steps.iter().filter(told);
         let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
         let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
@@ -314,22 +317,29 @@ impl Diff {
 
     pub(super) fn show_functions(&self, to: &mut impl Medium) {
         let least = self.ask.least;
-        let change = move |it: &Noisy| match it.differs(least) {
-            true => time(Some(&it.time)),
-            false => Cell::Empty,
+        let change = move |noisy: &Noisy| {
+            if noisy.differs(least) {
+                time(Some(&noisy.time))
+            } else {
+                Cell::Empty
+            }
         };
         let room = to.room();
-        let table = Table::new("", |it: &&FunctionChange| it.name.function.clone())
-            .column("self base", |it| Cell::Time(it.own.time.base))
-            .few()
-            .column("new", |it| Cell::Time(it.own.time.new))
-            .few()
-            .column("self", move |it| change(&it.own))
-            .column("total", move |it| change(&it.total))
-            .words("program", move |it| {
-                units::shorten(&it.program, room).into()
-            })
-            .words("in", move |it| units::shorten(&it.name.binary, room).into());
+        let table = Table::new("", |function: &&FunctionChange| {
+            function.name.function.clone()
+        })
+        .column("self base", |function| Cell::Time(function.own.time.base))
+        .few()
+        .column("new", |function| Cell::Time(function.own.time.new))
+        .few()
+        .column("self", move |function| change(&function.own))
+        .column("total", move |function| change(&function.total))
+        .words("program", move |function| {
+            units::shorten(&function.program, room).into()
+        })
+        .words("in", move |function| {
+            units::shorten(&function.name.binary, room).into()
+        });
         let title = Frame {
             note: Some(RULE),
             ..frame("functions on a CPU", Some("function"))

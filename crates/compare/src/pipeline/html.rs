@@ -43,9 +43,10 @@ impl Pipeline {
         let names: Vec<&str> = self.path().map(|job| job.name.as_str()).collect();
         let waits = self.path().map(|job| self.wait(job));
         let waits = waits.fold(0, u64::saturating_add);
-        let waited = match waits > self.uncertain {
-            true => format!("; {} of it between and before them", units::time(waits)),
-            false => String::new(),
+        let waited = if waits > self.uncertain {
+            format!("; {} of it between and before them", units::time(waits))
+        } else {
+            String::new()
         };
         format!(
             "{} set by {}{waited}",
@@ -97,9 +98,10 @@ impl Pipeline {
         let wait = self.wait(job);
         let class = rank.map_or(COLORS, |rank| rank % COLORS);
         let needs: Vec<&str> = self.needs(job).collect();
-        let needs = match needs.is_empty() {
-            true => String::new(),
-            false => format!(", after {}", needs.join(", ")),
+        let needs = if needs.is_empty() {
+            String::new()
+        } else {
+            format!(", after {}", needs.join(", "))
         };
         let title = html(&format!(
             "{}{}: {} from {} s{needs}",
@@ -161,7 +163,7 @@ impl Pipeline {
             .column("of all", |job| Cell::Share(job.length(), self.length))
             .words("its longest steps", |job| {
                 let steps = job.steps.iter().take(SHOWN);
-                let steps = steps.map(|it| format!("{} {}", units::time(it.ns), it.name));
+                let steps = steps.map(|step| format!("{} {}", units::time(step.ns), step.name));
                 Cell::from(steps.collect::<Vec<_>>().join(" · "))
             })
             .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));

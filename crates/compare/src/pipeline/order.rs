@@ -13,7 +13,9 @@ const NAMED: usize = 5;
 /// needs all legs of its matrix. What the graph has as a job is no leg of another one.
 fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
     let one = numberless(name);
-    let known = [name, one].into_iter().find(|it| graph.contains_key(*it));
+    let known = [name, one]
+        .into_iter()
+        .find(|known| graph.contains_key(*known));
     let job = known.or_else(|| one.split(" (").next());
     job.unwrap_or_default()
 }
@@ -44,11 +46,11 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let absent: Vec<&str> = named
         .iter()
         .copied()
-        .filter(|it| !there.contains_key(it))
+        .filter(|need| !there.contains_key(need))
         .collect();
     let others = jobs.iter().map(|job| job.name.as_str());
     let others: Vec<&str> = others
-        .filter(|it| !named.contains(it) && !named.contains(plain(it, graph)))
+        .filter(|job| !named.contains(job) && !named.contains(plain(job, graph)))
         .collect();
     let list = |all: &[&str]| {
         let more = all.len().saturating_sub(NAMED);
@@ -140,12 +142,12 @@ fn needed(
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
     let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));
-    let has_earlier = |it: usize| {
+    let has_earlier = |candidate: usize| {
         all.iter()
-            .any(|other| *other < at && name(*other) == name(it))
+            .any(|other| *other < at && name(*other) == name(candidate))
     };
-    let all = all.iter().copied().filter(|it| *it != at);
-    all.filter(|it| *it < at || !by_ci && !has_earlier(*it))
+    let all = all.iter().copied().filter(|other| *other != at);
+    all.filter(|other| *other < at || !by_ci && !has_earlier(*other))
         .collect()
 }
 
@@ -184,7 +186,7 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     };
     let (mut cycle, mut next) = (Vec::new(), Some(first));
     while let Some(at) = next {
-        if let Some(begin) = cycle.iter().position(|it| *it == at) {
+        if let Some(begin) = cycle.iter().position(|member| *member == at) {
             cycle.drain(..begin);
             cycle.push(at);
             break;
@@ -224,7 +226,7 @@ pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
         let last = last.max();
         let by = last.map_or(0, |(end, _): (u64, usize)| end.saturating_sub(job.start));
         let before = last.and_then(|(_, need)| jobs.get(need));
-        if let Some(before) = before.filter(|_| by > apart.as_ref().map_or(0, |it| it.0)) {
+        if let Some(before) = before.filter(|_| by > apart.as_ref().map_or(0, |widest| widest.0)) {
             let words = format!(
                 "{} began {} before the end of {}, which it needs, by their clocks: it stands at that end",
                 job.name,

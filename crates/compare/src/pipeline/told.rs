@@ -64,7 +64,7 @@ impl Told {
         let plain = inner.split(" (").next().unwrap_or_default();
         [self.name.as_str(), inner, plain]
             .iter()
-            .any(|it| it.trim().eq_ignore_ascii_case(name))
+            .any(|part| part.trim().eq_ignore_ascii_case(name))
     }
 }
 
@@ -81,14 +81,18 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
         let fits: Vec<&Told> = left.iter().copied().filter(fits).collect();
         let found = find(&fits, &job).and_then(|at| fits.get(at).copied());
         let Some(one) = found else {
-            let mut placed = jobs.iter_mut().filter(|it| named && it.apart > 0);
-            match placed.find(|it| it.name == job.name && lies_in(&job, (it.start, it.end))) {
+            let mut placed = jobs
+                .iter_mut()
+                .filter(|candidate| named && candidate.apart > 0);
+            match placed.find(|candidate| {
+                candidate.name == job.name && lies_in(&job, (candidate.start, candidate.end))
+            }) {
                 Some(first) => first.add(job),
                 None => jobs.push(job),
             }
             continue;
         };
-        left.retain(|it| !std::ptr::eq(*it, one));
+        left.retain(|other| !std::ptr::eq(*other, one));
         names.insert(&one.name, job.name.clone());
         job.apart = one
             .started
@@ -113,7 +117,7 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
             ..Job::default()
         });
     }
-    let known = told.iter().any(|it| it.needs.is_some());
+    let known = told.iter().any(|job| job.needs.is_some());
     let graph = told.iter().filter_map(|one| {
         let needs = one.needs.iter().flatten();
         let needs = needs.map(|need| names.get(need.as_str()).unwrap_or(need).clone());
@@ -136,9 +140,9 @@ pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option
     };
     // Legs of a matrix have one name and one time; a runner has one job at a time.
     let runner = ci.get("runner");
-    let there = told
-        .iter()
-        .filter(|it| it.runner.is_some() && it.runner.as_deref() == runner && it.holds(&job));
+    let there = told.iter().filter(|other| {
+        other.runner.is_some() && other.runner.as_deref() == runner && other.holds(&job)
+    });
     let there: Vec<&Told> = there.collect();
     let all: Vec<&Told> = told.iter().collect();
     let one = match there.as_slice() {

@@ -61,7 +61,7 @@ impl Place {
             date: format!("date={}", day(meta.start_clock.real)),
             run: identity::id(meta),
             project,
-            job: job.map(|it| tr_text::escape::text(it.as_bytes())),
+            job: job.map(|name| tr_text::escape::text(name.as_bytes())),
             queued: None,
         }
     }
@@ -71,7 +71,7 @@ impl Place {
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {
-            self.job = leg.map(|it| tr_text::escape::text(it.as_bytes()));
+            self.job = leg.map(|name| tr_text::escape::text(name.as_bytes()));
         }
     }
 }

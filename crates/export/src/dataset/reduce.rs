@@ -74,7 +74,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let on_path = path.map(|path| critical_path::by_kind(&path.segments));
     let on_path = |column: &str| told(analysis, &on_path?, column);
     let processes = analysis.processes.iter();
-    let failed = processes.filter(|it| exit::failed(it.status));
+    let failed = processes.filter(|process| exit::failed(process.status));
     Run {
         run: place.run.clone(),
         tool: escape::text(meta.tool_version.as_bytes()),
@@ -101,7 +101,11 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         sleep_ns: times.sleep_known(),
         blocked_ns: times.blocked_known(),
         unknown_ns: times.unknown,
-        max_rss_bytes: analysis.processes.iter().filter_map(|it| it.max_rss).max(),
+        max_rss_bytes: analysis
+            .processes
+            .iter()
+            .filter_map(|process| process.max_rss)
+            .max(),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
         path_run_queue_ns: on_path("run_queue"),
@@ -132,13 +136,13 @@ fn queued(meta: &Metadata) -> Option<u64> {
 
 /// The time of a column in ns, if the recording tells it.
 fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
-    let column = COLUMNS.iter().find(|it| it.name == column)?;
+    let column = COLUMNS.iter().find(|known| known.name == column)?;
     column.told(times, analysis.basis())
 }
 
 fn column_of(kind: Kind) -> &'static str {
-    let column = COLUMNS.iter().find(|it| it.kinds.contains(&kind));
-    column.map_or(Kind::Unknown.name(), |it| it.name)
+    let column = COLUMNS.iter().find(|known| known.kinds.contains(&kind));
+    column.map_or(Kind::Unknown.name(), |column| column.name)
 }
 
 /// A raw status as exit code and signal.
@@ -158,7 +162,7 @@ fn normal_arguments<'a>(
     pids: &[u32],
 ) -> Vec<String> {
     arguments
-        .map(|it| normal::argument(it, cwd, pids, Paths::Two))
+        .map(|argument| normal::argument(argument, cwd, pids, Paths::Two))
         .collect()
 }
 
@@ -203,7 +207,7 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
             spent_other_ns: spent("other"),
             spent_unknown_ns: spent("unknown"),
             held_back: sum.held_back,
-            had_cpu_ns: sum.parts.as_ref().map(|it| it.get(Part::Work)),
+            had_cpu_ns: sum.parts.as_ref().map(|parts| parts.get(Part::Work)),
             wanted_cpu_ns: sum.parts.as_ref().map(PartTimes::wanted),
             verdict,
             verdict_ns,
@@ -315,7 +319,10 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
     let span = (analysis.start, analysis.end);
     let total = |counter| samples.increase(counter, span);
     let range = |counter| samples.range(counter, span);
-    let hardware = |fact| meta.hardware(fact).map(|it| escape::text(it.as_bytes()));
+    let hardware = |fact| {
+        meta.hardware(fact)
+            .map(|value| escape::text(value.as_bytes()))
+    };
     let withheld = tr_analyze::machine::withheld(analysis);
     Machine {
         run: run.to_owned(),
@@ -332,14 +339,14 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
         memory_some_ns: total(Counter::MemorySome),
         io_some_ns: total(Counter::IoSome),
         recorder_ns: total(Counter::Recorder),
-        available_memory_bytes: range(Counter::AvailableMemory).map(|it| it.least),
-        frequency_khz: range(Counter::Frequency).map(|it| it.mean),
+        available_memory_bytes: range(Counter::AvailableMemory).map(|memory| memory.least),
+        frequency_khz: range(Counter::Frequency).map(|frequency| frequency.mean),
         cpu_model: hardware(Hardware::CpuModel),
         cpu_stepping: hardware(Hardware::CpuStepping),
         microcode: hardware(Hardware::Microcode),
         memory_bytes: meta
             .hardware(Hardware::Memory)
-            .and_then(|it| it.parse().ok()),
+            .and_then(|value| value.parse().ok()),
         virtualization: hardware(Hardware::Virtualization),
     }
 }

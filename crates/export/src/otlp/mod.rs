@@ -243,7 +243,8 @@ impl<'a> Spans<'a> {
         Span {
             trace_id: self.ids.trace.to_vec(),
             span_id: self.id(thing),
-            parent_span_id: parent.map_or_else(|| self.ids.parent.clone(), |it| self.id(it)),
+            parent_span_id: parent
+                .map_or_else(|| self.ids.parent.clone(), |process| self.id(process)),
             name,
             kind: INTERNAL,
             start_time_unix_nano: self.unix(times.0),
@@ -273,7 +274,7 @@ impl<'a> Spans<'a> {
         let thing = Thing::Step(at);
         let execution = step
             .process
-            .filter(|it| self.executions.get(it) == Some(&at));
+            .filter(|process| self.executions.get(process) == Some(&at));
         let inside = match execution {
             Some(process) => self.view.analysis.process(process).parent,
             None => step.process,
@@ -286,7 +287,7 @@ impl<'a> Spans<'a> {
         };
         let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
         // COMMAND's are those of the recording: sums over spans count nothing twice.
-        if let Some(process) = execution.filter(|it| Some(*it) != self.root) {
+        if let Some(process) = execution.filter(|process| Some(*process) != self.root) {
             self.describe(process, &mut span);
         }
         span.attributes.push(text("tr.step.kind", step.kind.name()));
@@ -435,7 +436,11 @@ fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
             None => exit::code(status).unwrap_or(0).to_string(),
         },
     };
-    if !span.attributes.iter().any(|it| it.key == "error.type") {
+    if !span
+        .attributes
+        .iter()
+        .any(|attribute| attribute.key == "error.type")
+    {
         span.attributes.push(text("error.type", &class));
     }
     let words = result.map(str::to_owned).or(status.map(exit::words));
@@ -494,7 +499,7 @@ fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
     attributes.extend(known);
     attributes.extend(url(&ci, "cicd.pipeline.run.url.full", "page"));
     for (name, value) in given {
-        attributes.retain(|it| it.key != *name);
+        attributes.retain(|attribute| attribute.key != *name);
         attributes.push(text(name, value));
     }
     Resource { attributes }

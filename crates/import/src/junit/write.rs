@@ -422,7 +422,7 @@ mod tests {
         writer
             .all(&mut of)
             .map(|()| String::from_utf8(writer.out).unwrap_or_default())
-            .unwrap_or_else(|it| it.to_string())
+            .unwrap_or_else(|error| error.to_string())
     }
 
     #[test]
