@@ -54,13 +54,13 @@ fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Its name: the CI system's, or the file's.
+    /// The job's name: the CI system's, or the file's.
     pub name: String,
     /// Start and end of the recording, in ns since 1970.
     pub start: u64,
     /// See `start`.
     pub end: u64,
-    /// It ended badly.
+    /// Whether the job failed.
     pub failed: bool,
     /// The steps on its own critical path, the longest first.
     pub steps: Vec<StepOnPath>,
@@ -68,17 +68,17 @@ pub struct Job {
     pub set: u64,
     /// Start and end of its recording, as `start`; `None`: only the CI system tells of it.
     pub recorded: Option<(u64, u64)>,
-    /// Its wait for a runner, in ns, if the CI system tells it.
+    /// The job's wait for a runner in ns; 0 if the CI system does not report it.
     pub queued: u64,
     /// By how much the CI system's times and the recording's may be apart, in ns; 0: it tells none.
     pub apart: u64,
     /// The places of the jobs that it waited for: they stand before it.
     needs: Vec<usize>,
-    /// It is on the path that set the pipeline's time.
+    /// The time that a shorter job would save, if the job is on the path that set the pipeline's time.
     saved: Option<Saved>,
 }
 
-/// What a pipeline would take less, in ns.
+/// The time that a change to one job would save of the pipeline's time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saved {
     /// If the job did not wait for others.
@@ -88,7 +88,7 @@ struct Saved {
 }
 
 impl Job {
-    /// Of a recording with a timeline; `None` if it has no time of the day.
+    /// The job of a recording with a timeline; `None` if the recording has no time of the day.
     pub fn of(analysis: &Analysis, file: &str) -> Option<Job> {
         let meta = &analysis.meta;
         let start = meta.start_unix()?;
@@ -123,7 +123,7 @@ impl Job {
         self.end.saturating_sub(self.start)
     }
 
-    /// What else is to be said of it, after its name.
+    /// Further facts about the job that are printed after its name.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.failed {
@@ -192,10 +192,10 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Of at least one job. The CI system's word on needs stands behind a graph.
+    /// A pipeline of at least one job. The given graph takes precedence over the CI system's list of needs.
     ///
     /// # Errors
-    /// The graph has a cycle: in words.
+    /// An error is the description of a cycle in the graph.
     pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Result<Pipeline, String> {
         let (mut jobs, needed) = told::place(jobs, told);
         jobs.sort_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
@@ -357,7 +357,7 @@ impl Pipeline {
         out
     }
 
-    /// What to change first: what it saves in ns, and the change.
+    /// The best changes: the time that each saves in ns, and its description.
     fn gains(&self) -> Vec<(u64, String)> {
         let mut rows: Vec<(u64, String)> = Vec::new();
         for job in &self.jobs {

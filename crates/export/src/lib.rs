@@ -32,9 +32,9 @@ named! {
     pub enum Weight {
         #[default]
         Cpu = "cpu", "CPU time";
-        /// Its wall time without that of its children.
+        /// The wall time of a process without the wall time of its children.
         Wall = "wall", "wall time, without that of children";
-        /// Its time in run queues, asleep and blocked.
+        /// The time of a process in run queues, asleep and blocked.
         Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
         /// The time of its samples on a CPU, with their stacks under it.
         Stacks = "stacks", "sampled time on a CPU, by function";

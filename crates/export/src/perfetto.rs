@@ -46,7 +46,8 @@ const SEQUENCE: u32 = 1;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
     pub flows: bool,
-    /// What is shorter, in ns, is merged; processes that are shorter have no tracks.
+    /// The shortest length in ns that is shown: shorter states are merged, and shorter processes have no
+    /// tracks.
     pub detail: u64,
 }
 

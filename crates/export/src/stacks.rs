@@ -29,7 +29,7 @@ fn stacks(view: &View<'_>, weight: Weight) -> Sums {
     }
 }
 
-/// Of processes under their parents.
+/// The sums of processes below their parents.
 fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     let mut sums = Sums::new();
     for ix in view.chosen {
@@ -42,7 +42,7 @@ fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     sums
 }
 
-/// Of functions under their processes.
+/// The sums of functions below their processes.
 fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let analysis = view.analysis;
     let chosen = view.is_chosen();

@@ -202,8 +202,8 @@ impl Unit {
         Work::Compile { crate_name, test }
     }
 
-    /// Of the processes of several versions of a package those of this one, if their sources'
-    /// directory has the version in its name.
+    /// The processes that compile this version of a package, if the directory of its sources has the
+    /// version in its name; else all of `same`.
     fn of_version(&self, recording: &Recording<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
         let directory = format!("{}-{}", self.name, self.version);
         let is = |ix: &ProcessIx| {

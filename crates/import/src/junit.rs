@@ -63,7 +63,7 @@ impl Suite {
 
 /// An element that is open.
 enum Open {
-    /// Its place in the list.
+    /// An open suite, by its place in the list.
     Suite(usize),
     Case,
     Other,

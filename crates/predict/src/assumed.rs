@@ -23,7 +23,7 @@ impl Predictor {
         }
     }
 
-    /// What is assumed of the jobs of build tools.
+    /// The assumption about the jobs of build tools, in words.
     fn jobs(&self) -> Option<String> {
         if self.tools.jobs.is_empty() {
             return None;
@@ -55,7 +55,7 @@ impl Predictor {
         })
     }
 
-    /// The same for any number of jobs.
+    /// The assumptions that hold for any number of jobs, in words.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
         if self.wanted.longest_first {
@@ -87,7 +87,7 @@ impl Predictor {
         assumed
     }
 
-    /// What is assumed of waits and of work.
+    /// The assumption about waits and work, in words.
     fn waits(&self) -> String {
         let mut same = Vec::new();
         let mut other = Vec::new();

@@ -21,7 +21,7 @@ fn factor(by: f64) -> u64 {
 #[derive(Default)]
 pub(super) struct Made {
     pub list: Vec<Change>,
-    /// Those that count at best, probably, at worst; of each of several machines.
+    /// The changes that count at best, probably and at worst, for each machine.
     pub variants: Vec<[Changes; 3]>,
     /// The number of tests that are split among them.
     pub tests: usize,

@@ -75,7 +75,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knee {
     pub cpus: u64,
-    /// What runs alone then.
+    /// The parts of the path that limit the run then.
     pub because: Vec<Part>,
 }
 
@@ -96,13 +96,13 @@ pub struct Forecast {
     pub on_cpu: u64,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
-    /// What it costs, and the machine that costs least.
+    /// The cost of the forecast run.
     pub cost: Option<f64>,
     pub cheapest: Option<Row>,
     pub table: Vec<Row>,
-    /// What it assumes, and what it does not know.
+    /// The assumptions of the forecast, and the facts that it lacks.
     pub assumed: Vec<String>,
-    /// What makes it doubtful, or of another run than a whole one that ended well.
+    /// The reasons why the forecast is doubtful: for example, the recorded run failed or is incomplete.
     pub warnings: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ pub enum NoForecast {
     Nothing(String),
     /// No tool in it has jobs that are known.
     NoJobs,
-    /// It has no two tests with a process each.
+    /// The recording has no two tests with a process each.
     NoTests,
 }
 
@@ -159,7 +159,7 @@ pub struct Predictor {
 }
 
 impl Predictor {
-    /// Of a whole recording.
+    /// A predictor for a whole recording.
     ///
     /// # Errors
     /// No events, no path, or nothing matches what is wanted.
@@ -172,7 +172,7 @@ impl Predictor {
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
-    /// The same, by facts that several ask.
+    /// Like [`Predictor::new`], but reuses facts that have already been computed.
     fn by(facts: &Facts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let (analysis, path) = (facts.analysis, facts.path);
         let tools = depends::tools(facts);
@@ -344,7 +344,7 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// The same, in words.
+    /// A sentence which says by how much the simulation is off, if it is too far off.
     fn off_words(&self) -> Option<String> {
         let (recorded, forecast) = self.off()?;
         let [recorded, forecast] = [recorded, forecast].map(units::time);
@@ -493,7 +493,7 @@ impl Predictor {
         }
     }
 
-    /// What a time in ns on so many CPUs costs, on each of the machines.
+    /// The cost of a run of the given time in ns on so many CPUs, on all machines together.
     fn cost(&self, ns: u64, cpus: u64) -> Option<f64> {
         let one = ns as f64 / 60e9 * cpus as f64 * self.wanted.price?;
         Some(self.wanted.shards.unwrap_or(1) as f64 * one)
@@ -531,9 +531,9 @@ impl Predictor {
 const BASE: u64 = 50;
 /// The most that a run takes longer or less long than its simulation, in thousandths.
 const MOST_OFF: u64 = 300;
-/// What it costs large processes that others have the caches while tasks wait for a CPU, in thousandths
-/// of their work: least, likely, most. In 118 real runs compilations that shared a CPU took 5 to 25 % more CPU time, and loops
-/// without memory took no more.
+/// The extra CPU time of large processes, in thousandths of their work, when other tasks use the caches while
+/// they wait for a CPU: least, likely, most. In 118 real runs, compilations that shared a CPU took 5 to 25 %
+/// more CPU time, and loops without memory took no more.
 const COLD: (u64, u64, u64) = (0, 90, 250);
 /// The runs with other lengths of work that tell what is chance.
 const SHAKEN: u64 = 6;
@@ -544,8 +544,8 @@ const SHARED: u64 = 100;
 /// 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
-/// What a server adds that answers in another order, in thousandths. It makes the interval of sccache's builds (pkgconf-ninja)
-/// reach their real times.
+/// The extra time of a server that answers in another order, in thousandths. With this value the intervals of
+/// sccache's builds (pkgconf-ninja) contain their real times.
 const SERVER: u64 = 200;
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
@@ -667,7 +667,7 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
     }
 }
 
-/// That the recorded run failed or is in the recording in part, and what makes its numbers incomplete.
+/// Sentences which say that the recorded run failed, is recorded only in part, or has incomplete numbers.
 fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);

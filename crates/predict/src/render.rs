@@ -67,7 +67,7 @@ pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
 }
 
 impl Row {
-    /// Its machine, its time and what that costs, in words.
+    /// The row's machine, its time and its cost, in words.
     fn costs(&self) -> Option<String> {
         let jobs = self.jobs.map(|jobs| format!(" with {jobs} jobs"));
         Some(format!(

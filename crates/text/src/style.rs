@@ -64,7 +64,7 @@ impl Paint {
 }
 
 impl Style {
-    /// Of no terminal, for what has no width.
+    /// The style without colours and without a limit of the width, for output that is not a terminal.
     pub const PLAIN: Style = Style {
         width: 80,
         color: false,

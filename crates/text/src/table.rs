@@ -134,7 +134,7 @@ impl Cell {
 /// A column's content in a row of type `R`.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
-/// What makes a column's cells.
+/// The source of a column's cells.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
     /// The name, which has the last column in text.
@@ -186,7 +186,7 @@ type TableLine = (Vec<String>, String, Paint);
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
-/// What columns of these widths leave to the names.
+/// The width that remains for the names beside columns of the given widths.
 fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
     let used = indent + used_by(widths);
     style.width.saturating_sub(used).max(LEAST)

@@ -5,7 +5,7 @@
 pub const ON_CPU: &str = "on CPU";
 /// A runnable task's time off CPU, as a column and a state.
 pub const RUN_QUEUE: &str = "run queue";
-/// The same in a sentence.
+/// The time in a run queue, as a word in a sentence.
 pub const RUN_QUEUE_WAIT: &str = "run-queue wait";
 /// Off CPU in an interruptible sleep.
 pub const SLEEP: &str = "sleep";
@@ -17,7 +17,7 @@ pub const SLEEP_OR_BLOCKED: &str = "sleep or blocked";
 pub const OFF_CPU: &str = "off CPU";
 /// Time whose events are lost or were not recorded.
 pub const UNKNOWN: &str = "unknown";
-/// What a thread does, in the order in which pages draw it.
+/// The states of a thread, in the order in which pages draw them.
 pub const STATES: [&str; 5] = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN];
 /// Waits for disks, files and pages of files.
 pub const IO_WAIT: &str = "I/O wait";

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::run::{Figures, Proc, Run, WAYS};
 
-/// The same process in several runs.
+/// One process, matched across several runs.
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub parent: Option<usize>,
@@ -30,7 +30,7 @@ impl Slot {
         self.runs.split_at(base.min(self.runs.len()))
     }
 
-    /// It is COMMAND in each run that has it.
+    /// Whether the process is COMMAND in each run that has it.
     pub fn is_command(&self) -> bool {
         self.commands == self.runs.iter().flatten().count()
     }

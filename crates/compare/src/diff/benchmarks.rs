@@ -13,7 +13,7 @@ use tr_text::named;
 
 named! {
     pub enum Service {
-        /// Of github-action-benchmark: `customSmallerIsBetter`.
+        /// The format `customSmallerIsBetter` of github-action-benchmark.
         Action = "benchmark-action", "for github-action-benchmark: customSmallerIsBetter";
         Bencher = "bencher", "for Bencher: Bencher Metric Format";
     }

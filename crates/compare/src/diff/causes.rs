@@ -24,7 +24,7 @@ named! {
     pub enum Cause {
         /// The build's tasks need more or less CPU time.
         Work = "work", "CPU time of its own";
-        /// They need as much; less or more of it runs at once.
+        /// The build's tasks need as much CPU time as before, but less or more of the work runs at once.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -39,7 +39,7 @@ named! {
     }
 }
 
-/// Whose a difference is.
+/// The party that a difference is attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
@@ -52,7 +52,7 @@ pub enum Whose {
     Unclear,
 }
 
-/// What else than the build's work can make a difference of it.
+/// A reason other than the build's work why its CPU time can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Tasks that share cores and caches with it.
@@ -80,8 +80,8 @@ pub struct Share {
     pub cause: Cause,
     /// In ns.
     pub ns: i128,
-    /// Of waits: as many as before, each longer or shorter; of those for memory: the build's
-    /// processes have no more of it than before.
+    /// For waits: the build waits as often as before, but each wait is longer or shorter. For waits for
+    /// memory: the build's processes use no more memory than before.
     pub as_many: bool,
     /// `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
@@ -101,7 +101,7 @@ pub struct Causes {
     pub shares: Vec<Share>,
     /// Names of the other tasks, with the differences of their times.
     pub names: Vec<(String, i128)>,
-    /// What else can explain the difference of its CPU time.
+    /// A reason other than the build's work that can explain the difference of its CPU time.
     pub doubt: Option<Doubt>,
     /// The sides' numbers of CPUs, where they differ: they alone let less or more of the work run at
     /// once.
@@ -348,7 +348,7 @@ impl Causes {
             .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
     }
 
-    /// What else can explain a difference of the build's own need of CPUs.
+    /// A reason other than the build's work that can explain a difference of its need of CPUs.
     pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
             (Cause::Work, _) => self.doubt,
@@ -367,7 +367,7 @@ impl Causes {
         apart && self.is_alike(MODELS, changed)
     }
 
-    /// Whose the difference is; `None`: no part of it stands out.
+    /// The party that the difference is attributed to; `None` if no part of the difference stands out.
     pub fn whose(&self) -> Option<Whose> {
         let any = |whose| self.of(whose).next().is_some();
         match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
@@ -413,7 +413,7 @@ const WAITS: [(Part, Cause); 6] = [
     (Part::Other, Cause::Other),
 ];
 
-/// What the machine took beyond what it took before.
+/// The time that the machine took from the build beyond the amount expected from the base.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (Part::Others, Cause::Others),
@@ -424,7 +424,8 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
-/// What the machine took beyond what it took before for each second of the build's work.
+/// The time that one part of the machine took from the build, beyond what it took in the base for each
+/// second of the build's work.
 fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));

@@ -46,7 +46,7 @@ impl Diff {
         format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
     }
 
-    /// That the runs are of different commands, in words.
+    /// A sentence which says that the runs are of different commands, if they are.
     pub(super) fn other_commands(&self) -> Option<String> {
         let mut kinds: Vec<&Run> = Vec::new();
         for run in self.base.iter().chain(&self.new) {
@@ -63,7 +63,8 @@ impl Diff {
         })
     }
 
-    /// That these have nothing in common, in words. One may be a wrapper of the other.
+    /// A sentence which says that the two commands have nothing in common, if so. One may be a wrapper of the
+    /// other.
     pub(super) fn strangers(&self) -> Option<String> {
         self.other_commands().filter(|_| self.shared == 0)?;
         Some("not the same command, and no other process is on both sides".into())

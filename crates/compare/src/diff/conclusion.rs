@@ -115,7 +115,7 @@ impl Diff {
         }
     }
 
-    /// What differs beyond normal variation although the wall time does not.
+    /// The figures that differ beyond normal variation although the wall time does not.
     fn besides(&self) -> Vec<String> {
         let differs =
             |judged: &&Judged| judged.is_noticeable() && judged.verdict == Verdict::Outside;
@@ -139,12 +139,12 @@ impl Diff {
         but
     }
 
-    /// Whose the difference of whole builds is.
+    /// The party that the difference of whole builds is attributed to.
     pub(super) fn whose(&self) -> Option<Whose> {
         self.causes.whose().filter(|_| self.no_build().is_none())
     }
 
-    /// Whose the difference is, and its cause, in words.
+    /// The party that the difference is attributed to, and its cause, in words.
     fn cause(&self) -> Option<String> {
         let first = |whose| self.causes.of(whose).next();
         let (build, machine) = (first(Whose::Build), first(Whose::Machine));
@@ -205,12 +205,12 @@ impl Diff {
         }
     }
 
-    /// What else can make the difference of the CPU time, in words.
+    /// A reason other than the build's work why the CPU time can differ, in words.
     fn doubt(&self) -> String {
         self.causes.doubt.map_or(String::new(), Doubt::words)
     }
 
-    /// What else can make this difference, in words.
+    /// A reason other than the build's work why the given share can differ, in words.
     fn doubt_of(&self, share: &Share) -> String {
         let doubt = self.causes.doubt_of(share.cause, share.ns);
         doubt.map_or(String::new(), Doubt::words)

@@ -19,7 +19,7 @@ const NAMED: u64 = 40;
 const LEVEL: usize = 17;
 const FRAME: usize = 16;
 
-/// What the frames of a graph share.
+/// The data that all frames of a flame graph share.
 struct Graph<'a> {
     both: &'a Both,
     /// The time of each node with its callees, in base and new.

@@ -66,7 +66,7 @@ impl Diff {
         Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
     }
 
-    /// Its words, and whether it fails.
+    /// The gate's verdict in words, and whether the gate fails.
     pub(super) fn gate_words(&self) -> Option<(String, bool)> {
         Some(match self.gate()? {
             Ok(gate) => (gate.text(), gate.failed()),

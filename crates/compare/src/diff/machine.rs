@@ -12,7 +12,7 @@ use tr_insight::loads::Load;
 pub struct CallChange {
     pub name: String,
     pub count: Judged,
-    /// Their time in ns.
+    /// The sum of the calls' times in ns.
     pub time: Judged,
 }
 

@@ -64,14 +64,14 @@ pub struct Diff {
     steps: Vec<StepChange>,
     /// The machine's figures that differ noticeably.
     loads: Vec<(Load, Judged)>,
-    /// What the builds asked of disks, the network and memory, where it differs noticeably.
+    /// The build's use of disks, the network and memory, where it differs noticeably.
     demands: Vec<(Demand, Judged)>,
     /// System calls that differ noticeably, the largest difference of time first.
     calls: Vec<CallChange>,
     /// Functions whose time on a CPU differs, the largest difference first; `None`: a run has
     /// no stacks.
     functions: Option<Vec<FunctionChange>>,
-    /// What the difference of the wall time consists of.
+    /// The parts that the difference of the wall time consists of.
     causes: Causes,
     /// The number of processes on both sides, and that without the commands themselves.
     matched: usize,
@@ -102,7 +102,7 @@ struct Change {
     new: BTreeMap<Figure, u64>,
     /// The figures known on both sides.
     judged: BTreeMap<Figure, Judged>,
-    /// It waits for its children, which have the difference.
+    /// Whether the process only waits for its children, which have the difference.
     through: bool,
 }
 
@@ -216,7 +216,7 @@ impl Diff {
         all.filter(move |change| change.what == what && !change.through)
     }
 
-    /// That nothing differs, in words.
+    /// A sentence which says that nothing differs, if so.
     fn unchanged(&self) -> Option<String> {
         let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);

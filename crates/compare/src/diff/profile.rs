@@ -71,7 +71,7 @@ impl Tree {
         (children, programs)
     }
 
-    /// Of each node's own values the sums with those of its callees.
+    /// The sum of each node's own value and the values of its callees.
     pub fn totals(&self, own: &[u64]) -> Vec<u64> {
         let mut totals = own.to_vec();
         for (at, (caller, _)) in self.nodes.iter().enumerate().rev() {
@@ -99,7 +99,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of a recording; `None`: it has no samples of stacks on a CPU.
+    /// The profile of a recording; `None` if it has no samples of stacks on a CPU.
     pub fn of(analysis: &Analysis) -> Option<Profile> {
         if !analysis.meta.has(Extra::Stacks) {
             return None;
@@ -176,7 +176,7 @@ impl Profile {
 #[derive(Debug)]
 pub struct Both {
     pub tree: Tree,
-    /// Of base and new the time in which each node was the innermost one, in ns.
+    /// The time in which each node was the innermost one, in ns, for base and new.
     pub own: [Vec<u64>; 2],
 }
 

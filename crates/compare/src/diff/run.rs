@@ -101,7 +101,7 @@ pub struct Run {
     pub command: String,
     pub status: Option<u32>,
     pub cpus: usize,
-    /// Those that the build was allowed, if these are fewer.
+    /// The number of CPUs that the build was allowed to use, if it is less than `cpus`.
     pub allowed: Option<u64>,
     pub kernel: String,
     /// The CPU's model, escaped; empty where the recording does not tell it.
@@ -121,9 +121,9 @@ pub struct Run {
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
-    /// What the build asked of disks, the network and memory.
+    /// The build's use of disks, the network and memory.
     pub demands: Demands,
-    /// What the wall time consists of; `None` without scheduling events.
+    /// The parts that the wall time consists of; `None` without scheduling events.
     pub parts: Option<Parts>,
     /// The machine, and the system calls.
     pub machine: Loads,

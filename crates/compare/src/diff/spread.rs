@@ -30,7 +30,7 @@ impl Verdict {
     }
 }
 
-/// What a difference is judged by.
+/// The method that decides whether a difference is within the spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -42,7 +42,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// That of sides with so many runs.
+    /// The method for sides with the given numbers of runs.
     pub fn of(base: usize, new: usize) -> Statistic {
         match (base.min(new), base.max(new)) {
             (0, _) | (1, ..=2) => Statistic::None,
@@ -141,7 +141,7 @@ impl Judged {
         self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
-    /// The same, of the larger side.
+    /// Whether the spread does not explain the difference, which is at least a twentieth of the larger side.
     pub fn is_noticeable(&self) -> bool {
         self.is_noticeable_in(self.most())
     }
@@ -351,7 +351,7 @@ mod tests {
             radius * (2.0 * std::f64::consts::PI * angle).cos()
         }
 
-        /// Of 100 pairs of equal builds those that are judged to differ.
+        /// The false-positive rate in percent: how often two equal builds are judged different.
         fn outside(&mut self, runs: (usize, usize), of: fn(&mut Draws) -> f64) -> f64 {
             const PAIRS: usize = 4000;
             let mut side = |count: usize| -> Vec<u64> {

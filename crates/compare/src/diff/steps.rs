@@ -19,25 +19,25 @@ pub struct StepChange {
     pub count: (u64, u64),
     pub wall: Judged,
     pub on_cpu: Option<Judged>,
-    /// Of the wall time: no CPU.
+    /// The part of the wall time in which the step got no CPU.
     pub starved: Option<Judged>,
     pub path: Option<Judged>,
     /// The failed ones of all runs.
     pub failed: (u64, u64),
-    /// What most of the added wall time went to.
+    /// The part of the wall time that grew most.
     pub more: Option<(Part, Judged)>,
-    /// What held back one that failed or was slow in the new runs, with the evidence.
+    /// The reason why a step failed or was slow in the new runs, with the evidence.
     pub held: Option<String>,
 }
 
 impl StepChange {
-    /// It failed in new runs alone.
+    /// Whether the step failed in new runs only.
     pub fn fails_now(&self) -> bool {
         fails_now(self.failed)
     }
 }
 
-/// Of so many runs before and after that failed, none was before.
+/// Whether some of the new runs failed, but none of the base.
 fn fails_now((base, new): (u64, u64)) -> bool {
     base == 0 && new > 0
 }

@@ -13,7 +13,7 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::RUN_QUEUE;
 
-/// What stands around a table.
+/// The title, the note and the row counts that a renderer puts around a table.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub title: &'static str,

@@ -101,7 +101,7 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// The same of those jobs that began before the one that needs them.
+/// The needs of each job, but only those that began before the job itself.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -137,8 +137,8 @@ fn needed(
     found.into_iter().collect()
 }
 
-/// Of some jobs those that one can have waited for. Of several of one name, the attempts, a later one is
-/// none; by one clock, the CI system's, none that began later is.
+/// The jobs of `all` that one job can have waited for. Where several attempts have one name, a later
+/// attempt does not count; if all times are from the CI system's clock, no job that began later counts.
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
     let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));

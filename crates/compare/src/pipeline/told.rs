@@ -14,14 +14,14 @@ use tr_text::escape;
 pub struct Told {
     /// The name as the CI system has it, not escaped.
     pub name: String,
-    /// It needs these, if that is told.
+    /// The names of the jobs that this job needs, if the CI system reports them.
     pub needs: Option<Vec<String>>,
-    /// Its start on a runner.
+    /// The start of the job on a runner.
     pub started: u64,
     pub ended: u64,
-    /// Its wait for a runner before, in ns.
+    /// The job's wait for a runner before its start, in ns.
     pub queued: u64,
-    /// It ended badly.
+    /// Whether the job failed.
     pub failed: bool,
     /// The runner's name, not escaped.
     pub runner: Option<String>,

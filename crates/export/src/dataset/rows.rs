@@ -28,7 +28,7 @@ rows! {
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
         start_unix_ns: u64,
-        /// Those that the run could use; the machine's row has all.
+        /// The number of CPUs that the run could use; the machine's row has the number of all CPUs.
         cpus: u64,
         wall_ns: u64,
         processes: u64,
@@ -36,7 +36,7 @@ rows! {
         execs: u64,
         failed: u64,
         on_cpu_ns: Option<u64>,
-        /// Of `on_cpu_ns`, what the hypervisor did not take.
+        /// The part of `on_cpu_ns` that the hypervisor did not take.
         work_ns: Option<u64>,
         run_queue_ns: Option<u64>,
         sleep_ns: Option<u64>,
@@ -91,7 +91,8 @@ rows! {
         spent_sleep_ns: Option<u64>,
         spent_other_ns: Option<u64>,
         spent_unknown_ns: Option<u64>,
-        /// Those that failed or were slow while something held them back; null without scheduling events.
+        /// The number of steps that failed or were slow while something held them back; null without scheduling
+        /// events.
         held_back: Option<u64>,
         /// The verdict on the longest of those, or else on the longest; null: nothing stands out.
         verdict: Option<String>,

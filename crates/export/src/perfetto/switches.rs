@@ -127,8 +127,8 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// The same by the events themselves, where there is no timeline: waits are as the events have
-/// them, and the end of a loss begins with a CPU whose task is not known.
+/// Like the function above, but from the events themselves, for recordings without a timeline: waits are
+/// as the events have them, and the end of a loss begins with a CPU whose task is not known.
 pub fn by_events(
     view: &View<'_>,
     trace: &Trace,
