@@ -17,6 +17,7 @@ mod switches;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
@@ -161,7 +162,7 @@ impl Packets<'_> {
     fn slice(
         &mut self,
         track: u64,
-        (from, to): (Ktime, Ktime),
+        span: Range<Ktime>,
         name: String,
         facts: Vec<DebugAnnotation>,
     ) -> io::Result<()> {
@@ -172,13 +173,13 @@ impl Packets<'_> {
             debug_annotations: facts,
             ..TrackEvent::default()
         };
-        self.put(Some(from), Data::TrackEvent(begin))?;
+        self.put(Some(span.start), Data::TrackEvent(begin))?;
         let end = TrackEvent {
             r#type: 2,
             track_uuid: track,
             ..TrackEvent::default()
         };
-        self.put(Some(to), Data::TrackEvent(end))
+        self.put(Some(span.end), Data::TrackEvent(end))
     }
 
     fn count(&mut self, track: u64, time: Ktime, value: f64) -> io::Result<()> {
@@ -274,7 +275,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
                 facts.push(words("exit", exit::words(status)));
             }
             let name = label::label_of(&exec.argv, &exec.comm, false);
-            packets.slice(track, (exec.start, exec.end), name, facts)?;
+            packets.slice(track, exec.start..exec.end, name, facts)?;
         }
     }
     let steps = Steps::new(analysis);
@@ -289,7 +290,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
         let mut facts = vec![words("kind", step.kind.name().to_owned())];
         facts.extend(step.status.map(|status| words("exit", exit::words(status))));
         facts.extend(step.result.clone().map(|result| words("result", result)));
-        packets.slice(track, (step.from, step.to), step.name.clone(), facts)?;
+        packets.slice(track, step.from..step.to, step.name.clone(), facts)?;
     }
     critical_path(view, detail, packets)?;
     counters(analysis, packets)
@@ -344,7 +345,7 @@ fn leg(
     if leg.inferred {
         facts.push(words("inferred", "true".to_owned()));
     }
-    packets.slice(track, (from, to), label::label(process), facts)
+    packets.slice(track, from..to, label::label(process), facts)
 }
 
 /// The machine's counters: current values, and of totals the share of the time since the

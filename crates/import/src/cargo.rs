@@ -71,7 +71,7 @@ impl Timings {
             Some(Err(error)) => return Err(damaged(error.to_string())),
             None => return Err(damaged("nothing follows".to_owned())),
         };
-        Error::at_most(MOST, units.len(), (FORMAT, "units"))?;
+        Error::at_most(MOST, units.len(), FORMAT, "units")?;
         // cargo does not measure doctests.
         units.retain(|unit| unit.duration > 0.0 || !unit.target.ends_with("(doc test)"));
         let rustc = rustc(before);

@@ -41,7 +41,8 @@ impl Error {
     pub(crate) fn at_most(
         limit: usize,
         count: usize,
-        (format, what): (&'static str, &'static str),
+        format: &'static str,
+        what: &'static str,
     ) -> Result<(), Error> {
         if count <= limit {
             Ok(())

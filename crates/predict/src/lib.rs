@@ -199,7 +199,7 @@ impl Predictor {
             0
         } else {
             let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
-            others(&schedule, (same, most), (recorded, replay.wall))
+            others(&schedule, same, most, recorded, replay.wall)
         };
         let beside = Machine { others, ..same };
         Ok(Predictor {
@@ -272,7 +272,7 @@ impl Predictor {
             self.slowest(machine, Effect::Best).0.wall
         });
         let least = alone.map_or(low, |ns| ns.min(low));
-        let least = self.followed(least, (cpus, jobs), &done);
+        let least = self.followed(least, cpus, jobs, &done);
         let error = self.error(cpus, &done);
         let fit = self.fit(machine, &done);
         // One CPU may take less than two: nothing moves.
@@ -405,7 +405,7 @@ impl Predictor {
 
     /// The least time, where tools start as many jobs as there are CPUs: that is not simulated, and at
     /// best all of their work is divided.
-    fn followed(&self, ns: u64, (cpus, jobs): (u64, Option<u64>), done: &Done) -> u64 {
+    fn followed(&self, ns: u64, cpus: u64, jobs: Option<u64>, done: &Done) -> u64 {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
         }
@@ -640,7 +640,7 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
 }
 
 /// The tasks of others with which the run takes as long as recorded, in thousandths of a task.
-fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): (u64, u64)) -> u64 {
+fn others(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
     // Less may be slices, and the choice of a CPU.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {
         return 0;

@@ -83,9 +83,9 @@ impl Schedules {
     fn new(predictor: &Predictor, analysis: &Analysis, start: (u64, Option<u64>)) -> Schedules {
         let unit = UNIT;
         let drawn = drawn(predictor, analysis, DRAWN);
-        let grid = grid(predictor, start);
+        let grid = grid(predictor, start.0, start.1);
         let runs = grid.into_par_iter();
-        let runs = runs.map(|at| run(predictor, analysis, (&drawn, unit), at));
+        let runs = runs.map(|(cpus, jobs)| run(predictor, analysis, &drawn, unit, cpus, jobs));
         let names = drawn.iter().map(|ix| label::label(analysis.process(*ix)));
         let programs = drawn.iter().map(|ix| label::program(analysis.process(*ix)));
         let recorded = drawn.iter().flat_map(|ix| {
@@ -129,7 +129,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
 }
 
 /// The CPUs and the jobs of the schedules.
-fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
+fn grid(predictor: &Predictor, chosen: u64, wanted: Option<u64>) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();
     let mut jobs = BTreeSet::new();
@@ -146,8 +146,10 @@ fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64
 fn run(
     predictor: &Predictor,
     analysis: &Analysis,
-    (drawn, unit): (&[ProcessIx], u64),
-    (cpus, jobs): (u64, Option<u64>),
+    drawn: &[ProcessIx],
+    unit: u64,
+    cpus: u64,
+    jobs: Option<u64>,
 ) -> Run {
     let (wall, done) = predictor.interval(cpus, jobs);
     let lives = lives(analysis, &done);

@@ -139,7 +139,7 @@ impl Forecast {
 
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
+        let wall = units::interval(self.wall.likely, self.wall.low, self.wall.high);
         let from = match self.unchanged {
             Some(unchanged) => format!("unchanged {}", units::time(unchanged)),
             None => units::time(self.recorded),

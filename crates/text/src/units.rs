@@ -49,7 +49,7 @@ pub fn range(least: u64, most: u64) -> String {
 }
 
 /// A duration and its bounds: `7.1 s (6.8 to 7.5)`.
-pub fn interval(ns: u64, (least, most): (u64, u64)) -> String {
+pub fn interval(ns: u64, least: u64, most: u64) -> String {
     let value = time(ns);
     let (range, low, high) = (range(least, most), time(least), time(most));
     if low == high {
@@ -282,11 +282,11 @@ mod tests {
     #[test]
     fn an_interval_has_one_unit() {
         let seconds = |s: f64| (s * 1e9) as u64;
-        let shown = interval(seconds(7.1), (seconds(6.8), seconds(7.5)));
+        let shown = interval(seconds(7.1), seconds(6.8), seconds(7.5));
         assert_eq!(shown, "7.10 s (6.80 to 7.50)");
-        let shown = interval(seconds(0.98), (seconds(0.9), seconds(1.1)));
+        let shown = interval(seconds(0.98), seconds(0.9), seconds(1.1));
         assert_eq!(shown, "980 ms (900 ms to 1.10 s)");
-        assert_eq!(interval(5, (5, 5)), "5 ns");
+        assert_eq!(interval(5, 5, 5), "5 ns");
         assert_eq!(range(seconds(1.1), seconds(1.3)), "1.10 to 1.30 s");
         assert_eq!(range(seconds(0.1), seconds(1.3)), "100 ms to 1.30 s");
     }

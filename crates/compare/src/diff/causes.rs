@@ -115,16 +115,29 @@ const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
 /// Tasks that share cores and caches make equal work take up to two fifths more CPU time. `diff.py` plants no difference beside
 /// two tasks that spin: with this limit it is never called the build's.
-const SHARED: (u128, u128) = (7, 5);
+const SHARED: Ratio = Ratio {
+    factor: 7,
+    divisor: 5,
+};
 /// CPU models of one fleet make it take up to twice the time.
-const MODELS: (u128, u128) = (2, 1);
+const MODELS: Ratio = Ratio {
+    factor: 2,
+    divisor: 1,
+};
 /// Others have this much more of the machine's CPUs: a tenth, in thousandths.
 const MORE: i128 = 100;
 
-/// One side is no more than so much of the other.
-fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
+/// A fraction as two integers.
+#[derive(Clone, Copy, Debug)]
+struct Ratio {
+    factor: u128,
+    divisor: u128,
+}
+
+/// Whether the larger side is at most the given multiple of the smaller one.
+fn within(judged: &Judged, most: Ratio) -> bool {
     let (few, many) = (judged.base.min(judged.new), judged.most());
-    u128::from(many) * of <= u128::from(few) * most
+    u128::from(many) * most.divisor <= u128::from(few) * most.factor
 }
 
 /// The run's CPU time, if hardly any of its time is unknown.
@@ -342,7 +355,7 @@ impl Causes {
 
     /// The sides' CPU times differ by no more than `most`, and the processes that only one side has do
     /// not explain half of it.
-    fn is_alike(&self, most: (u128, u128), changed: i128) -> bool {
+    fn is_alike(&self, most: Ratio, changed: i128) -> bool {
         self.work
             .as_ref()
             .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())

@@ -80,12 +80,12 @@ impl Graph<'_> {
         let mut frames = String::new();
         let mut levels = 0;
         let mut open = Vec::new();
-        self.place(&mut open, programs, (0, 0));
+        self.place(&mut open, programs, 0, 0);
         while let Some((node, from, level)) = open.pop() {
             levels = levels.max(level + 1);
             self.frame(&mut frames, node, from, level);
             if let Some(callees) = children.get(node as usize).filter(|_| level + 1 < LEVELS) {
-                self.place(&mut open, callees, (from, level + 1));
+                self.place(&mut open, callees, from, level + 1);
             }
         }
         let _ = writeln!(
@@ -98,12 +98,7 @@ impl Graph<'_> {
         );
     }
 
-    fn place(
-        &self,
-        open: &mut Vec<(u32, u64, usize)>,
-        functions: &[u32],
-        (from, level): (u64, usize),
-    ) {
+    fn place(&self, open: &mut Vec<(u32, u64, usize)>, functions: &[u32], from: u64, level: usize) {
         let mut at = from;
         for function in functions {
             let width = self.width(*function);

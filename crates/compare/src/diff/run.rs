@@ -1,5 +1,7 @@
 //! One recording, reduced to the compared figures.
 
+use std::ops::Range;
+
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
@@ -146,10 +148,10 @@ pub struct Bar {
 }
 
 impl Bar {
-    fn new(process: &Process, (from, to): (u64, u64), states: [u64; 5]) -> Bar {
+    fn new(process: &Process, span: Range<u64>, states: [u64; 5]) -> Bar {
         Bar {
-            from,
-            to,
+            from: span.start,
+            to: span.end,
             program: label::program(process),
             label: label::label(process),
             states,
@@ -225,7 +227,7 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
         process.children.is_empty() || on_cpu.saturating_mul(10) >= wall
     });
     let bars = worked.map(|process| {
-        let span = (since(process.start), since(process.end));
+        let span = since(process.start)..since(process.end);
         Bar::new(process, span, states(process))
     });
     let mut bars: Vec<Bar> = bars.collect();
@@ -240,7 +242,7 @@ fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
     let bars = stretches.filter_map(|segments| {
         let (first, last) = (segments.first()?, segments.last()?);
         let process = analysis.process(process(first));
-        let span = (since(first.from), since(last.to));
+        let span = since(first.from)..since(last.to);
         Some(Bar::new(process, span, states_of(segments)))
     });
     bars.collect()

@@ -33,12 +33,12 @@ pub struct StepChange {
 impl StepChange {
     /// Whether the step failed in new runs only.
     pub fn fails_now(&self) -> bool {
-        fails_now(self.failed)
+        fails_now(self.failed.0, self.failed.1)
     }
 }
 
 /// Whether some of the new runs failed, but none of the base.
-fn fails_now((base, new): (u64, u64)) -> bool {
+fn fails_now(base: u64, new: u64) -> bool {
     base == 0 && new > 0
 }
 
@@ -75,7 +75,7 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
     let large = |judged: &Judged| {
         judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
     };
-    if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed) {
+    if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed.0, failed.1) {
         return None;
     }
     let is_slower = count.base > 0 && large(&wall) && wall.difference() > 0;

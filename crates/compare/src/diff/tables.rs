@@ -72,7 +72,7 @@ fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
     text.into()
 }
 
-fn count((base, new): (u64, u64)) -> Cell {
+fn count(base: u64, new: u64) -> Cell {
     if base == new {
         Cell::Count(new)
     } else {
@@ -163,7 +163,7 @@ impl Diff {
             .column("base", |call| Cell::Time(call.time.base))
             .column("new", |call| Cell::Time(call.time.new))
             .column("time", |call| time(Some(&call.time)))
-            .column("calls", |call| count((call.count.base, call.count.new)));
+            .column("calls", |call| count(call.count.base, call.count.new));
         let title = frame("system calls", Some("system call"));
         self.show(to, title, table, &self.calls);
     }
@@ -283,7 +283,7 @@ impl Diff {
             .column("CPU", |step| time(step.on_cpu.as_ref()))
             .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
             .column("path", |step| time(step.path.as_ref()))
-            .column("count", |step| count(step.count));
+            .column("count", |step| count(step.count.0, step.count.1));
         self.show(to, frame("by step", Some("step")), table, &self.steps);
     }
 
@@ -310,7 +310,7 @@ impl Diff {
             .column("new", |program| Cell::Time(program.on_cpu.new))
             .column("CPU", |program| time(Some(&program.on_cpu)))
             .column("path", |program| time(program.path.as_ref()))
-            .column("count", |program| count(program.count));
+            .column("count", |program| count(program.count.0, program.count.1));
         let title = frame("by program", Some("program"));
         self.show(to, title, table, &self.programs);
     }

@@ -18,6 +18,13 @@ const COLORS: usize = 8;
 /// A bar above this share of the axis has its name in it, in percent.
 const NAMED: f64 = 18.0;
 
+/// A job and the row in which it is drawn.
+#[derive(Clone, Copy)]
+struct JobRow<'a> {
+    row: usize,
+    job: &'a Job,
+}
+
 impl Pipeline {
     /// One HTML file that needs nothing else.
     pub fn html(&self) -> String {
@@ -79,8 +86,9 @@ impl Pipeline {
         );
         let jobs = || self.jobs.iter().enumerate();
         let path = || jobs().filter(|(_, job)| job.saved.is_some());
-        for (from, to) in path().zip(path().skip(1)) {
-            self.arrow(out, from, to);
+        let rows = || path().map(|(row, job)| JobRow { row, job });
+        for (before, after) in rows().zip(rows().skip(1)) {
+            self.arrow(out, before, after);
         }
         for (at, job) in jobs() {
             let rank = path().position(|(on_path, _)| on_path == at);
@@ -136,16 +144,16 @@ impl Pipeline {
                 self.percent(high - low)
             );
         }
-        name(out, job, (x, width), top + BAR - 5);
+        name(out, job, x, width, top + BAR - 5);
         out.push_str("</g>\n");
     }
 
     /// From the end of a job on the path to the beginning of the next one.
-    fn arrow(&self, out: &mut String, (from, before): (usize, &Job), (to, after): (usize, &Job)) {
+    fn arrow(&self, out: &mut String, before: JobRow<'_>, after: JobRow<'_>) {
         let place = |time: u64| self.percent(time.saturating_sub(self.start));
         let middle = |at: usize| at * ROW + ROW / 2;
-        let (x, y) = (place(before.end), middle(from));
-        let (x2, y2) = (place(after.start), middle(to));
+        let (x, y) = (place(before.job.end), middle(before.row));
+        let (x2, y2) = (place(after.job.start), middle(after.row));
         let _ = writeln!(
             out,
             "<line x1=\"{x:.3}%\" y1=\"{y}\" x2=\"{x:.3}%\" y2=\"{y2}\"/>\
@@ -203,7 +211,7 @@ fn named(job: &&Job) -> String {
 }
 
 /// A job's name: in its bar, or beside it where there is more room.
-fn name(out: &mut String, job: &Job, (x, width): (f64, f64), y: usize) {
+fn name(out: &mut String, job: &Job, x: f64, width: f64, y: usize) {
     let (at, shift, anchor) = match (width > NAMED, x + width < 60.0) {
         (true, _) => (x, 4, "start"),
         (false, true) => (x + width, 4, "start"),

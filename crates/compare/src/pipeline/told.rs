@@ -34,7 +34,7 @@ const SLACK: u64 = 5_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// A recording lies between the times of the CI system.
-fn lies_in(job: &Job, (started, ended): (u64, u64)) -> bool {
+fn lies_in(job: &Job, started: u64, ended: u64) -> bool {
     job.start.saturating_add(SLACK) >= started && job.end <= ended.saturating_add(SLACK)
 }
 
@@ -55,7 +55,7 @@ impl Job {
 impl Told {
     /// The recording lies in the job.
     fn holds(&self, job: &Job) -> bool {
-        lies_in(job, (self.started, self.ended))
+        lies_in(job, self.started, self.ended)
     }
 
     /// A CI system shows `build (ubuntu)` or `ci / build` for its job `build`.
@@ -85,7 +85,7 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
                 .iter_mut()
                 .filter(|candidate| named && candidate.apart > 0);
             match placed.find(|candidate| {
-                candidate.name == job.name && lies_in(&job, (candidate.start, candidate.end))
+                candidate.name == job.name && lies_in(&job, candidate.start, candidate.end)
             }) {
                 Some(first) => first.add(job),
                 None => jobs.push(job),

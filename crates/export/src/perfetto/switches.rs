@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::order::{self, Event};
@@ -172,7 +173,7 @@ pub fn by_events(
         };
         if let Some((tid, from)) = before.filter(|(tid, _)| chosen.contains(tid)) {
             all_cpus.stay(
-                &Stay::inside(analysis, (from, time), cpu, (tid, state)),
+                &Stay::inside(analysis, from..time, cpu, tid, state),
                 packets,
             )?;
         }
@@ -184,7 +185,7 @@ pub fn by_events(
         .filter(|(_, (tid, _))| chosen.contains(tid))
     {
         all_cpus.stay(
-            &Stay::inside(analysis, (from, analysis.end), cpu, (tid, 0)),
+            &Stay::inside(analysis, from..analysis.end, cpu, tid, 0),
             packets,
         )?;
     }
@@ -202,17 +203,12 @@ fn left(bits: u16, preempt: bool) -> i64 {
 
 impl Stay {
     /// The part of a stay inside of the analyzed span.
-    fn inside(
-        analysis: &Analysis,
-        (from, to): (Ktime, Ktime),
-        cpu: CpuId,
-        (tid, state): (Tid, i64),
-    ) -> Stay {
-        let from = from.max(analysis.start);
+    fn inside(analysis: &Analysis, span: Range<Ktime>, cpu: CpuId, tid: Tid, state: i64) -> Stay {
+        let from = span.start.max(analysis.start);
         Stay {
             from,
             cpu,
-            to: to.max(from),
+            to: span.end.max(from),
             tid,
             state,
             place: 0,
