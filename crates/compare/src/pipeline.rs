@@ -5,9 +5,9 @@
 //! far the clocks can be trusted is told beside the times. Between two jobs lies what no recording has:
 //! the wait for a runner, the checkout.
 
+mod ci_jobs;
 mod html;
 mod order;
-mod told;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
-pub use told::{of as told_of, Told};
+pub use ci_jobs::{of as ci_job_of, CiJob};
 use tr_insight::ci::Ci;
 use tr_insight::exit;
 use tr_insight::step_sums;
@@ -75,12 +75,12 @@ pub struct Job {
     /// The places of the jobs that it waited for: they stand before it.
     needs: Vec<usize>,
     /// The time that a shorter job would save, if the job is on the path that set the pipeline's time.
-    saved: Option<Saved>,
+    saved: Option<Saving>,
 }
 
 /// The time that a change to one job would save of the pipeline's time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Saved {
+struct Saving {
     /// If the job did not wait for others.
     alone: u64,
     /// If it took no time.
@@ -180,7 +180,7 @@ pub struct Pipeline {
     /// The graph was given; else the times are all that is known.
     given: bool,
     /// The jobs lie where the CI system's clock has them.
-    told: bool,
+    by_ci_clock: bool,
     /// By how much a clock may be wrong, in ns.
     uncertain: u64,
     /// The first job's start, in ns since 1970.
@@ -196,8 +196,12 @@ impl Pipeline {
     ///
     /// # Errors
     /// An error is the description of a cycle in the graph.
-    pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Result<Pipeline, String> {
-        let (mut jobs, needed) = told::place(jobs, told);
+    pub fn new(
+        jobs: Vec<Job>,
+        graph: Option<&Graph>,
+        ci_jobs: &[CiJob],
+    ) -> Result<Pipeline, String> {
+        let (mut jobs, needed) = ci_jobs::place(jobs, ci_jobs);
         jobs.sort_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
         let needs = match (graph, &needed) {
@@ -224,7 +228,7 @@ impl Pipeline {
         let end = jobs.iter().map(|job| job.end).max().unwrap_or(0);
         let mut pipeline = Pipeline {
             given: graph.is_some() || needed.is_some(),
-            told: !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0),
+            by_ci_clock: !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0),
             uncertain: CLOCKS.max(set).max(apart).max(overlap),
             start,
             length: end.saturating_sub(start),
@@ -274,7 +278,7 @@ impl Pipeline {
         let last = jobs.max_by_key(|(at, job)| (job.end, *at));
         let mut next = last.map(|(at, _)| at);
         while let Some(at) = next {
-            let saved = Saved {
+            let saved = Saving {
                 alone: all.saturating_sub(self.without(Some(at), None)),
                 gone: all.saturating_sub(self.without(None, Some(at))),
             };
@@ -296,7 +300,7 @@ impl Pipeline {
             "{} in {}, by {} (±{})",
             units::plural(self.jobs.len() as u64, "job", "jobs"),
             units::time(self.length),
-            if self.told {
+            if self.by_ci_clock {
                 "the CI system's clock"
             } else {
                 "the clocks of their machines"
@@ -402,7 +406,7 @@ impl Pipeline {
             "start_unix_ns": self.start,
             "duration_ns": self.length,
             "clock_uncertainty_ns": self.uncertain,
-            "clock": if self.told { "ci" } else { "machines" },
+            "clock": if self.by_ci_clock { "ci" } else { "machines" },
             "warnings": self.warnings,
             "graph": if self.given { "given" } else { "times" },
             "path": self.path().map(|job| &job.name).collect::<Vec<_>>(),

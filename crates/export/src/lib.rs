@@ -47,7 +47,7 @@ named! {
 pub struct Settings<'a> {
     pub format: Format,
     pub weight: Weight,
-    pub shown: perfetto::Shown,
+    pub shown: perfetto::TrackOptions,
     pub resource: &'a [otlp::Given],
 }
 

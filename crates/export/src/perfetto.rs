@@ -44,15 +44,21 @@ const PRIO: i32 = 120;
 /// The sequence of our packets; they need no state of the sequence.
 const SEQUENCE: u32 = 1;
 
+/// The level of detail of the tracks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shown {
+pub struct TrackOptions {
     pub flows: bool,
     /// The shortest length in ns that is shown: shorter states are merged, and shorter processes have no
     /// tracks.
     pub detail: u64,
 }
 
-pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    view: &View<'_>,
+    trace: &Trace,
+    shown: TrackOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut packets = Packets {
         out,
         buffer: Vec::new(),

@@ -18,8 +18,9 @@ fn factor(by: f64) -> u64 {
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
+/// The changes that a forecast applies to the recorded run.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct ChangeSet {
     pub list: Vec<Change>,
     /// The changes that count at best, probably and at worst, for each machine.
     pub variants: Vec<[Changes; 3]>,
@@ -30,7 +31,7 @@ pub(super) struct Made {
 /// The times at which a change counts: at best, probably, at worst.
 const ALL: &[usize] = &[0, 1, 2];
 
-impl Made {
+impl ChangeSet {
     /// Adds a change of which a part remains, in thousandths. Returns its bit.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
@@ -116,10 +117,10 @@ fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
 }
 
 /// The changes that a user asks for.
-pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoForecast> {
-    let mut made = Made {
+pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, NoForecast> {
+    let mut made = ChangeSet {
         variants: vec![[0; 3]],
-        ..Made::default()
+        ..ChangeSet::default()
     };
     for (name, by) in &wanted.faster {
         let of = facts

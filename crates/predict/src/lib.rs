@@ -179,7 +179,7 @@ impl Predictor {
         if wanted.jobs.is_some() && tools.jobs.is_empty() {
             return Err(NoForecast::NoJobs);
         }
-        let changes::Made {
+        let changes::ChangeSet {
             list,
             variants,
             tests,

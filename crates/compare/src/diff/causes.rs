@@ -13,7 +13,7 @@ use super::demands;
 use super::machine::{judge, Sides};
 use super::parts::Part;
 use super::run::{Figure, Run};
-use super::spread::{median, Judged, Statistic, Verdict};
+use super::spread::{median, Difference, Statistic, Verdict};
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
 use tr_text::named;
@@ -91,12 +91,12 @@ pub struct Share {
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     /// Each part, of the runs that tell them; none if these are too few.
-    pub parts: Vec<(Part, Judged)>,
+    pub parts: Vec<(Part, Difference)>,
     /// The time on CPUs of its own.
-    pub alone: Option<Judged>,
+    pub alone: Option<Difference>,
     /// The CPU time of all tasks of the build, without what the hypervisor took, of the runs that know
     /// it; `None` if these are too few.
-    pub work: Option<Judged>,
+    pub work: Option<Difference>,
     /// The causes, the largest first.
     pub shares: Vec<Share>,
     /// Names of the other tasks, with the differences of their times.
@@ -135,7 +135,7 @@ struct Ratio {
 }
 
 /// Whether the larger side is at most the given multiple of the smaller one.
-fn within(judged: &Judged, most: Ratio) -> bool {
+fn within(judged: &Difference, most: Ratio) -> bool {
     let (few, many) = (judged.base.min(judged.new), judged.most());
     u128::from(many) * most.divisor <= u128::from(few) * most.factor
 }
@@ -220,18 +220,18 @@ impl Causes {
         causes
     }
 
-    pub fn part(&self, part: Part) -> Option<&Judged> {
+    pub fn part(&self, part: Part) -> Option<&Difference> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
     /// The causes: the parts that differ beyond their spread, large enough, and in the direction of
     /// the wall time's difference where it has one.
-    fn shares(&self, sides: Sides<'_>, wall: &Judged) -> Vec<Share> {
+    fn shares(&self, sides: Sides<'_>, wall: &Difference) -> Vec<Share> {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
         let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
-        let alone = self.alone.as_ref().map_or(0, Judged::most);
+        let alone = self.alone.as_ref().map_or(0, Difference::most);
         let counts = |share: &Share| {
             let with = !differs || share.ns.signum() == wall.difference().signum();
             let size = share.ns.unsigned_abs();
@@ -264,7 +264,7 @@ impl Causes {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
         })?;
-        let differs = |judged: &&Judged| judged.is_noticeable();
+        let differs = |judged: &&Difference| judged.is_noticeable();
         let share = |cause, ns| Share {
             cause,
             ns,
@@ -276,7 +276,7 @@ impl Causes {
         let alone = self.alone.as_ref().filter(differs);
         let alone = alone.map(|alone| alone.difference() - waited);
         let run = Some(&run).filter(|run| run.verdict != Verdict::Inside);
-        let run = run.map(Judged::difference);
+        let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
             // Of both the one that shows more: what runs beside the path makes nothing longer.
@@ -407,7 +407,7 @@ fn cpus(sides: Sides<'_>) -> Option<Doubt> {
 }
 
 /// At most a fifth of a difference of waits for the network may be of servers in this machine.
-fn is_elsewhere(sides: Sides<'_>, network: &Judged) -> bool {
+fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     let near = judge(sides, |run| Some(run.parts.as_ref()?.near));
     near.is_some_and(|near| {
         let with = near.difference().signum() == network.difference().signum();

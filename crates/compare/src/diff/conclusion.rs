@@ -3,7 +3,7 @@
 use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::demands;
 use super::run::Figure;
-use super::spread::{percent, signed, Judged, Verdict};
+use super::spread::{percent, signed, Difference, Verdict};
 use super::{Diff, What};
 use tr_insight::demands::Demand;
 use tr_text::units;
@@ -47,7 +47,7 @@ fn not_yours(share: &Share) -> &'static str {
 }
 
 /// `+69 %, p = 0.029`.
-fn relative(judged: &Judged) -> String {
+fn relative(judged: &Difference) -> String {
     match judged.p {
         Some(p) => format!("{}, p = {p:.3}", percent(judged)),
         None => percent(judged),
@@ -99,7 +99,7 @@ impl Diff {
     }
 
     /// The wall time does not differ; but what it consists of may.
-    fn same_wall(&self, wall: &Judged, inside: Option<String>) -> String {
+    fn same_wall(&self, wall: &Difference, inside: Option<String>) -> String {
         let but = self.besides();
         let but = if but.is_empty() {
             String::new()
@@ -118,7 +118,7 @@ impl Diff {
     /// The figures that differ beyond normal variation although the wall time does not.
     fn besides(&self) -> Vec<String> {
         let differs =
-            |judged: &&Judged| judged.is_noticeable() && judged.verdict == Verdict::Outside;
+            |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
         let mut but = Vec::new();
         let work = self.causes.work.as_ref().filter(differs);
         if let Some(work) = work {

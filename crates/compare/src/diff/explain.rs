@@ -1,7 +1,7 @@
 //! Functions that explain a difference of CPU time.
 
 use super::functions::FunctionChange;
-use super::profile::Both;
+use super::profile::ProfilePair;
 use super::{Diff, ProgramChange};
 use tr_text::called::TR;
 use tr_text::units;
@@ -49,7 +49,7 @@ impl Diff {
     /// The file of a run without stacks.
     pub fn folded(&self) -> Result<String, String> {
         let mut runs = self.base.iter().chain(&self.new);
-        let Some(stacks) = Both::new([&self.base, &self.new]) else {
+        let Some(stacks) = ProfilePair::new([&self.base, &self.new]) else {
             let lacking = runs.find(|run| run.profile.is_none());
             let file = lacking.map_or("", |run| run.file.as_str());
             return Err(format!(

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use super::functions::{period, Noisy};
-use super::profile::Both;
-use super::{signed, Diff, Judged};
+use super::functions::{period, SampledDifference};
+use super::profile::ProfilePair;
+use super::{signed, Diff, Difference};
 use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
@@ -21,7 +21,7 @@ const FRAME: usize = 16;
 
 /// The data that all frames of a flame graph share.
 struct Graph<'a> {
-    both: &'a Both,
+    both: &'a ProfilePair,
     /// The time of each node with its callees, in base and new.
     totals: [Vec<u64>; 2],
     /// The width of each node, in ns.
@@ -34,7 +34,7 @@ impl Diff {
     /// The graph, if both sides have samples.
     pub(super) fn page_flame(&self, out: &mut String) {
         let sides = [&self.base, &self.new];
-        let Some(both) = Both::new(sides.map(Vec::as_slice)) else {
+        let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {
             return;
         };
         let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
@@ -46,7 +46,7 @@ impl Diff {
             let callees = children.get(node).into_iter().flatten();
             let callees = callees.filter_map(|callee| widths.get(*callee as usize));
             let callees = callees.fold(0u64, |sum, ns| sum.saturating_add(*ns));
-            let [base, new] = Both::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
+            let [base, new] = ProfilePair::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
             if let Some(width) = widths.get_mut(node) {
                 *width = base.max(new).max(callees);
             }
@@ -116,10 +116,10 @@ impl Graph<'_> {
             "" => String::new(),
             binary => format!(" in {}", html(binary)),
         };
-        let [base, new] = Both::at(&self.totals, node);
+        let [base, new] = ProfilePair::at(&self.totals, node);
         let width = self.width(node);
-        let time = Judged::new(&[base], &[new]);
-        let noisy = time.map(|time| Noisy::new(time, self.periods));
+        let time = Difference::new(&[base], &[new]);
+        let noisy = time.map(|time| SampledDifference::new(time, self.periods));
         let (mut paint, mut opacity, mut why) = ("currentColor", 0.12, "");
         let change = i128::from(new) - i128::from(base);
         if noisy.is_some_and(|noisy| noisy.differs(1)) {

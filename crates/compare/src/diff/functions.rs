@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::ask::Ask;
 use super::profile::Profile;
 use super::run::Run;
-use super::spread::{Judged, Verdict};
+use super::spread::{Difference, Verdict};
 use tr_insight::frames::Name;
 
 /// The standard deviations of the samples by which a function has to differ. Of two recordings of one build on a busy machine
@@ -19,20 +19,20 @@ const DEVIATIONS: f64 = 3.0;
 
 /// A time on both sides, and the noise of its samples.
 #[derive(Clone, Copy, Debug)]
-pub struct Noisy {
+pub struct SampledDifference {
     /// In ns.
-    pub time: Judged,
+    pub time: Difference,
     /// A difference up to this one may be none, in ns.
     pub noise: u64,
 }
 
-impl Noisy {
+impl SampledDifference {
     /// `periods`: the times between two samples of each side, in ns.
-    pub fn new(time: Judged, periods: [u64; 2]) -> Noisy {
+    pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
         // n samples of a period p vary by √n × p; n × p is the time.
         let [base, new] = periods.map(|period| period as f64);
         let variance = time.base as f64 * base + time.new as f64 * new;
-        Noisy {
+        SampledDifference {
             time,
             noise: (DEVIATIONS * variance.sqrt()) as u64,
         }
@@ -61,9 +61,9 @@ pub struct FunctionChange {
     pub program: String,
     pub name: Name,
     /// The time in which it was the innermost one.
-    pub own: Noisy,
+    pub own: SampledDifference,
     /// The time in which it was in the stack.
-    pub total: Noisy,
+    pub total: SampledDifference,
 }
 
 /// The time between two samples, in ns.
@@ -99,7 +99,10 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
                     .map(|noisy| of(noisy.unwrap_or_default()))
                     .collect::<Vec<u64>>()
             });
-            Some(Noisy::new(Judged::new(&base, &new)?, periods))
+            Some(SampledDifference::new(
+                Difference::new(&base, &new)?,
+                periods,
+            ))
         };
         let (own, total) = (judged(|(own, _)| own), judged(|(_, total)| total));
         let (Some(own), Some(total)) = (own, total) else {

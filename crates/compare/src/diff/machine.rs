@@ -4,29 +4,32 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::run::{Figure, Run};
-use super::spread::Judged;
+use super::spread::Difference;
 use tr_insight::loads::Load;
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
 pub struct CallChange {
     pub name: String,
-    pub count: Judged,
+    pub count: Difference,
     /// The sum of the calls' times in ns.
-    pub time: Judged,
+    pub time: Difference,
 }
 
 /// The runs of base and new.
 pub type Sides<'a> = (&'a [Run], &'a [Run]);
 
 /// Compares values that a run may lack.
-pub fn judge<'a>((base, new): Sides<'a>, of: impl Fn(&'a Run) -> Option<u64>) -> Option<Judged> {
+pub fn judge<'a>(
+    (base, new): Sides<'a>,
+    of: impl Fn(&'a Run) -> Option<u64>,
+) -> Option<Difference> {
     let side = |runs: &'a [Run]| runs.iter().filter_map(&of).collect::<Vec<_>>();
-    Judged::new(&side(base), &side(new))
+    Difference::new(&side(base), &side(new))
 }
 
 /// The loads that differ by a twentieth of the wall time or more.
-pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Judged)> {
+pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
     let wall = judge((base, new), |run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());
     let all = Load::ALL.into_iter();
@@ -64,7 +67,7 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         let longer = change.time.difference().unsigned_abs() >= u128::from(least.max(1));
         (more && change.count.is_noticeable()) || (longer && change.time.is_noticeable())
     });
-    let size = |judged: &Judged| judged.difference().unsigned_abs();
+    let size = |judged: &Difference| judged.difference().unsigned_abs();
     changes.sort_by_key(|change| Reverse((size(&change.time), size(&change.count))));
     changes
 }

@@ -38,7 +38,7 @@ pub use gate::Gate;
 use machine::CallChange;
 pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
-pub use spread::{Judged, Verdict};
+pub use spread::{Difference, Verdict};
 use steps::StepChange;
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
@@ -55,7 +55,7 @@ pub struct Diff {
     /// The runs without parts of the wall time, in words.
     set_aside: Vec<String>,
     ask: Ask,
-    whole: Vec<(Figure, Judged)>,
+    whole: Vec<(Figure, Difference)>,
     /// Processes with a difference, the largest first.
     changes: Vec<Change>,
     /// Programs with a difference, the largest first.
@@ -63,9 +63,9 @@ pub struct Diff {
     /// Steps with a difference, the largest first.
     steps: Vec<StepChange>,
     /// The machine's figures that differ noticeably.
-    loads: Vec<(Load, Judged)>,
+    loads: Vec<(Load, Difference)>,
     /// The build's use of disks, the network and memory, where it differs noticeably.
-    demands: Vec<(Demand, Judged)>,
+    demands: Vec<(Demand, Difference)>,
     /// System calls that differ noticeably, the largest difference of time first.
     calls: Vec<CallChange>,
     /// Functions whose time on a CPU differs, the largest difference first; `None`: a run has
@@ -101,7 +101,7 @@ struct Change {
     base: BTreeMap<Figure, u64>,
     new: BTreeMap<Figure, u64>,
     /// The figures known on both sides.
-    judged: BTreeMap<Figure, Judged>,
+    judged: BTreeMap<Figure, Difference>,
     /// Whether the process only waits for its children, which have the difference.
     through: bool,
 }
@@ -112,8 +112,8 @@ struct ProgramChange {
     name: String,
     /// The medians of the number of processes.
     count: (u64, u64),
-    on_cpu: Judged,
-    path: Option<Judged>,
+    on_cpu: Difference,
+    path: Option<Difference>,
 }
 
 /// The larger difference of these decides the kind of a change.
@@ -165,7 +165,7 @@ impl Diff {
             let judged = machine::judge((&base, &new), |run| run.figures.get(figure))?;
             Some((figure, judged))
         });
-        let whole: Vec<(Figure, Judged)> = whole.collect();
+        let whole: Vec<(Figure, Difference)> = whole.collect();
         let loads = machine::loads_of(&base, &new);
         let demands = demands::changes(&base, &new, ask.least);
         let calls = machine::calls_of(&base, &new, ask.least);
@@ -203,7 +203,7 @@ impl Diff {
         diff
     }
 
-    fn whole(&self, figure: Figure) -> Option<&Judged> {
+    fn whole(&self, figure: Figure) -> Option<&Difference> {
         let mut all = self.whole.iter();
         all.find(|(known, _)| *known == figure)
             .map(|(_, judged)| judged)
@@ -218,7 +218,7 @@ impl Diff {
 
     /// A sentence which says that nothing differs, if so.
     fn unchanged(&self) -> Option<String> {
-        let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
+        let differs = |(_, judged): &(Figure, Difference)| judged.difference() != 0;
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);
         let processes = units::count(self.matched as u64);
         same.then(|| format!("No difference in any of {processes} processes."))
@@ -312,7 +312,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     let slot = |(at, slot): (usize, &Slot)| {
         let (base, new) = slot.sides(base);
         let judged = Figure::ALL.into_iter().filter_map(|figure| {
-            let judged = Judged::new(&known(base, figure), &known(new, figure))?;
+            let judged = Difference::new(&known(base, figure), &known(new, figure))?;
             Some((figure, judged))
         });
         let count = |runs: &[Option<Figures>]| runs.iter().flatten().count();
@@ -435,7 +435,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
         let judge = |of: fn(&ProgramSum) -> Option<u64>| {
             let (base, new) = sums.split_at(base.min(sums.len()));
             let known = |side: &[ProgramSum]| side.iter().filter_map(of).collect::<Vec<_>>();
-            Judged::new(&known(base), &known(new))
+            Difference::new(&known(base), &known(new))
         };
         let count = judge(|sum| Some(sum.processes))?;
         Some(ProgramChange {
@@ -446,7 +446,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
         })
     };
     let mut programs: Vec<ProgramChange> = sums.into_iter().filter_map(change).collect();
-    let size = |judged: &Judged| match judged.verdict {
+    let size = |judged: &Difference| match judged.verdict {
         Verdict::Inside => 0,
         _ => judged.difference().unsigned_abs(),
     };

@@ -172,17 +172,17 @@ impl Profile {
     }
 }
 
-/// The stacks of both sides: the means of their runs.
+/// The sampled stacks of base and new: on each side the means of its runs.
 #[derive(Debug)]
-pub struct Both {
+pub struct ProfilePair {
     pub tree: Tree,
     /// The time in which each node was the innermost one, in ns, for base and new.
     pub own: [Vec<u64>; 2],
 }
 
-impl Both {
+impl ProfilePair {
     /// `None` if a run has no stacks.
-    pub fn new(sides: [&[Run]; 2]) -> Option<Both> {
+    pub fn new(sides: [&[Run]; 2]) -> Option<ProfilePair> {
         let mut tree = Tree::default();
         let mut own = [Vec::new(), Vec::new()];
         for (runs, own) in sides.into_iter().zip(&mut own) {
@@ -194,7 +194,7 @@ impl Both {
         }
         own.iter_mut()
             .for_each(|own| own.resize(tree.nodes.len(), 0));
-        Some(Both { tree, own })
+        Some(ProfilePair { tree, own })
     }
 
     /// A node's time in base and new.
@@ -216,7 +216,7 @@ impl Both {
             stack.truncate(depth);
             let name = self.tree.name(node).map(|name| name.function.as_str());
             stack.push(name.unwrap_or_default().replace(';', ","));
-            let [base, new] = Both::at(&self.own, node).map(us);
+            let [base, new] = ProfilePair::at(&self.own, node).map(us);
             if base > 0 || new > 0 {
                 let stack = stack.join(";");
                 let _ = writeln!(out, "{} {base} {new}", escape::page(&stack));

@@ -80,8 +80,9 @@ pub fn factor(base: usize, new: usize) -> f64 {
     }
 }
 
+/// The values of base and new, and whether the runs' spread explains their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct Difference {
     /// The medians of each side.
     pub base: u64,
     pub new: u64,
@@ -99,12 +100,12 @@ pub struct Judged {
 const EXACT: usize = 40;
 pub const ALPHA: f64 = 0.05;
 
-impl Judged {
+impl Difference {
     /// Compares two sides; `None` if one has no value.
-    pub fn new(base: &[u64], new: &[u64]) -> Option<Judged> {
+    pub fn new(base: &[u64], new: &[u64]) -> Option<Difference> {
         let statistic = Statistic::of(base.len(), new.len());
         let spread = (statistic != Statistic::None).then(|| range(base).max(range(new)));
-        let mut judged = Judged {
+        let mut judged = Difference {
             base: median(base)?,
             new: median(new)?,
             spread,
@@ -260,7 +261,7 @@ pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
 }
 
 /// A difference in percent of the base.
-pub(super) fn percent(judged: &Judged) -> String {
+pub(super) fn percent(judged: &Difference) -> String {
     if judged.base == 0 || judged.difference() == 0 {
         return String::new();
     }
@@ -277,7 +278,9 @@ mod tests {
     use super::*;
 
     fn p(base: &[u64], new: &[u64]) -> f64 {
-        Judged::new(base, new).and_then(|j| j.p).unwrap_or(f64::NAN)
+        Difference::new(base, new)
+            .and_then(|j| j.p)
+            .unwrap_or(f64::NAN)
     }
 
     #[test]
@@ -316,7 +319,7 @@ mod tests {
 
     #[test]
     fn few_runs_are_judged_by_their_ranges() {
-        let verdict = |base: &[u64], new: &[u64]| Judged::new(base, new).map(|j| j.verdict);
+        let verdict = |base: &[u64], new: &[u64]| Difference::new(base, new).map(|j| j.verdict);
         assert_eq!(verdict(&[10], &[20]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[10, 10], &[20]), Some(Verdict::Unknown));
         // Three runs and one: 3.2 times the range.
@@ -358,7 +361,7 @@ mod tests {
                 let times = (0..count).map(|_| (of(self) * 1e6 + 1e9) as u64);
                 times.collect()
             };
-            let mut pairs = (0..PAIRS).map(|_| Judged::new(&side(runs.0), &side(runs.1)));
+            let mut pairs = (0..PAIRS).map(|_| Difference::new(&side(runs.0), &side(runs.1)));
             let outside = pairs
                 .by_ref()
                 .flatten()

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::ask::Ask;
 use super::machine::{judge, Sides};
 use super::run::Run;
-use super::spread::{median, Judged, Verdict};
+use super::spread::{median, Difference, Verdict};
 use tr_insight::parts::Part;
 use tr_insight::step_sums::StepSum;
 use tr_insight::steps::StepKind;
@@ -17,15 +17,15 @@ pub struct StepChange {
     pub name: String,
     /// The medians of their number.
     pub count: (u64, u64),
-    pub wall: Judged,
-    pub on_cpu: Option<Judged>,
+    pub wall: Difference,
+    pub on_cpu: Option<Difference>,
     /// The part of the wall time in which the step got no CPU.
-    pub starved: Option<Judged>,
-    pub path: Option<Judged>,
+    pub starved: Option<Difference>,
+    pub path: Option<Difference>,
     /// The failed ones of all runs.
     pub failed: (u64, u64),
     /// The part of the wall time that grew most.
-    pub more: Option<(Part, Judged)>,
+    pub more: Option<(Part, Difference)>,
     /// The reason why a step failed or was slow in the new runs, with the evidence.
     pub held: Option<String>,
 }
@@ -72,7 +72,7 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
     let failed = |runs| sums(runs).fold(0u64, |failed, sum| failed.saturating_add(sum.failed));
     let failed = (failed(sides.0), failed(sides.1));
     let least = u128::from(ask.least.max(1));
-    let large = |judged: &Judged| {
+    let large = |judged: &Difference| {
         judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
     };
     if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed.0, failed.1) {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::demands;
-use super::functions::{Noisy, RULE};
+use super::functions::{SampledDifference, RULE};
 use super::spread::Statistic;
 use super::{
-    percent, signed, CallChange, Change, Demand, Diff, Figure, FunctionChange, Judged, Load,
+    percent, signed, CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load,
     ProgramChange, StepChange, Verdict, What,
 };
 use tr_text::table::{Cell, Table};
@@ -53,12 +53,12 @@ pub(super) fn value(figure: Figure, value: u64) -> String {
     }
 }
 
-pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
+pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
 
 /// Whether a difference is one, in words: `outside, p = 0.029`.
-fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
+fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     let Some(word) = judged.verdict.word() else {
         return Cell::Empty;
     };
@@ -96,7 +96,7 @@ fn verdict_of(step: &StepChange) -> String {
     words.join("; ")
 }
 
-fn time(judged: Option<&Judged>) -> Cell {
+fn time(judged: Option<&Difference>) -> Cell {
     Cell::known(judged, |judged| {
         signed(judged.difference(), units::time).into()
     })
@@ -144,13 +144,13 @@ impl Diff {
 
     /// The machine, and what the builds asked of it.
     pub(super) fn show_machine(&self, to: &mut impl Medium) {
-        type LoadRow<'a> = &'a (Load, Judged);
+        type LoadRow<'a> = &'a (Load, Difference);
         let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
             .column("base", |(_, it)| Cell::Time(it.base))
             .column("new", |(_, it)| Cell::Time(it.new))
             .column("difference", |(_, it)| time(Some(it)));
         self.show(to, frame("the machine", None), table, &self.loads);
-        type DemandRow<'a> = &'a (Demand, Judged);
+        type DemandRow<'a> = &'a (Demand, Difference);
         let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
             .column("base", |(demand, it)| demand.show(it.base).into())
             .column("new", |(demand, it)| demand.show(it.new).into())
@@ -169,7 +169,7 @@ impl Diff {
     }
 
     fn show_figures(&self, to: &mut impl Medium) {
-        type FigureRow<'a> = &'a (Figure, Judged);
+        type FigureRow<'a> = &'a (Figure, Difference);
         let table = Table::new("", |(figure, _): &FigureRow<'_>| figure.title().to_owned())
             .column("base", |(f, it)| value(*f, it.base).into())
             .column("new", |(f, it)| value(*f, it.new).into())
@@ -184,7 +184,7 @@ impl Diff {
 
     /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
     fn show_parts(&self, to: &mut impl Medium) {
-        type PartRow = (&'static str, Option<Judged>, i128);
+        type PartRow = (&'static str, Option<Difference>, i128);
         let Some(wall) = self.whole(Figure::Wall) else {
             return;
         };
@@ -205,7 +205,7 @@ impl Diff {
         let alone = alone.map(|alone| ("all, on CPUs of its own", Some(alone), alone.difference()));
         let rows = parts.chain([rest]).chain(alone);
         let rows = rows.filter(|(.., difference)| *difference != 0);
-        let side = |of: fn(&Judged) -> u64| {
+        let side = |of: fn(&Difference) -> u64| {
             move |(_, part, _): &PartRow| part.map_or(Cell::Empty, |judged| Cell::Time(of(&judged)))
         };
         let table = Table::new("", |(name, ..): &PartRow| (*name).to_owned())
@@ -317,7 +317,7 @@ impl Diff {
 
     pub(super) fn show_functions(&self, to: &mut impl Medium) {
         let least = self.ask.least;
-        let change = move |noisy: &Noisy| {
+        let change = move |noisy: &SampledDifference| {
             if noisy.differs(least) {
                 time(Some(&noisy.time))
             } else {

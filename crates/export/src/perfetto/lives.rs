@@ -11,7 +11,7 @@ use tr_format::event::{
 use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
-use super::{id, text, Packets, Shown, PRIO};
+use super::{id, text, Packets, TrackOptions, PRIO};
 use crate::messages::*;
 use tr_insight::view::View;
 
@@ -32,7 +32,7 @@ pub struct Lives<'a> {
 }
 
 impl<'a> Lives<'a> {
-    pub fn new(view: &View<'a>, shown: Shown) -> Lives<'a> {
+    pub fn new(view: &View<'a>, shown: TrackOptions) -> Lives<'a> {
         let analysis = view.analysis;
         Lives {
             analysis,

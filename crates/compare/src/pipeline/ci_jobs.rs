@@ -11,7 +11,7 @@ use tr_text::escape;
 
 /// A job as the CI system tells it; times in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct CiJob {
     /// The name as the CI system has it, not escaped.
     pub name: String,
     /// The names of the jobs that this job needs, if the CI system reports them.
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-impl Told {
+impl CiJob {
     /// The recording lies in the job.
     fn holds(&self, job: &Job) -> bool {
         lies_in(job, self.started, self.ended)
@@ -71,14 +71,14 @@ impl Told {
 /// Gives recordings the times of their jobs, adds the jobs that were not recorded, and the graph, if
 /// one is told. A job's recording has its name, or else it is the only one whose time it lies in.
 /// A second recording in a job is a part of it.
-pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Graph>) {
-    let mut left: Vec<&Told> = told.iter().collect();
+pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Option<Graph>) {
+    let mut left: Vec<&CiJob> = ci_jobs.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();
     let mut jobs: Vec<Job> = Vec::with_capacity(recordings.len());
     for mut job in recordings {
-        let named = told.iter().any(|one| one.is_called(&job.name));
-        let fits = |one: &&Told| !named || one.is_called(&job.name);
-        let fits: Vec<&Told> = left.iter().copied().filter(fits).collect();
+        let named = ci_jobs.iter().any(|one| one.is_called(&job.name));
+        let fits = |one: &&CiJob| !named || one.is_called(&job.name);
+        let fits: Vec<&CiJob> = left.iter().copied().filter(fits).collect();
         let found = find(&fits, &job).and_then(|at| fits.get(at).copied());
         let Some(one) = found else {
             let mut placed = jobs
@@ -117,8 +117,8 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
             ..Job::default()
         });
     }
-    let known = told.iter().any(|job| job.needs.is_some());
-    let graph = told.iter().filter_map(|one| {
+    let known = ci_jobs.iter().any(|job| job.needs.is_some());
+    let graph = ci_jobs.iter().filter_map(|one| {
         let needs = one.needs.iter().flatten();
         let needs = needs.map(|need| names.get(need.as_str()).unwrap_or(need).clone());
         Some((names.get(one.name.as_str())?.clone(), needs.collect()))
@@ -128,7 +128,7 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
 }
 
 /// The job of a recording, and its name if it is the leg of a matrix.
-pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option<&'a str>)> {
+pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, Option<&'a str>)> {
     let ci = Ci::new(&analysis.meta);
     let name = ci.get("job").unwrap_or_default();
     let start = analysis.meta.start_unix()?;
@@ -140,11 +140,11 @@ pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option
     };
     // Legs of a matrix have one name and one time; a runner has one job at a time.
     let runner = ci.get("runner");
-    let there = told.iter().filter(|other| {
+    let there = ci_jobs.iter().filter(|other| {
         other.runner.is_some() && other.runner.as_deref() == runner && other.holds(&job)
     });
-    let there: Vec<&Told> = there.collect();
-    let all: Vec<&Told> = told.iter().collect();
+    let there: Vec<&CiJob> = there.collect();
+    let all: Vec<&CiJob> = ci_jobs.iter().collect();
     let one = match there.as_slice() {
         [one] => *one,
         _ => all.get(find(&all, &job)?)?,
@@ -154,9 +154,9 @@ pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option
 }
 
 /// The job that a recording is of.
-fn find(told: &[&Told], job: &Job) -> Option<usize> {
-    let only = |fits: &dyn Fn(&Told) -> bool| {
-        let mut all = told.iter().enumerate().filter(|(_, one)| fits(one));
+fn find(ci_jobs: &[&CiJob], job: &Job) -> Option<usize> {
+    let only = |fits: &dyn Fn(&CiJob) -> bool| {
+        let mut all = ci_jobs.iter().enumerate().filter(|(_, one)| fits(one));
         let first = all.next().map(|(at, _)| at);
         first.filter(|_| all.next().is_none())
     };
