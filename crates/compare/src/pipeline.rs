@@ -23,16 +23,16 @@ use tr_text::{escape, units};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
 const CLOCKS: u64 = 100_000_000;
-/// The steps of a job that are shown.
+/// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
-/// The most jobs of a pipeline.
+/// The largest number of jobs of a pipeline.
 pub const MOST: usize = 1_000;
 
-/// The steps of a kind and name, and the critical path in them.
+/// All steps of one kind and name, with their time on the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
     kind: &'static str,
-    /// Without the parts that differ between runs.
+    /// The name of the steps, without the parts that differ between runs.
     name: String,
     /// The time on the path, in ns.
     ns: u64,
@@ -56,23 +56,23 @@ fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
 pub struct Job {
     /// The job's name: the CI system's, or the file's.
     pub name: String,
-    /// Start and end of the recording, in ns since 1970.
+    /// The start of the recording, in ns since 1970.
     pub start: u64,
-    /// See `start`.
+    /// The end of the recording, in ns since 1970.
     pub end: u64,
     /// Whether the job failed.
     pub failed: bool,
-    /// The steps on its own critical path, the longest first.
+    /// The steps on the job's own critical path, longest first.
     pub steps: Vec<StepOnPath>,
-    /// By how much its clock was set during the recording, in ns.
+    /// The amount by which the machine's clock was set during the recording, in ns.
     pub set: u64,
-    /// Start and end of its recording, as `start`; `None`: only the CI system tells of it.
+    /// The start and the end of the job's recording, in ns since 1970; `None` if only the CI system knows the job.
     pub recorded: Option<(u64, u64)>,
     /// The job's wait for a runner in ns; 0 if the CI system does not report it.
     pub queued: u64,
-    /// By how much the CI system's times and the recording's may be apart, in ns; 0: it tells none.
+    /// The most by which the CI system's times and the recording's may differ, in ns; 0 without times of the CI system.
     pub apart: u64,
-    /// The places of the jobs that it waited for: they stand before it.
+    /// The indices of the jobs that the job waited for; they precede it.
     needs: Vec<usize>,
     /// The time that a shorter job would save, if the job is on the path that set the pipeline's time.
     saved: Option<Saving>,
@@ -81,9 +81,9 @@ pub struct Job {
 /// The time that a change to one job would save of the pipeline's time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saving {
-    /// If the job did not wait for others.
+    /// The time saved if the job did not wait for others.
     alone: u64,
-    /// If it took no time.
+    /// The time saved if the job took no time.
     gone: u64,
 }
 
@@ -173,21 +173,21 @@ pub fn graph(text: &str) -> Result<Graph, String> {
     Ok(graph)
 }
 
-/// All jobs, and who waited for whom.
+/// The jobs of a CI run, and which job waited for which.
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// The graph was given; else the times are all that is known.
+    /// Whether the graph was given; otherwise only the times are known.
     given: bool,
-    /// The jobs lie where the CI system's clock has them.
+    /// Whether all jobs have times by the CI system's clock.
     by_ci_clock: bool,
-    /// By how much a clock may be wrong, in ns.
+    /// The most by which a clock may be wrong, in ns.
     uncertain: u64,
     /// The first job's start, in ns since 1970.
     start: u64,
-    /// From there to the last one's end, in ns.
+    /// The time from the first job's start to the last job's end, in ns.
     length: u64,
-    /// Where the graph and the recordings do not fit together, in words.
+    /// Warnings where the graph and the recordings do not fit together.
     warnings: Vec<String>,
 }
 
@@ -258,7 +258,7 @@ impl Pipeline {
         needs.filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
     }
 
-    /// The pipeline's length if one job needs nobody, and if one takes no time.
+    /// The length of the pipeline, in ns, if the job `alone` needed no other job and the job `gone` took no time.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
@@ -294,7 +294,7 @@ impl Pipeline {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// How many jobs, how long, and how exact that is.
+    /// The number of jobs, the length of the pipeline and the uncertainty of the clocks, in words.
     fn sum(&self) -> String {
         format!(
             "{} in {}, by {} (±{})",
@@ -309,7 +309,7 @@ impl Pipeline {
         )
     }
 
-    /// Where the needs come from.
+    /// The source of the needs, in words.
     fn basis(&self) -> &'static str {
         if self.given {
             "what waited for what: the job graph"
@@ -318,7 +318,7 @@ impl Pipeline {
         }
     }
 
-    /// For people.
+    /// The pipeline as text for people.
     pub fn text(&self) -> String {
         let mut out = format!("{}\n{}\n", self.sum(), self.basis());
         out.extend(self.warnings.iter().map(|text| format!("! {text}\n")));
@@ -380,7 +380,7 @@ impl Pipeline {
         rows
     }
 
-    /// The document in JSON; times in ns from the pipeline's start.
+    /// The pipeline as JSON; times in ns from the pipeline's start.
     pub fn json(&self) -> Value {
         let jobs = self.jobs.iter().map(|job| {
             let steps = job.steps.iter().take(10);
@@ -415,7 +415,7 @@ impl Pipeline {
     }
 }
 
-/// Jobs of one name, attempts or legs of a matrix, get numbers.
+/// Numbers the jobs that share a name: attempts, or legs of a matrix.
 fn number(jobs: &mut [Job]) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     for job in jobs {
@@ -427,7 +427,7 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// By the times: a job can have waited for every one that had ended when it began.
+/// The jobs that one job can have waited for, by their times: all that had ended when it began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

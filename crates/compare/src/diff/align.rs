@@ -19,7 +19,7 @@ pub struct Slot {
     /// The label in the last run with the process.
     pub label: String,
     pub runs: Vec<Option<Figures>>,
-    /// The number of runs of which it is COMMAND.
+    /// The number of runs in which the process is COMMAND.
     commands: usize,
     keys: [u64; WAYS],
 }
@@ -174,8 +174,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches a program that both sides have once, whatever its arguments and its
-/// place: `make` under a wrapper.
+/// Matches a program that runs exactly once on both sides, whatever its arguments and its parent are: for
+/// example `make` under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
         let mut single = HashMap::new();

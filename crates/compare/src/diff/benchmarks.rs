@@ -19,15 +19,15 @@ named! {
     }
 }
 
-/// The most steps: each is a line of a chart.
+/// The largest number of steps: each step is a line of a chart.
 const STEPS: usize = 100;
-/// A shorter step, in ns, is noise.
+/// The least length of a step in ns: a shorter one is noise.
 const LEAST: u64 = 100_000_000;
 
 /// The longest name that Bencher takes, in characters.
 const NAME: usize = 1024;
 
-/// A figure of several runs, in ns.
+/// The median, the minimum and the maximum of a figure over several runs, in ns.
 struct Measured {
     least: u64,
     median: u64,
@@ -81,8 +81,8 @@ pub fn json(runs: &[Run], service: Service) -> String {
 }
 
 impl Diff {
-    /// The new runs. Where they or the base measure no whole build, there is no figure: a service
-    /// that learned one would hold later builds against it.
+    /// The figures of the new runs. There are none where the new runs or the base do not measure a whole build:
+    /// a service that stored such a figure would compare later builds with it.
     pub fn benchmarks(&self, service: Service) -> String {
         let runs = match self.no_build() {
             Some(_) => &[],

@@ -44,27 +44,27 @@ named! {
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     Build,
-    /// The runner's: of its CPUs, its disk, its network.
+    /// The runner is the cause: its CPUs, its disk or its network.
     Machine,
     Both,
-    /// Nobody can tell: the build needs more CPU time, as something else can make it ([`Doubt`]), or
-    /// waits for longer for tasks that may be the build's own servers.
+    /// The party is not known: the build needs more CPU time, but something else may be the reason
+    /// ([`Doubt`]), or it waits longer for tasks that may be the build's own servers.
     Unclear,
 }
 
 /// A reason other than the build's work why its CPU time can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Tasks that share cores and caches with it.
+    /// Other tasks share cores and caches with the build.
     Beside,
-    /// All runs of a side had another CPU model than those of the other side.
+    /// No CPU model appears on both sides.
     Model,
-    /// The sides had so many CPUs.
+    /// The two sides had different numbers of CPUs: of base and of new.
     Cpus(u64, u64),
 }
 
 impl Doubt {
-    /// After the difference.
+    /// A clause that follows the difference in a sentence.
     pub fn words(self) -> String {
         match self {
             Doubt::Beside => ", as tasks beside it can make it".into(),
@@ -78,24 +78,24 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub cause: Cause,
-    /// In ns.
+    /// The part of the difference in ns.
     pub ns: i128,
     /// For waits: the build waits as often as before, but each wait is longer or shorter. For waits for
     /// memory: the build's processes use no more memory than before.
     pub as_many: bool,
-    /// `Build`, `Machine` or `Unclear`.
+    /// The party that the share is attributed to: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
 }
 
 /// The difference of two sides by its parts.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// Each part, of the runs that tell them; none if these are too few.
+    /// Each part of the wall time, from the runs that know it; empty if these runs are too few.
     pub parts: Vec<(Part, Difference)>,
-    /// The time on CPUs of its own.
+    /// The time that the build would take on CPUs of its own.
     pub alone: Option<Difference>,
-    /// The CPU time of all tasks of the build, without what the hypervisor took, of the runs that know
-    /// it; `None` if these are too few.
+    /// The CPU time of all tasks of the build, without the time that the hypervisor took, from the runs that know
+    /// it; `None` if these runs are too few.
     pub work: Option<Difference>,
     /// The causes, the largest first.
     pub shares: Vec<Share>,
@@ -103,28 +103,28 @@ pub struct Causes {
     pub names: Vec<(String, i128)>,
     /// A reason other than the build's work that can explain the difference of its CPU time.
     pub doubt: Option<Doubt>,
-    /// The sides' numbers of CPUs, where they differ: they alone let less or more of the work run at
-    /// once.
+    /// The numbers of CPUs of both sides, where they differ: another number of CPUs alone changes how much of the
+    /// work runs at once.
     pub cpus: Option<Doubt>,
 }
 
-/// A cause has at least this part of the difference of the wall time, a fifth; of the time on CPUs of its
-/// own, a twentieth; of a wall time that does not differ, a twentieth.
+/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the
+/// time on CPUs of its own, and a twentieth of a wall time that does not differ.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// Tasks that share cores and caches make equal work take up to two fifths more CPU time. `diff.py` plants no difference beside
-/// two tasks that spin: with this limit it is never called the build's.
+/// The most by which tasks that share cores and caches lengthen equal work: two fifths more CPU time. With this
+/// limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to the build.
 const SHARED: Ratio = Ratio {
     factor: 7,
     divisor: 5,
 };
-/// CPU models of one fleet make it take up to twice the time.
+/// The most by which CPU models of one fleet change the CPU time: a factor of two.
 const MODELS: Ratio = Ratio {
     factor: 2,
     divisor: 1,
 };
-/// Others have this much more of the machine's CPUs: a tenth, in thousandths.
+/// The least growth of the other tasks' share of the machine's CPUs, in thousandths: a tenth.
 const MORE: i128 = 100;
 
 /// A fraction as two integers.
@@ -146,8 +146,9 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
-/// Leaves the parts of runs out of which too much is unknown, more than a twentieth of the wall time or of
-/// the CPU time, if the others are enough to know the spread: unknown time may be of any part. Tells the runs left out.
+/// Removes the parts of the wall time from runs in which too much time is unknown: more than a twentieth of the
+/// wall time or of the CPU time, because unknown time may belong to any part. Keeps them if the other runs are too
+/// few to know the spread. Returns a sentence for each run whose parts were removed.
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
@@ -185,7 +186,7 @@ fn others(run: &Run) -> Option<u64> {
 }
 
 impl Causes {
-    /// Compares the parts of both sides. `changed`: CPU time in ns of processes that only one has.
+    /// Compares the parts of both sides. `changed` is the CPU time in ns of the processes that only one side has.
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
         let all = || sides.0.iter().chain(sides.1);
@@ -225,8 +226,8 @@ impl Causes {
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// The causes: the parts that differ beyond their spread, large enough, and in the direction of
-    /// the wall time's difference where it has one.
+    /// The causes: parts that differ beyond their spread, are large enough, and have the same direction as the
+    /// difference of the wall time, if there is one.
     fn shares(&self, sides: Sides<'_>, wall: &Difference) -> Vec<Share> {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
@@ -259,7 +260,8 @@ impl Causes {
         all
     }
 
-    /// The build's own need of CPUs; `waited`: the difference of its waits, and of what is not the build.
+    /// The share of the build's own need of CPUs. `waited` is the difference of the build's waits and of everything
+    /// that is not the build.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
@@ -291,7 +293,8 @@ impl Causes {
             .map(|ns| share(Cause::Order, ns))
     }
 
-    /// The build's CPU time is known, and no difference of it within its spread is as large as this one.
+    /// Whether the difference `alone`, of the time on CPUs of its own, is not one of CPU time: the build's CPU time is
+    /// known, and it differs by less than `alone`, by less than a twentieth, or in the other direction.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -334,8 +337,8 @@ impl Causes {
         })
     }
 
-    /// Others have more (less) of the CPUs than before, and the build's CPU time grew (fell) by no more
-    /// than these can cause.
+    /// Whether other tasks can explain the change of the build's CPU time: both grew or both fell, and the build's
+    /// CPU time changed by no more than sharing can cause.
     fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
         let Some(work) = self.work.as_ref() else {
             return false;
@@ -353,8 +356,8 @@ impl Causes {
         (machine || more) && self.is_alike(SHARED, changed)
     }
 
-    /// The sides' CPU times differ by no more than `most`, and the processes that only one side has do
-    /// not explain half of it.
+    /// Whether the CPU times of the sides differ by no more than `most`, and the processes that only one side has
+    /// explain less than half of that difference.
     fn is_alike(&self, most: Ratio, changed: i128) -> bool {
         self.work
             .as_ref()
@@ -371,8 +374,7 @@ impl Causes {
         }
     }
 
-    /// Each side has CPU models that the other one has not, and the difference is one that models can
-    /// make.
+    /// Whether each side has CPU models that the other one lacks, and another model can cause such a difference.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
         let known = sides.0.iter().chain(sides.1).all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.1.iter().any(|other| other.cpu == run.cpu);
@@ -394,7 +396,7 @@ impl Causes {
         }
     }
 
-    /// The causes that are `whose`, the largest first.
+    /// The causes that are attributed to one party, largest first.
     pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
         self.shares.iter().filter(move |share| share.whose == whose)
     }
@@ -406,7 +408,7 @@ fn cpus(sides: Sides<'_>) -> Option<Doubt> {
     (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
 }
 
-/// At most a fifth of a difference of waits for the network may be of servers in this machine.
+/// Whether at most a fifth of the difference of waits for the network may be waits for servers on this machine.
 fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     let near = judge(sides, |run| Some(run.parts.as_ref()?.near));
     near.is_some_and(|near| {

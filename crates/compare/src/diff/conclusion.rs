@@ -36,7 +36,7 @@ fn words(share: &Share) -> &'static str {
     }
 }
 
-/// The part of the machine, in words.
+/// The part of the machine that a share is attributed to, in words.
 fn not_yours(share: &Share) -> &'static str {
     match share.cause {
         Cause::Disk => "the runner's disk, not your change",
@@ -46,7 +46,7 @@ fn not_yours(share: &Share) -> &'static str {
     }
 }
 
-/// `+69 %, p = 0.029`.
+/// The difference in percent of the base with its p value: `+69 %, p = 0.029`.
 fn relative(judged: &Difference) -> String {
     match judged.p {
         Some(p) => format!("{}, p = {p:.3}", percent(judged)),
@@ -55,8 +55,8 @@ fn relative(judged: &Difference) -> String {
 }
 
 impl Diff {
-    /// The failure of a build, a recording of a part of one, or the verdict on the wall time with its
-    /// cause, and the largest change of a process.
+    /// The conclusion in one sentence: that a build failed, that a recording is incomplete, or the verdict on the
+    /// wall time with its cause and the process that changed most.
     pub(super) fn conclusion(&self) -> String {
         let Some(wall) = self.whole(Figure::Wall) else {
             return "The wall times cannot be compared".into();
@@ -98,7 +98,7 @@ impl Diff {
         format!("{word}: {figures}{cause}{most}")
     }
 
-    /// The wall time does not differ; but what it consists of may.
+    /// The conclusion where the wall time does not differ, although parts of it may.
     fn same_wall(&self, wall: &Difference, inside: Option<String>) -> String {
         let but = self.besides();
         let but = if but.is_empty() {
@@ -171,12 +171,12 @@ impl Diff {
         })
     }
 
-    /// Too few runs know their CPU time: `work` may be a cause that is not named.
+    /// Whether too few runs know their CPU time, so that the build's own work may be an unnamed cause.
     fn is_work_unknown(&self) -> bool {
         self.causes.work.is_none() && !self.causes.parts.is_empty()
     }
 
-    /// The runs of which too much time is unknown, in words.
+    /// The runs in which too much time is unknown, in words.
     pub(super) fn unknown_work(&self) -> Vec<String> {
         let runs = self.base.iter().chain(&self.new);
         let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
@@ -195,7 +195,7 @@ impl Diff {
         said.collect()
     }
 
-    /// A cause of which nobody can tell whose it is, in words.
+    /// A cause that cannot be attributed to one party, in words.
     pub(super) fn unclear(&self, share: &Share) -> String {
         match (share.cause, &self.causes.work) {
             (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), self.doubt()),
@@ -216,7 +216,7 @@ impl Diff {
         doubt.map_or(String::new(), Doubt::words)
     }
 
-    /// The largest change of a process's wall time. The command's own is that of all.
+    /// The largest change of a process's wall time, in words. The command's own time is the time of the whole run.
     fn most(&self, what: What) -> String {
         let several = self.matched > 1;
         let only = match what {
@@ -295,7 +295,7 @@ impl Diff {
         format!("{} {by}{details}", share.cause.title())
     }
 
-    /// The other tasks that explain most of their part.
+    /// The other tasks that explain most of the time that other tasks took.
     fn others(&self, ns: i128) -> Vec<String> {
         const SHOWN: usize = 3;
         let names = self.causes.names.iter();

@@ -10,7 +10,7 @@ pub fn change(demand: Demand, judged: &Difference) -> String {
     signed(judged.difference(), |size| demand.show(size))
 }
 
-/// The least difference that is shown. Times have the limit `least_ns`.
+/// The least difference that is shown; for times it is `least_ns`.
 fn least(demand: Demand, least_ns: u64) -> u64 {
     match demand {
         Demand::Read | Demand::Written | Demand::Received | Demand::Sent => 1 << 20,

@@ -7,7 +7,7 @@ use tr_text::called::TR;
 use tr_text::units;
 
 impl Diff {
-    /// Runs without stacks, beside others with them; samples that are left out: in words.
+    /// Warnings about runs without stacks beside runs with stacks, and about samples that are left out.
     pub(super) fn stack_warnings(&self) -> Vec<String> {
         let runs = || self.base.iter().chain(&self.new);
         let mut said = Vec::new();

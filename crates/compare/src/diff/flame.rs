@@ -11,9 +11,9 @@ use tr_text::pictures;
 use tr_text::units;
 
 const LEVELS: usize = 60;
-/// A frame below this share of the width is left out.
+/// The divisor of the width: a frame narrower than this share is not drawn.
 const SHORT: u64 = 1000;
-/// One below this share has no name.
+/// The divisor of the width: a frame narrower than this share has no name.
 const NAMED: u64 = 40;
 /// The height of a level and of its frames, in CSS pixels.
 const LEVEL: usize = 17;

@@ -13,21 +13,21 @@ use super::run::Run;
 use super::spread::{Difference, Verdict};
 use tr_insight::frames::Name;
 
-/// The standard deviations of the samples by which a function has to differ. Of two recordings of one build on a busy machine
-/// (1,250 samples, 950 functions) none does.
+/// The number of standard deviations by which the samples of a function must differ. Between two recordings of one
+/// build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
 const DEVIATIONS: f64 = 3.0;
 
 /// A time on both sides, and the noise of its samples.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledDifference {
-    /// In ns.
+    /// The sampled time in ns.
     pub time: Difference,
-    /// A difference up to this one may be none, in ns.
+    /// The largest difference in ns that noise can explain.
     pub noise: u64,
 }
 
 impl SampledDifference {
-    /// `periods`: the times between two samples of each side, in ns.
+    /// Estimates the noise of a time from the time between two samples of each side in ns (`periods`).
     pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
         // n samples of a period p vary by √n × p; n × p is the time.
         let [base, new] = periods.map(|period| period as f64);
@@ -38,7 +38,7 @@ impl SampledDifference {
         }
     }
 
-    /// The difference is outside the spread, outside the noise and of `least` ns or more.
+    /// Whether the difference exceeds the spread and the noise, and is at least `least` ns.
     pub fn differs(&self, least: u64) -> bool {
         let size = self.time.difference().unsigned_abs();
         self.time.verdict != Verdict::Inside
@@ -60,9 +60,9 @@ impl SampledDifference {
 pub struct FunctionChange {
     pub program: String,
     pub name: Name,
-    /// The time in which it was the innermost one.
+    /// The time in which the function was the innermost one.
     pub own: SampledDifference,
-    /// The time in which it was in the stack.
+    /// The time in which the function was anywhere in the stack.
     pub total: SampledDifference,
 }
 
@@ -125,7 +125,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
 
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
-/// No function differs, in words.
+/// The sentence for a comparison in which no function differs.
 pub const NONE: &str =
     "No function's time differs by more than the noise of its samples (three standard deviations).";
 

@@ -29,7 +29,7 @@ impl Medium for Page<'_> {
 }
 
 impl Diff {
-    /// One HTML file that needs nothing else.
+    /// The comparison as one HTML file that loads nothing else.
     pub fn html(&self) -> String {
         let mut body = String::new();
         self.page_head(&mut body);

@@ -39,7 +39,7 @@ pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
         .collect()
 }
 
-/// The fewest calls by which two runs differ noticeably.
+/// The least difference of a number of calls that is noticeable.
 const CALLS: u128 = 100;
 
 /// The system calls that differ, those with the largest difference of time first.

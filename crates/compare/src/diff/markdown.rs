@@ -9,7 +9,7 @@ use tr_text::escape::{code, markdown};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// Tables with more rows are folded.
+/// The largest number of rows of a table that is not folded.
 const OPEN: usize = 10;
 
 struct Comment<'a>(&'a mut String);

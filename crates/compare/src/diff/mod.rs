@@ -52,7 +52,7 @@ pub struct Diff {
     pub new: Vec<Run>,
     /// Failed runs of the base, which are not compared.
     pub left_out: Vec<Run>,
-    /// The runs without parts of the wall time, in words.
+    /// Warnings about runs that are left out of the parts of the wall time.
     set_aside: Vec<String>,
     ask: Ask,
     whole: Vec<(Figure, Difference)>,
@@ -73,7 +73,7 @@ pub struct Diff {
     functions: Option<Vec<FunctionChange>>,
     /// The parts that the difference of the wall time consists of.
     causes: Causes,
-    /// The number of processes on both sides, and that without the commands themselves.
+    /// The number of processes that both sides have, and that number without the commands themselves.
     matched: usize,
     shared: usize,
 }
@@ -93,9 +93,9 @@ struct Change {
     what: What,
     program: String,
     label: String,
-    /// The programs above it, from the root on.
+    /// The programs above the process in the tree, from the root on.
     above: Vec<String>,
-    /// The number of runs of each side with it.
+    /// The number of runs of each side that have the process.
     runs: (usize, usize),
     /// The medians of each side.
     base: BTreeMap<Figure, u64>,
@@ -120,7 +120,7 @@ struct ProgramChange {
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
-    /// The difference of a figure that is known of both sides; a side without the process has 0.
+    /// The difference of a figure that both sides know; a side without the process counts as 0.
     fn known(&self, figure: Figure) -> Option<i128> {
         let of = |side: &BTreeMap<Figure, u64>| {
             if side.is_empty() {
@@ -368,7 +368,8 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     all
 }
 
-/// The CPU time in ns of the processes that only one side has: of the new ones, less that of those gone.
+/// The change of the CPU time in ns by processes that only one side has: that of new processes minus that of
+/// vanished ones.
 fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
         let (base, new) = slot.sides(base);
@@ -401,9 +402,9 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
 #[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    /// `None`: that of a process is not known.
+    /// The CPU time; `None` if that of a process is not known.
     on_cpu: Option<u64>,
-    /// `None`: the run has no path.
+    /// The time on the critical path; `None` if the run has no path.
     path: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use tr_insight::frames::{Name, Names};
 use tr_insight::label;
 use tr_text::escape;
 
-/// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.
+/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are left out.
 const NODES: usize = 1 << 20;
 
 /// Callers and callees. A caller's number is lower than those of its callees.
@@ -20,7 +20,7 @@ const NODES: usize = 1 << 20;
 pub struct Tree {
     names: Vec<Name>,
     numbers: HashMap<Name, u32>,
-    /// The caller's number, none of a program, and the name's.
+    /// The number of each node's caller and the number of its name; a program has no caller.
     nodes: Vec<(Option<u32>, u32)>,
     places: HashMap<(Option<u32>, u32), u32>,
 }
@@ -36,7 +36,7 @@ impl Tree {
         number
     }
 
-    /// The node of a name below a caller; `None`: there are `most` nodes already.
+    /// Finds or adds the node of a name below a caller; `None` if there are already `most` nodes.
     fn node(&mut self, caller: Option<u32>, name: u32, most: usize) -> Option<u32> {
         if let Some(node) = self.places.get(&(caller, name)) {
             return Some(*node);
@@ -84,7 +84,7 @@ impl Tree {
     }
 }
 
-/// The time of a function's own, and that with the functions that it calls, in ns.
+/// A function's own time, and its time including the functions that it calls, in ns.
 pub type Times = (u64, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -94,7 +94,7 @@ pub struct Profile {
     own: Vec<u64>,
     /// The number of all samples, and the time that they stand for in ns.
     pub all: (u64, u64),
-    /// The part of it in stacks beyond the limit.
+    /// The part of the sampled time whose stacks are beyond the limit, in ns.
     pub left_out: u64,
 }
 
@@ -143,7 +143,7 @@ impl Profile {
         }
     }
 
-    /// The times of each function in each program. One that calls itself counts once.
+    /// The times of each function in each program. A function that calls itself counts once.
     pub fn functions(&self) -> BTreeMap<(String, Name), Times> {
         let mut sums: BTreeMap<(String, Name), Times> = BTreeMap::new();
         let nodes = &self.tree.nodes;
@@ -181,7 +181,7 @@ pub struct ProfilePair {
 }
 
 impl ProfilePair {
-    /// `None` if a run has no stacks.
+    /// Merges the profiles of both sides; `None` if a run has no stacks.
     pub fn new(sides: [&[Run]; 2]) -> Option<ProfilePair> {
         let mut tree = Tree::default();
         let mut own = [Vec::new(), Vec::new()];
@@ -203,8 +203,8 @@ impl ProfilePair {
         [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))
     }
 
-    /// A line for each stack: its program and functions with semicolons between, a blank, its µs
-    /// in base, a blank, those in new.
+    /// One line for each stack: the program and its functions separated by semicolons, then the µs in base and the
+    /// µs in new, each after a blank.
     pub fn folded(&self) -> String {
         let us = |ns: u64| ns.saturating_add(500) / 1000;
         let (children, programs) = self.tree.children();

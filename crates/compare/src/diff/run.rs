@@ -38,7 +38,7 @@ named! {
 }
 
 impl Figure {
-    /// The figures of `--fail-on`: of a whole recording, and sensible to limit.
+    /// The figures of `--fail-on`: those of a whole recording for which a limit makes sense.
     pub const GATES: [Figure; 4] = [Figure::Wall, Figure::OnCpu, Figure::RunQueue, Figure::Rss];
 }
 
@@ -51,8 +51,8 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// The CPU time, if the unknown time is no more than a twentieth of it: a time with more is no
-    /// measure of the task.
+    /// The CPU time, if the unknown time is at most a twentieth of it: with more unknown time it does not measure the
+    /// task.
     pub(super) fn sure_on_cpu(&self) -> Option<u64> {
         let unknown = self.get(Figure::Unknown).unwrap_or(0);
         let on_cpu = self.get(Figure::OnCpu);
@@ -109,17 +109,17 @@ pub struct Run {
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
     pub method: String,
-    /// The source of its times.
+    /// The source of the run's times.
     pub basis: Basis,
-    /// The reason why its critical path is not known, if it is not.
+    /// The reason why the run's critical path is not known, if it is not.
     pub no_path: Option<String>,
     pub cut: bool,
-    /// The recording ended while COMMAND ran.
+    /// Whether the recording ended while COMMAND ran.
     pub unfinished: bool,
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
-    /// COMMAND's place among them.
+    /// The place of COMMAND among the processes.
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
@@ -131,11 +131,11 @@ pub struct Run {
     pub machine: Loads,
     /// The sampled stacks on a CPU, if they were recorded.
     pub profile: Option<Profile>,
-    /// The processes that did not only wait for others, in order of their beginning.
+    /// The processes that did more than wait for others, in order of their beginning.
     pub timeline: Vec<Bar>,
 }
 
-/// A stretch of a process, in ns since the start.
+/// A process on the timeline, or the part of it on the critical path; times in ns since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     pub from: u64,
@@ -143,7 +143,7 @@ pub struct Bar {
     pub program: String,
     /// The process's label, escaped.
     pub label: String,
-    /// The time of its threads, or on the path, by [`tr_text::words::STATES`].
+    /// The time of the process's threads, or its time on the path, in each of [`tr_text::words::STATES`].
     pub states: [u64; 5],
 }
 
@@ -217,8 +217,8 @@ impl Run {
     }
 }
 
-/// The processes over time. Those with children that were on a CPU for less than a tenth of
-/// their time only waited: make, a compiler's driver.
+/// The processes over time, without those that only waited: a process with children that was on a CPU for
+/// less than a tenth of its time, for example make or a compiler's driver.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {

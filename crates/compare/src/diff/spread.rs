@@ -34,9 +34,9 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// One run against one or two.
+    /// There is no decision: one run is compared with at most two.
     None,
-    /// A multiple of the larger of the sides' ranges.
+    /// The difference is compared with a multiple of the larger of the sides' ranges.
     Range,
     MannWhitney,
 }
@@ -52,7 +52,7 @@ impl Statistic {
     }
 }
 
-/// The least p that the rank test can have: of sides that do not overlap.
+/// The least p that the rank test can have, which is the p of sides that do not overlap.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
@@ -88,15 +88,14 @@ pub struct Difference {
     pub new: u64,
     /// The larger of the sides' ranges, if there are enough runs.
     pub spread: Option<u64>,
-    /// A larger difference is outside of it, with too few runs for the rank test.
+    /// The largest difference within the spread, if there are too few runs for the rank test.
     pub limit: Option<u64>,
-    /// The p of the rank test, with enough runs for it.
+    /// The p of the rank test, if there are enough runs for it.
     pub p: Option<f64>,
     pub verdict: Verdict,
 }
 
-/// The most runs of both sides for the exact test; of more, its normal
-/// approximation.
+/// The largest number of runs of both sides for the exact test; more runs use its normal approximation.
 const EXACT: usize = 40;
 pub const ALPHA: f64 = 0.05;
 
@@ -131,12 +130,12 @@ impl Difference {
         Some(judged)
     }
 
-    /// The larger side.
+    /// The value of the larger side.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
 
-    /// The runs' spread does not explain the difference, which is at least a twentieth of `whole`.
+    /// Whether the spread does not explain the difference, which is at least a twentieth of `whole`.
     pub fn is_noticeable_in(&self, whole: u64) -> bool {
         let size = self.difference().unsigned_abs();
         self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
@@ -166,7 +165,7 @@ fn range(values: &[u64]) -> u64 {
     most.zip(least).map_or(0, |(most, least)| most - least)
 }
 
-/// Ranks from 1 on, doubled: the mean rank of equal values is an integer.
+/// The ranks of the values from 1 on, doubled, so that the mean rank of equal values is an integer.
 fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();

@@ -15,14 +15,14 @@ use tr_insight::steps::StepKind;
 pub struct StepChange {
     pub kind: StepKind,
     pub name: String,
-    /// The medians of their number.
+    /// The medians of the number of steps, in base and new.
     pub count: (u64, u64),
     pub wall: Difference,
     pub on_cpu: Option<Difference>,
     /// The part of the wall time in which the step got no CPU.
     pub starved: Option<Difference>,
     pub path: Option<Difference>,
-    /// The failed ones of all runs.
+    /// The number of failed steps in all runs of base and new.
     pub failed: (u64, u64),
     /// The part of the wall time that grew most.
     pub more: Option<(Part, Difference)>,
@@ -42,8 +42,8 @@ fn fails_now(base: u64, new: u64) -> bool {
     base == 0 && new > 0
 }
 
-/// The steps that differ: those that fail now, then the largest difference of wall time first. A step
-/// that a run does not have took no time there.
+/// The steps that differ: first those that fail only now, then by the difference of wall time, largest first. In
+/// a run without a step, the step counts as 0 ns.
 pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let runs = base.iter().chain(new);
     let mut keys: Vec<&Key> = runs.flat_map(|run| run.steps.keys()).collect();

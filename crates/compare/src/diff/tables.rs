@@ -17,11 +17,11 @@ use tr_text::words::RUN_QUEUE;
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub title: &'static str,
-    /// The title of the names; `None`: they are figures, which take the table's.
+    /// The title of the column of names; `None` if the names are figures, which take the table's title.
     pub noun: Option<&'static str>,
     /// The number of rows: those shown, and all.
     pub rows: (usize, usize),
-    /// A comment shows the rows on demand alone.
+    /// Whether a comment shows the rows only on demand.
     pub folded: bool,
     pub note: Option<&'static str>,
 }
@@ -38,7 +38,7 @@ impl Frame {
 }
 
 pub(super) trait Medium {
-    /// The columns of a word in a table of figures.
+    /// The width of a column of words in a table of figures.
     fn room(&self) -> usize {
         usize::MAX
     }
@@ -57,7 +57,7 @@ pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
 
-/// Whether a difference is one, in words: `outside, p = 0.029`.
+/// The verdict on a difference, in words: `outside, p = 0.029`.
 fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     let Some(word) = judged.verdict.word() else {
         return Cell::Empty;
@@ -80,7 +80,7 @@ fn count(base: u64, new: u64) -> Cell {
     }
 }
 
-/// In words: that it fails now, and what most of the added time went to.
+/// The verdict on a step, in words: that it fails now, and which part of its wall time grew most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);
@@ -103,7 +103,7 @@ fn time(judged: Option<&Difference>) -> Cell {
 }
 
 impl Diff {
-    /// Shows rows, unless there are none: all of figures, of names as many as are asked for.
+    /// Shows rows, unless there are none: all rows of figures, but of names only as many as the user asked for.
     fn show<R>(
         &self,
         to: &mut impl Medium,
@@ -142,7 +142,7 @@ impl Diff {
         self.show_programs(to);
     }
 
-    /// The machine, and what the builds asked of it.
+    /// The figures of the machine, and the builds' use of it.
     pub(super) fn show_machine(&self, to: &mut impl Medium) {
         type LoadRow<'a> = &'a (Load, Difference);
         let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
@@ -223,7 +223,7 @@ impl Diff {
         self.base.len() + self.new.len() > 2
     }
 
-    /// There are enough runs to know their spread.
+    /// Whether there are enough runs to know their spread.
     fn has_spread(&self) -> bool {
         Statistic::of(self.base.len(), self.new.len()) != Statistic::None
     }
@@ -287,7 +287,7 @@ impl Diff {
         self.show(to, frame("by step", Some("step")), table, &self.steps);
     }
 
-    /// The steps that fail or are slower now, and what that came from.
+    /// The steps that fail or are slower now, with the reason.
     fn show_verdicts(&self, to: &mut impl Medium) {
         let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
         let rows = self.steps.iter().filter(told);

@@ -9,7 +9,7 @@ use super::{Graph, Job};
 use tr_insight::ci::Ci;
 use tr_text::escape;
 
-/// A job as the CI system tells it; times in ns since 1970.
+/// A job as the CI system reports it; times in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiJob {
     /// The name as the CI system has it, not escaped.
@@ -27,19 +27,19 @@ pub struct CiJob {
     pub runner: Option<String>,
 }
 
-/// The difference between a runner's clock and the CI system's that still lets a recording lie in its
+/// The most by which a runner's clock and the CI system's may differ if a recording still counts as part of its
 /// job, in ns.
 const SLACK: u64 = 5_000_000_000;
-/// The CI systems' times are whole seconds.
+/// The resolution of the CI systems' times, in ns: whole seconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// A recording lies between the times of the CI system.
+/// Whether a recording lies between two times of the CI system.
 fn lies_in(job: &Job, started: u64, ended: u64) -> bool {
     job.start.saturating_add(SLACK) >= started && job.end <= ended.saturating_add(SLACK)
 }
 
 impl Job {
-    /// Takes a further recording of the same job.
+    /// Adds a further recording of the same job.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
         self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));
@@ -53,12 +53,12 @@ impl Job {
 }
 
 impl CiJob {
-    /// The recording lies in the job.
+    /// Whether the recording lies within the job's times.
     fn holds(&self, job: &Job) -> bool {
         lies_in(job, self.started, self.ended)
     }
 
-    /// A CI system shows `build (ubuntu)` or `ci / build` for its job `build`.
+    /// Whether the CI system shows this name for the job: it shows `build (ubuntu)` or `ci / build` for `build`.
     fn is_called(&self, name: &str) -> bool {
         let inner = self.name.rsplit(" / ").next().unwrap_or_default();
         let plain = inner.split(" (").next().unwrap_or_default();
@@ -68,9 +68,9 @@ impl CiJob {
     }
 }
 
-/// Gives recordings the times of their jobs, adds the jobs that were not recorded, and the graph, if
-/// one is told. A job's recording has its name, or else it is the only one whose time it lies in.
-/// A second recording in a job is a part of it.
+/// Gives each recording the times of its job, adds the jobs that were not recorded, and returns the graph of
+/// needs if the CI system reports it. A recording belongs to the job with its name, or else to the only job in whose
+/// time it lies. A second recording in a job is added to the first.
 pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Option<Graph>) {
     let mut left: Vec<&CiJob> = ci_jobs.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();

@@ -26,7 +26,7 @@ struct JobRow<'a> {
 }
 
 impl Pipeline {
-    /// One HTML file that needs nothing else.
+    /// The pipeline as one HTML file that loads nothing else.
     pub fn html(&self) -> String {
         let mut body = String::new();
         let _ = writeln!(
@@ -99,7 +99,7 @@ impl Pipeline {
         out.push_str("</section>\n");
     }
 
-    /// A job: its wait, its bar, what its clock leaves in doubt, its name.
+    /// Draws a job: its wait, its bar, the uncertainty of its clock and its name.
     fn row(&self, out: &mut String, top: usize, job: &Job, rank: Option<usize>) {
         let top = top + (ROW - BAR) / 2;
         let from = job.start.saturating_sub(self.start);
@@ -148,7 +148,7 @@ impl Pipeline {
         out.push_str("</g>\n");
     }
 
-    /// From the end of a job on the path to the beginning of the next one.
+    /// Draws the line from the end of a job on the path to the beginning of the next one.
     fn arrow(&self, out: &mut String, before: JobRow<'_>, after: JobRow<'_>) {
         let place = |time: u64| self.percent(time.saturating_sub(self.start));
         let middle = |at: usize| at * ROW + ROW / 2;
@@ -210,7 +210,7 @@ fn named(job: &&Job) -> String {
     job.name.clone() + &job.notes()
 }
 
-/// A job's name: in its bar, or beside it where there is more room.
+/// Writes a job's name into its bar, or beside the bar if there is more room.
 fn name(out: &mut String, job: &Job, x: f64, width: f64, y: usize) {
     let (at, shift, anchor) = match (width > NAMED, x + width < 60.0) {
         (true, _) => (x, 4, "start"),

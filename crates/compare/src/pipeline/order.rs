@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Graph, Job};
 use tr_text::units;
 
-/// The most names in a warning.
+/// The largest number of names in a warning.
 const NAMED: usize = 5;
 
-/// The name that the graph has of a job: without its number, and without its leg, since who needs a job
-/// needs all legs of its matrix. What the graph has as a job is no leg of another one.
+/// The name that a job has in the graph: without its number and without its leg, because a job that needs
+/// another one needs all legs of its matrix. A name that is a job of the graph is never a leg of another job.
 fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
     let one = numberless(name);
     let known = [name, one]
@@ -36,7 +36,7 @@ fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> 
     all
 }
 
-/// Where the graph and the recordings do not fit together, in words.
+/// Warnings where the graph and the recordings do not fit together.
 pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let there = by_name(jobs, graph);
     let named = graph
@@ -76,7 +76,7 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     said
 }
 
-/// The jobs that each one needs by a graph, whatever the clocks say.
+/// The jobs that each job needs by a graph, whatever the clocks say.
 ///
 /// # Errors
 /// The graph has a cycle: in words.
@@ -112,7 +112,7 @@ pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// The jobs that one needs. Where one of these has no recording, those that it needs.
+/// The jobs that one job needs. A needed job without a recording is replaced by the jobs that it needs itself.
 fn needed(
     jobs: &[Job],
     at: usize,
@@ -151,7 +151,7 @@ fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The indices in an order in which each stands behind all that it needs, else as they are.
+/// The indices in an order in which each one follows all that it needs; otherwise the order is kept.
 ///
 /// # Errors
 /// A cycle, which begins and ends with the same one.
@@ -199,8 +199,8 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     Err(cycle)
 }
 
-/// Puts jobs into the order of the graph. One that began before the end of one that it needs begins at that
-/// end. Returns by how much the clocks are apart at least, in ns, with the words for it.
+/// Puts jobs into the order of the graph. A job that began before the end of a job that it needs is moved to that
+/// end. Returns the least amount by which the clocks differ, in ns, and a sentence about it.
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
