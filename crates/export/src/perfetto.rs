@@ -95,7 +95,7 @@ struct Packets<'a> {
     tracks: u64,
     threads: HashMap<(Tgid, Tid), u64>,
     flows: u64,
-    /// No packet has been written.
+    /// Whether no packet has been written yet.
     first: bool,
 }
 
@@ -137,7 +137,7 @@ impl Packets<'_> {
         Ok(track)
     }
 
-    /// An arrow from the track of a waker to that of its wakee.
+    /// Writes an arrow from the track of a waker to the track of its wakee.
     fn flow(&mut self, time: Ktime, waker: u64, wakee: u64) -> io::Result<()> {
         self.flows += 1;
         let instant = |track_uuid, name: &str| TrackEvent {
@@ -233,7 +233,7 @@ fn text(bytes: &[u8]) -> String {
     escape::text(bytes)
 }
 
-/// The clocks, and the kernel's release, by which the importer reads the states of tasks.
+/// Writes the clocks, and the kernel's release, which the importer needs to read the states of tasks.
 fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     // BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME.
     const REALTIME: u32 = 1;
@@ -266,7 +266,7 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     packets.put(None, Data::SystemInfo(info))
 }
 
-/// The events of the analysis: programs, steps, the critical path, the machine's counters.
+/// Writes the tracks of the analysis: programs, steps, the critical path, the machine's counters.
 fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
     for process in view.processes() {
@@ -309,7 +309,7 @@ struct Leg {
     inferred: bool,
 }
 
-/// The critical path, if there is one.
+/// Writes the critical path, if there is one.
 fn critical_path(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let Ok(path) = path::path_of(view) else {
         return Ok(());
@@ -354,8 +354,7 @@ fn leg(
     packets.slice(track, from..to, label::label(process), facts)
 }
 
-/// The machine's counters: current values, and of totals the share of the time since the
-/// sample before.
+/// Writes the machine's counters: current values, and for totals the share of the time since the previous sample.
 fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     for counter in Counter::ALL {
         let unit = match counter.unit() {

@@ -24,15 +24,15 @@ pub(super) struct ChangeSet {
     pub list: Vec<Change>,
     /// The changes that count at best, probably and at worst, for each machine.
     pub variants: Vec<[Changes; 3]>,
-    /// The number of tests that are split among them.
+    /// The number of tests that are split among the machines.
     pub tests: usize,
 }
 
-/// The times at which a change counts: at best, probably, at worst.
+/// The indices of a change's three cases: at best, probably, at worst.
 const ALL: &[usize] = &[0, 1, 2];
 
 impl ChangeSet {
-    /// Adds a change of which a part remains, in thousandths. Returns its bit.
+    /// Adds a change which leaves `remains` thousandths of a time, and returns the bit of the change.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
         self.list.push(Change {
@@ -54,7 +54,7 @@ impl ChangeSet {
         }
     }
 
-    /// Splits the tests: each machine leaves out those of the others.
+    /// Splits the tests: each machine leaves out the tests of the other machines.
     fn split(&mut self, facts: &Facts<'_>, shards: u64) -> Result<(), NoForecast> {
         let tests = tests(facts);
         if tests.len() < 2 {
@@ -74,7 +74,7 @@ impl ChangeSet {
     }
 }
 
-/// The tests that have a process each, and no test below it: the recorded length in ns, and the
+/// The tests that have a process of their own and no test below it: each with its recorded length in ns and its
 /// executions.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis);
@@ -100,7 +100,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
         .collect()
 }
 
-/// The machine of each test: the longest ones first, each to the machine with the least.
+/// The machine of each test: the longest tests are assigned first, each to the machine with the least work.
 fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..tests.len()).collect();
     let length = |at: &usize| tests.get(*at).map_or(0, |test| test.0);
@@ -180,8 +180,8 @@ fn whole(of: Box<[bool]>) -> Without {
     }
 }
 
-/// The executions whose command line matches, but for those below others of them. An error where there
-/// are none, or where the recorded command itself is among them: that leaves nothing.
+/// The executions whose command line matches, without those below another match. It is an error if there are none,
+/// or if the recorded command itself matches, because nothing would be left.
 fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');
@@ -212,7 +212,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     }
 }
 
-/// So many of some, evenly spread.
+/// Picks `count` groups that are evenly spread over all.
 fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let all = of.iter().enumerate();
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());

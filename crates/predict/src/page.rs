@@ -14,14 +14,14 @@ use tr_insight::{label, who};
 use tr_report::html;
 use tr_text::{escape, units};
 
-/// The most processes that are drawn: 64 schedules have to fit into a page.
+/// The largest number of processes that are drawn, so that 64 schedules fit into a page.
 const DRAWN: usize = 120;
 /// The unit of the bars' times, in ns.
 const UNIT: u64 = 1000;
-/// A process that starts others is drawn if it has the CPU time of all divided by this.
+/// The divisor of the total CPU time: a process that starts others is drawn if it has at least this share.
 const WORKS: u64 = 10;
 
-/// The page. What it draws are the longest processes.
+/// The interactive page of a forecast. It draws the longest processes.
 pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
@@ -67,14 +67,14 @@ struct Recorded {
 #[derive(Serialize)]
 struct Run {
     cpus: u64,
-    /// `None`: as recorded.
+    /// The number of jobs; `None` for as many as in the recording.
     jobs: Option<u64>,
-    /// At best, likely, at worst.
+    /// The length of the run at best, likely and at worst, in ns.
     wall: [u64; 3],
-    /// The CPUs in use, in percent.
+    /// The share of the CPUs that is used, in percent.
     used: u64,
     decides: String,
-    /// Both are equal if the process is left out.
+    /// The beginning and the end of each drawn process; they are equal if the process is left out.
     bars: Vec<u64>,
     path: Vec<u32>,
 }
@@ -110,7 +110,7 @@ impl Schedules {
     }
 }
 
-/// The longest processes that start no others or do a good part of the work, in order of their start.
+/// The longest processes that start no others or do a large part of the work, in order of their start.
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);
@@ -128,7 +128,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     all
 }
 
-/// The CPUs and the jobs of the schedules.
+/// The numbers of CPUs and of jobs for which schedules are simulated.
 fn grid(predictor: &Predictor, chosen: u64, wanted: Option<u64>) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();

@@ -9,7 +9,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// A forecast for a machine of a table.
+/// The forecast for one machine of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cpus: u64,
@@ -20,7 +20,7 @@ pub struct Row {
     pub decides: String,
 }
 
-/// 1 to [`MOST_CPUS`].
+/// The powers of two from 1 to [`MOST_CPUS`].
 pub(super) fn powers() -> impl Iterator<Item = u64> {
     (0..)
         .map(|exponent| 1u64 << exponent)
@@ -57,7 +57,7 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         .collect()
 }
 
-/// The row that costs least, of those the fastest.
+/// The row with the least cost; among equally cheap rows the fastest one.
 pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
@@ -188,7 +188,7 @@ impl Forecast {
         out
     }
 
-    /// The table as CSV; without one the forecast itself.
+    /// The table as CSV, or the forecast itself if there is no table.
     pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,

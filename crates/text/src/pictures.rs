@@ -5,16 +5,16 @@ use std::fmt::Write;
 use crate::escape::html;
 use crate::units;
 
-/// A tick this close to the end has no number.
+/// The divisor of the whole length: ticks in the last fortieth are left out, because their times would not fit.
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
-/// A shorter picture has ticks of 1, 2 or 5 seconds, or of powers of ten of these.
+/// The length from which on ticks are minutes or hours; a shorter picture has ticks of 1, 2 or 5 times a power of ten.
 const MINUTES: u64 = 90 * SECOND;
-/// Distances of ticks in minutes and hours, s.
+/// The distances between ticks of minutes and hours, in s.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
 
-/// Times below a picture of `whole` ns.
+/// Writes the times below a picture of `whole` ns.
 pub fn ticks(out: &mut String, whole: u64) {
     let clock = CLOCK.map(|seconds| seconds * SECOND);
     let fits = clock.into_iter().find(|step| whole / step <= 10);
@@ -44,7 +44,7 @@ pub fn ticks(out: &mut String, whole: u64) {
     out.push_str("</svg>\n");
 }
 
-/// A card with a table, and what follows it, in markup.
+/// Writes a card with a table and the markup that follows it.
 pub fn card(out: &mut String, title: &str, table: &str) {
     let title = html(title);
     let _ = writeln!(

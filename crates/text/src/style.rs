@@ -9,7 +9,7 @@ pub struct Style {
     pub width: usize,
     pub color: bool,
     pub ascii: bool,
-    /// Tables are for Markdown; [`document`] makes blocks of the lines between them.
+    /// Whether tables are written for Markdown; [`document`] makes code blocks of the lines between them.
     pub markdown: bool,
 }
 

@@ -112,7 +112,7 @@ fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<
     Ok(header.len() + body.len())
 }
 
-/// Bits, the first one lowest.
+/// The values as packed bits, the first one in the lowest bit.
 fn packed(bits: &[bool]) -> Vec<u8> {
     let byte = |bits: &[bool]| {
         let bits = bits.iter().enumerate();

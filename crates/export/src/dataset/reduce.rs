@@ -29,11 +29,12 @@ use tr_insight::warnings::lost_events;
 use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
-/// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
+/// The largest number of rows of steps, and of processes: with both limits, a run of 10,000 processes takes less than
+/// 100 KiB.
 const STEPS: usize = 1_000;
 const PROCESSES: usize = 400;
 
-/// The longest text of a command.
+/// The greatest length of a command's text.
 const COMMAND: usize = 200;
 
 /// The tables of a run, [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
@@ -134,7 +135,7 @@ fn queued(meta: &Metadata) -> Option<u64> {
     (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
-/// The time of a column in ns, if the recording tells it.
+/// The time of a column in ns, if the recording has it.
 fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     let column = COLUMNS.iter().find(|known| known.name == column)?;
     column.told(times, analysis.basis())
@@ -171,7 +172,7 @@ fn shown(arguments: &[String]) -> String {
     units::shorten(&text, COMMAND)
 }
 
-/// A hash that no version of `tr` or Rust changes.
+/// A hash that stays the same in all versions of `tr` and of Rust.
 fn key(arguments: &[String]) -> String {
     let mut hash = Sha256::new();
     for argument in arguments {
@@ -181,8 +182,7 @@ fn key(arguments: &[String]) -> String {
     hex(hash.finalize().iter().take(8))
 }
 
-/// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and
-/// long ones stay.
+/// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and long steps are kept.
 fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
     let sums = step_sums::sums(analysis, path.map_or(&[][..], |path| &path.segments));
     let rows = sums.into_iter().map(|((kind, name), sum)| {

@@ -33,16 +33,16 @@ use tr_text::units::hex;
 pub const LEAST: Duration = Duration::from_millis(100);
 
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
-/// Spans that are encoded at once.
+/// The number of spans that are encoded at once.
 const CHUNK: usize = 512;
 const INTERNAL: i32 = 1;
 const ERROR: i32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// proto3's.
+    /// The request is in the binary encoding of proto3.
     Protobuf,
-    /// OTLP's JSON: ids in hexadecimal digits, 64-bit integers as strings.
+    /// The request is in OTLP's JSON: ids are hexadecimal digits, and 64-bit integers are strings.
     Json,
 }
 
@@ -111,14 +111,14 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
     chosen: Arena<ProcessIx, bool>,
-    /// Each process's innermost span, and the process whose it is: its own or a parent's.
+    /// The innermost span around each process, and the process that has this span: itself or an ancestor.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
-    /// For each step the innermost one that is long: itself or one around it.
+    /// For each step the innermost step with a span: the step itself or one around it.
     innermost_step: Vec<Option<StepIx>>,
     /// The container that each process is in.
     containers: Arena<ProcessIx, Option<&'a Called>>,
     root: Option<ProcessIx>,
-    /// Known time on the critical path in ns.
+    /// The known time of each process on the critical path, in ns.
     path: Option<Arena<ProcessIx, u64>>,
 }
 
@@ -192,8 +192,8 @@ impl<'a> Spans<'a> {
         self.chosen[process].then_some(Thing::Process(process))
     }
 
-    /// The innermost span: that of the process or of one of its parents if that process is in
-    /// the step, else that of the step.
+    /// The innermost span around a process in a step: the span of the process or of an ancestor if that process is in the step,
+    /// otherwise the span of the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);
@@ -378,7 +378,7 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// A step is long enough for a span.
+/// Whether a step is long enough for a span.
 fn long(view: &View<'_>, step: &Step) -> bool {
     step.wall() >= view.ask.min && !step.is_moment()
 }

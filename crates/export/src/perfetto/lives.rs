@@ -27,7 +27,7 @@ pub struct Lives<'a> {
     parents: HashMap<Tgid, Tgid>,
     /// The processes of the living tasks, if wake-ups are drawn as flows.
     flows: Option<HashMap<Tid, Tgid>>,
-    /// Wake-ups are written: none of the stays that they lead to is merged.
+    /// Whether wake-ups are written: the stays that follow them are not merged then.
     wakings: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// A task began in this process.
+    /// Notes that a task began in a process.
     fn task(&mut self, tid: Tid, tgid: Tgid) {
         if let Some(processes) = &mut self.flows {
             processes.insert(tid, tgid);

@@ -22,7 +22,7 @@ use tr_insight::view::View;
 
 /// The interval of the counter of running tasks, in ns.
 const INTERVAL: u64 = 10_000_000;
-/// The most intervals, 44 minutes: of a longer recording they are doubled until there are fewer.
+/// The largest number of intervals, 44 minutes: for a longer recording the interval is doubled until there are fewer.
 const INTERVALS: u64 = 1 << 18;
 
 /// A stay of a chosen task on a CPU.
@@ -32,9 +32,9 @@ struct Stay {
     cpu: CpuId,
     to: Ktime,
     tid: Tid,
-    /// The state in which it left.
+    /// The state in which the task left the CPU.
     state: i64,
-    /// The place of its thread's [`Stays`].
+    /// The index of the thread's [`Stays`].
     place: usize,
 }
 
@@ -42,7 +42,7 @@ struct Stay {
 struct Stays {
     thread: ThreadIx,
     tid: Tid,
-    /// The number of the next stretch.
+    /// The index of the next stretch.
     next: usize,
 }
 
@@ -89,7 +89,7 @@ fn state(after: Bucket) -> i64 {
     }
 }
 
-/// The switches between stays; the counter of running tasks.
+/// Writes the switches between stays, and the counter of running tasks.
 pub fn write(
     view: &View<'_>,
     detail: u64,
@@ -192,7 +192,7 @@ pub fn by_events(
     all_cpus.end(packets)
 }
 
-/// The state in which a task leaves, of its raw bits: include/linux/sched.h has TASK_DEAD as 0x80.
+/// The state in which a task leaves a CPU, from its raw bits: include/linux/sched.h defines TASK_DEAD as 0x80.
 fn left(bits: u16, preempt: bool) -> i64 {
     match bits {
         _ if preempt => 0x100,
@@ -354,7 +354,7 @@ struct Running {
 struct Change {
     /// The time in ns of the tasks that were on a CPU in a part of the interval.
     part: u64,
-    /// So many more tasks, or fewer, are on CPUs in the whole of this interval and of those after it.
+    /// The change of the number of tasks that are on CPUs in the whole interval and in all later ones.
     whole: i64,
 }
 
