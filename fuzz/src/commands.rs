@@ -11,7 +11,7 @@ use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
 use tr_compare::pipeline::{Job, Pipeline};
 use tr_export::dataset;
 use tr_export::dataset::Place;
-use tr_export::perfetto::Shown;
+use tr_export::perfetto::TrackOptions;
 use tr_export::{Format, Settings, Weight};
 use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::Trace;
@@ -255,7 +255,7 @@ fn exports(view: &View<'_>, trace: &Trace, way: u8) {
             let settings = Settings {
                 format,
                 weight: *weight,
-                shown: Shown {
+                shown: TrackOptions {
                     flows: way & 0x10 != 0,
                     detail: if way & 0x20 != 0 { 1_000_000 } else { 0 },
                 },

@@ -9,7 +9,7 @@ use tr_analyze::{Analysis, Options};
 use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
 use tr_export::dataset;
 use tr_export::dataset::Place;
-use tr_export::perfetto::Shown;
+use tr_export::perfetto::TrackOptions;
 use tr_export::{Format, Settings, Weight};
 use tr_format::event::*;
 use tr_format::mask::Masked;
@@ -330,7 +330,7 @@ fn exports(view: &View<'_>, trace: &Trace) {
             let settings = Settings {
                 format,
                 weight: *weight,
-                shown: Shown {
+                shown: TrackOptions {
                     flows: true,
                     detail,
                 },

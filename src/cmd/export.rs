@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::{Analysis, Options};
 use tr_compare::diff::benchmarks::Service;
-use tr_export::perfetto::{detail, Shown};
+use tr_export::perfetto::{detail, TrackOptions};
 use tr_export::{otlp, Format, Settings, Weight};
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
@@ -265,7 +265,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         resource: &resource,
         format,
         weight,
-        shown: Shown {
+        shown: TrackOptions {
             flows: args.flows,
             detail: detail(args, format, &trace, &analysis),
         },

@@ -5,9 +5,9 @@
 //! far the clocks can be trusted is told beside the times. Between two jobs lies what no recording has:
 //! the wait for a runner, the checkout.
 
+mod ci_jobs;
 mod html;
 mod order;
-mod told;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
-pub use told::{of as told_of, Told};
+pub use ci_jobs::{of as ci_job_of, CiJob};
 use tr_insight::ci::Ci;
 use tr_insight::exit;
 use tr_insight::step_sums;
@@ -23,16 +23,16 @@ use tr_text::{escape, units};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
 const CLOCKS: u64 = 100_000_000;
-/// The steps of a job that are shown.
+/// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
-/// The most jobs of a pipeline.
+/// The largest number of jobs of a pipeline.
 pub const MOST: usize = 1_000;
 
-/// The steps of a kind and name, and the critical path in them.
+/// All steps of one kind and name, with their time on the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
     kind: &'static str,
-    /// Without the parts that differ between runs.
+    /// The name of the steps, without the parts that differ between runs.
     name: String,
     /// The time on the path, in ns.
     ns: u64,
@@ -54,41 +54,41 @@ fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Its name: the CI system's, or the file's.
+    /// The job's name: the CI system's, or the file's.
     pub name: String,
-    /// Start and end of the recording, in ns since 1970.
+    /// The start of the recording, in ns since 1970.
     pub start: u64,
-    /// See `start`.
+    /// The end of the recording, in ns since 1970.
     pub end: u64,
-    /// It ended badly.
+    /// Whether the job failed.
     pub failed: bool,
-    /// The steps on its own critical path, the longest first.
+    /// The steps on the job's own critical path, longest first.
     pub steps: Vec<StepOnPath>,
-    /// By how much its clock was set during the recording, in ns.
+    /// The amount by which the machine's clock was set during the recording, in ns.
     pub set: u64,
-    /// Start and end of its recording, as `start`; `None`: only the CI system tells of it.
+    /// The start and the end of the job's recording, in ns since 1970; `None` if only the CI system knows the job.
     pub recorded: Option<(u64, u64)>,
-    /// Its wait for a runner, in ns, if the CI system tells it.
+    /// The job's wait for a runner in ns; 0 if the CI system does not report it.
     pub queued: u64,
-    /// By how much the CI system's times and the recording's may be apart, in ns; 0: it tells none.
+    /// The most by which the CI system's times and the recording's may differ, in ns; 0 without times of the CI system.
     pub apart: u64,
-    /// The places of the jobs that it waited for: they stand before it.
+    /// The indices of the jobs that the job waited for; they precede it.
     needs: Vec<usize>,
-    /// It is on the path that set the pipeline's time.
-    saved: Option<Saved>,
+    /// The time that a shorter job would save, if the job is on the path that set the pipeline's time.
+    saved: Option<Saving>,
 }
 
-/// What a pipeline would take less, in ns.
+/// The time that a change to one job would save of the pipeline's time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Saved {
-    /// If the job did not wait for others.
+struct Saving {
+    /// The time saved if the job did not wait for others.
     alone: u64,
-    /// If it took no time.
+    /// The time saved if the job took no time.
     gone: u64,
 }
 
 impl Job {
-    /// Of a recording with a timeline; `None` if it has no time of the day.
+    /// The job of a recording with a timeline; `None` if the recording has no time of the day.
     pub fn of(analysis: &Analysis, file: &str) -> Option<Job> {
         let meta = &analysis.meta;
         let start = meta.start_unix()?;
@@ -111,7 +111,7 @@ impl Job {
             name: name.unwrap_or_else(|| escape::text(file.as_bytes())),
             start,
             end,
-            failed: exit::failed(summary.and_then(|it| it.status)),
+            failed: exit::failed(summary.and_then(|summary| summary.status)),
             steps,
             set,
             recorded: Some((start, end)),
@@ -123,7 +123,7 @@ impl Job {
         self.end.saturating_sub(self.start)
     }
 
-    /// What else is to be said of it, after its name.
+    /// Further facts about the job that are printed after its name.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.failed {
@@ -135,9 +135,10 @@ impl Job {
         if self.queued > 0 {
             notes.push(format!("waited {} for a runner", units::time(self.queued)));
         }
-        match notes.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", notes.join(", ")),
+        if notes.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", notes.join(", "))
         }
     }
 }
@@ -172,31 +173,35 @@ pub fn graph(text: &str) -> Result<Graph, String> {
     Ok(graph)
 }
 
-/// All jobs, and who waited for whom.
+/// The jobs of a CI run, and which job waited for which.
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// The graph was given; else the times are all that is known.
+    /// Whether the graph was given; otherwise only the times are known.
     given: bool,
-    /// The jobs lie where the CI system's clock has them.
-    told: bool,
-    /// By how much a clock may be wrong, in ns.
+    /// Whether all jobs have times by the CI system's clock.
+    by_ci_clock: bool,
+    /// The most by which a clock may be wrong, in ns.
     uncertain: u64,
     /// The first job's start, in ns since 1970.
     start: u64,
-    /// From there to the last one's end, in ns.
+    /// The time from the first job's start to the last job's end, in ns.
     length: u64,
-    /// Where the graph and the recordings do not fit together, in words.
+    /// Warnings where the graph and the recordings do not fit together.
     warnings: Vec<String>,
 }
 
 impl Pipeline {
-    /// Of at least one job. The CI system's word on needs stands behind a graph.
+    /// A pipeline of at least one job. The given graph takes precedence over the CI system's list of needs.
     ///
     /// # Errors
-    /// The graph has a cycle: in words.
-    pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Result<Pipeline, String> {
-        let (mut jobs, needed) = told::place(jobs, told);
+    /// An error is the description of a cycle in the graph.
+    pub fn new(
+        jobs: Vec<Job>,
+        graph: Option<&Graph>,
+        ci_jobs: &[CiJob],
+    ) -> Result<Pipeline, String> {
+        let (mut jobs, needed) = ci_jobs::place(jobs, ci_jobs);
         jobs.sort_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
         let needs = match (graph, &needed) {
@@ -223,7 +228,7 @@ impl Pipeline {
         let end = jobs.iter().map(|job| job.end).max().unwrap_or(0);
         let mut pipeline = Pipeline {
             given: graph.is_some() || needed.is_some(),
-            told: !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0),
+            by_ci_clock: !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0),
             uncertain: CLOCKS.max(set).max(apart).max(overlap),
             start,
             length: end.saturating_sub(start),
@@ -253,7 +258,7 @@ impl Pipeline {
         needs.filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
     }
 
-    /// The pipeline's length if one job needs nobody, and if one takes no time.
+    /// The length of the pipeline, in ns, if the job `alone` needed no other job and the job `gone` took no time.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
@@ -273,7 +278,7 @@ impl Pipeline {
         let last = jobs.max_by_key(|(at, job)| (job.end, *at));
         let mut next = last.map(|(at, _)| at);
         while let Some(at) = next {
-            let saved = Saved {
+            let saved = Saving {
                 alone: all.saturating_sub(self.without(Some(at), None)),
                 gone: all.saturating_sub(self.without(None, Some(at))),
             };
@@ -289,29 +294,31 @@ impl Pipeline {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// How many jobs, how long, and how exact that is.
+    /// The number of jobs, the length of the pipeline and the uncertainty of the clocks, in words.
     fn sum(&self) -> String {
         format!(
             "{} in {}, by {} (±{})",
             units::plural(self.jobs.len() as u64, "job", "jobs"),
             units::time(self.length),
-            match self.told {
-                true => "the CI system's clock",
-                false => "the clocks of their machines",
+            if self.by_ci_clock {
+                "the CI system's clock"
+            } else {
+                "the clocks of their machines"
             },
             units::time(self.uncertain),
         )
     }
 
-    /// Where the needs come from.
+    /// The source of the needs, in words.
     fn basis(&self) -> &'static str {
-        match self.given {
-            true => "what waited for what: the job graph",
-            false => "what waited for what: guessed from the times; --graph FILE tells it",
+        if self.given {
+            "what waited for what: the job graph"
+        } else {
+            "what waited for what: guessed from the times; --graph FILE tells it"
         }
     }
 
-    /// For people.
+    /// The pipeline as text for people.
     pub fn text(&self) -> String {
         let mut out = format!("{}\n{}\n", self.sum(), self.basis());
         out.extend(self.warnings.iter().map(|text| format!("! {text}\n")));
@@ -354,7 +361,7 @@ impl Pipeline {
         out
     }
 
-    /// What to change first: what it saves in ns, and the change.
+    /// The best changes: the time that each saves in ns, and its description.
     fn gains(&self) -> Vec<(u64, String)> {
         let mut rows: Vec<(u64, String)> = Vec::new();
         for job in &self.jobs {
@@ -373,7 +380,7 @@ impl Pipeline {
         rows
     }
 
-    /// The document in JSON; times in ns from the pipeline's start.
+    /// The pipeline as JSON; times in ns from the pipeline's start.
     pub fn json(&self) -> Value {
         let jobs = self.jobs.iter().map(|job| {
             let steps = job.steps.iter().take(10);
@@ -399,7 +406,7 @@ impl Pipeline {
             "start_unix_ns": self.start,
             "duration_ns": self.length,
             "clock_uncertainty_ns": self.uncertain,
-            "clock": if self.told { "ci" } else { "machines" },
+            "clock": if self.by_ci_clock { "ci" } else { "machines" },
             "warnings": self.warnings,
             "graph": if self.given { "given" } else { "times" },
             "path": self.path().map(|job| &job.name).collect::<Vec<_>>(),
@@ -408,7 +415,7 @@ impl Pipeline {
     }
 }
 
-/// Jobs of one name, attempts or legs of a matrix, get numbers.
+/// Numbers the jobs that share a name: attempts, or legs of a matrix.
 fn number(jobs: &mut [Job]) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     for job in jobs {
@@ -420,7 +427,7 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// By the times: a job can have waited for every one that had ended when it began.
+/// The jobs that one job can have waited for, by their times: all that had ended when it began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

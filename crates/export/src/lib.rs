@@ -32,13 +32,13 @@ named! {
     pub enum Weight {
         #[default]
         Cpu = "cpu", "CPU time";
-        /// Its wall time without that of its children.
+        /// The wall time of a process without the wall time of its children.
         Wall = "wall", "wall time, without that of children";
-        /// Its time in run queues, asleep and blocked.
+        /// The time of a process in run queues, asleep and blocked.
         Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
-        /// The time of its samples on a CPU, with their stacks under it.
+        /// The sampled time of a process on a CPU, with its stacks below it.
         Stacks = "stacks", "sampled time on a CPU, by function";
-        /// The time of its sampled waits, with their stacks under it.
+        /// The time of a process's sampled waits, with their stacks below it.
         Waits = "waits", "sampled waits, by function";
     }
 }
@@ -47,7 +47,7 @@ named! {
 pub struct Settings<'a> {
     pub format: Format,
     pub weight: Weight,
-    pub shown: perfetto::Shown,
+    pub shown: perfetto::TrackOptions,
     pub resource: &'a [otlp::Given],
 }
 
@@ -68,17 +68,17 @@ pub fn write(
 }
 
 impl Format {
-    /// The export has the critical path.
+    /// Whether the export has the critical path.
     pub fn needs_timeline(self) -> bool {
         self == Format::Perfetto || self.is_otlp()
     }
 
-    /// The export has stacks with a [`Weight`].
+    /// Whether the export has stacks with a [`Weight`].
     pub fn has_weights(self) -> bool {
         self == Format::Folded
     }
 
-    /// The export is a request of OTLP.
+    /// Whether the export is a request of OTLP.
     pub fn is_otlp(self) -> bool {
         matches!(self, Format::Otlp | Format::OtlpJson)
     }

@@ -99,7 +99,7 @@ pub struct FtraceEventBundle {
     pub compact_sched: Option<CompactSched>,
 }
 
-/// Switches and wakings by column; times are differences to the one before.
+/// The switches and wakings by column; each time is the difference to the previous one.
 #[derive(Clone, PartialEq, Message)]
 pub struct CompactSched {
     #[prost(uint64, repeated, tag = "1")]

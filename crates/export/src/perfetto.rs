@@ -17,10 +17,11 @@ mod switches;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use tr_programs::command_line;
+use std::ops::Range;
 
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use tr_programs::command_line;
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
@@ -44,14 +45,21 @@ const PRIO: i32 = 120;
 /// The sequence of our packets; they need no state of the sequence.
 const SEQUENCE: u32 = 1;
 
+/// The level of detail of the tracks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shown {
+pub struct TrackOptions {
     pub flows: bool,
-    /// What is shorter, in ns, is merged; processes that are shorter have no tracks.
+    /// The shortest length in ns that is shown: shorter states are merged, and shorter processes have no
+    /// tracks.
     pub detail: u64,
 }
 
-pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    view: &View<'_>,
+    trace: &Trace,
+    shown: TrackOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut packets = Packets {
         out,
         buffer: Vec::new(),
@@ -88,7 +96,7 @@ struct Packets<'a> {
     tracks: u64,
     threads: HashMap<(Tgid, Tid), u64>,
     flows: u64,
-    /// No packet has been written.
+    /// Whether no packet has been written yet.
     first: bool,
 }
 
@@ -130,7 +138,7 @@ impl Packets<'_> {
         Ok(track)
     }
 
-    /// An arrow from the track of a waker to that of its wakee.
+    /// Writes an arrow from the track of a waker to the track of its wakee.
     fn flow(&mut self, time: Ktime, waker: u64, wakee: u64) -> io::Result<()> {
         self.flows += 1;
         let instant = |track_uuid, name: &str| TrackEvent {
@@ -161,7 +169,7 @@ impl Packets<'_> {
     fn slice(
         &mut self,
         track: u64,
-        (from, to): (Ktime, Ktime),
+        span: Range<Ktime>,
         name: String,
         facts: Vec<DebugAnnotation>,
     ) -> io::Result<()> {
@@ -172,13 +180,13 @@ impl Packets<'_> {
             debug_annotations: facts,
             ..TrackEvent::default()
         };
-        self.put(Some(from), Data::TrackEvent(begin))?;
+        self.put(Some(span.start), Data::TrackEvent(begin))?;
         let end = TrackEvent {
             r#type: 2,
             track_uuid: track,
             ..TrackEvent::default()
         };
-        self.put(Some(to), Data::TrackEvent(end))
+        self.put(Some(span.end), Data::TrackEvent(end))
     }
 
     fn count(&mut self, track: u64, time: Ktime, value: f64) -> io::Result<()> {
@@ -226,7 +234,7 @@ fn text(bytes: &[u8]) -> String {
     escape::text(bytes)
 }
 
-/// The clocks, and the kernel's release, by which the importer reads the states of tasks.
+/// Writes the clocks, and the kernel's release, which the importer needs to read the states of tasks.
 fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     // BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME.
     const REALTIME: u32 = 1;
@@ -259,7 +267,7 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     packets.put(None, Data::SystemInfo(info))
 }
 
-/// The events of the analysis: programs, steps, the critical path, the machine's counters.
+/// Writes the tracks of the analysis: programs, steps, the critical path, the machine's counters.
 fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
     for process in view.processes() {
@@ -274,7 +282,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
                 facts.push(words("exit", exit::words(status)));
             }
             let name = command_line::label_of(&exec.argv, &exec.comm, false);
-            packets.slice(track, (exec.start, exec.end), name, facts)?;
+            packets.slice(track, exec.start..exec.end, name, facts)?;
         }
     }
     let steps = Steps::new(analysis);
@@ -289,7 +297,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
         let mut facts = vec![words("kind", step.kind.name().to_owned())];
         facts.extend(step.status.map(|status| words("exit", exit::words(status))));
         facts.extend(step.result.clone().map(|result| words("result", result)));
-        packets.slice(track, (step.from, step.to), step.name.clone(), facts)?;
+        packets.slice(track, step.from..step.to, step.name.clone(), facts)?;
     }
     critical_path(view, detail, packets)?;
     counters(analysis, packets)
@@ -302,20 +310,20 @@ struct Leg {
     inferred: bool,
 }
 
-/// The critical path, if there is one.
+/// Writes the critical path, if there is one.
 fn critical_path(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let Ok(path) = path::path_of(view) else {
         return Ok(());
     };
     let track = packets.named("Critical path")?;
     let mut merger = Merger::new(detail);
-    let segments = path.segments.iter().map(|it| {
+    let segments = path.segments.iter().map(|segment| {
         let leg = Leg {
-            thread: it.thread,
-            kind: it.kind,
-            inferred: it.inferred,
+            thread: segment.thread,
+            kind: segment.kind,
+            inferred: segment.inferred,
         };
-        (it.from, it.to, leg)
+        (segment.from, segment.to, leg)
     });
     for segment in segments {
         for piece in merger.add(segment).into_iter().flatten() {
@@ -344,11 +352,10 @@ fn leg(
     if leg.inferred {
         facts.push(words("inferred", "true".to_owned()));
     }
-    packets.slice(track, (from, to), label::label(process), facts)
+    packets.slice(track, from..to, label::label(process), facts)
 }
 
-/// The machine's counters: current values, and of totals the share of the time since the
-/// sample before.
+/// Writes the machine's counters: current values, and for totals the share of the time since the previous sample.
 fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     for counter in Counter::ALL {
         let unit = match counter.unit() {

@@ -12,8 +12,7 @@ use tr_insight::label;
 use tr_insight::view::View;
 use tr_text::{escape, units};
 
-/// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would
-/// take 30 GB.
+/// The largest number of processes in a stack: without a limit, the stacks of a chain of 50,000 processes would take 30 GB.
 const DEEPEST: usize = 256;
 
 /// The sums of equal stacks of names, in ns.
@@ -29,7 +28,7 @@ fn stacks(view: &View<'_>, weight: Weight) -> Sums {
     }
 }
 
-/// Of processes under their parents.
+/// The sums of processes below their parents.
 fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     let mut sums = Sums::new();
     for ix in view.chosen {
@@ -42,33 +41,33 @@ fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     sums
 }
 
-/// Of functions under their processes.
+/// The sums of functions below their processes.
 fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let analysis = view.analysis;
     let chosen = view.is_chosen();
     let mut names = Names::new(&analysis.stacks);
     let mut sums = Sums::new();
     let samples = analysis.stacks.samples.iter();
-    for it in samples.filter(|it| it.doing == doing) {
-        let process = analysis.thread(it.thread).process;
+    for sample in samples.filter(|sample| sample.doing == doing) {
+        let process = analysis.thread(sample.thread).process;
         if !chosen[process] {
             continue;
         }
         let mut stack = lineage(analysis, process);
-        if it.cut {
+        if sample.cut {
             stack.push("[cut]".to_owned());
         }
-        let functions = names.of_stack(it.stack).into_iter().rev();
+        let functions = names.of_stack(sample.stack).into_iter().rev();
         let functions = functions.filter_map(|number| names.name(number));
-        stack.extend(functions.map(|it| it.function.replace(';', ",")));
+        stack.extend(functions.map(|function| function.function.replace(';', ",")));
         let sum = sums.entry(stack).or_default();
-        *sum = sum.saturating_add(it.ns);
+        *sum = sum.saturating_add(sample.ns);
     }
     sums
 }
 
-/// The frames of a process and its parents, the outermost one first; of many the nearest ones.
-/// Semicolons separate frames.
+/// The frames of a process and its ancestors, outermost first; in a long chain only the nearest ones. Semicolons separate
+/// frames.
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
     let label = |ix| units::shorten(&label::label(analysis.process(ix)), 200);
     let line = analysis.lineage(process).take(DEEPEST);
@@ -77,7 +76,7 @@ fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
     line
 }
 
-/// A process's wall time without that of its children.
+/// The wall time of a process without the wall time of its children.
 fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     let mut covered = 0;
     let mut until = process.start;
@@ -91,8 +90,8 @@ fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     process.wall().saturating_sub(covered)
 }
 
-/// A line for each stack: frames with semicolons between, a blank, the weight in µs. The first frame can be a name
-/// of the trace's, so the line is made harmless like one of a report.
+/// Writes one line for each stack: the frames separated by semicolons, a blank, the weight in µs. The first frame can be a
+/// name from the trace, so hidden characters in the line are escaped as in a report.
 pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
     for (names, ns) in stacks(view, weight) {
         if ns >= 500 {

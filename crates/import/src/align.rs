@@ -20,7 +20,7 @@ pub struct Span {
 /// machine starts a process late, and sees its end late.
 const LATE: u64 = 250_000_000;
 
-/// The same without a name that agrees.
+/// The limit of `LATE` for a record without a name that agrees, in ns.
 const LATE_UNNAMED: u64 = 50_000_000;
 
 /// Two beginnings of a tool that differ by less are the same.

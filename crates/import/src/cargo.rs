@@ -71,7 +71,7 @@ impl Timings {
             Some(Err(error)) => return Err(damaged(error.to_string())),
             None => return Err(damaged("nothing follows".to_owned())),
         };
-        Error::at_most(MOST, units.len(), (FORMAT, "units"))?;
+        Error::at_most(MOST, units.len(), FORMAT, "units")?;
         // cargo does not measure doctests.
         units.retain(|unit| unit.duration > 0.0 || !unit.target.ends_with("(doc test)"));
         let rustc = rustc(before);
@@ -183,14 +183,15 @@ impl Unit {
         let name = target.split(' ').next().filter(|_| !of_package);
         let name = name.unwrap_or(&self.name);
         if name == "build-script" {
-            return match target.ends_with("(run)") {
-                true => Work::Run {
+            return if target.ends_with("(run)") {
+                Work::Run {
                     package: self.name.as_bytes().to_vec(),
-                },
-                false => Work::Compile {
+                }
+            } else {
+                Work::Compile {
                     crate_name: b"build_script_build".to_vec(),
                     test: false,
-                },
+                }
             };
         }
         let crate_name = name.replace('-', "_").into_bytes();
@@ -201,8 +202,8 @@ impl Unit {
         Work::Compile { crate_name, test }
     }
 
-    /// Of the processes of several versions of a package those of this one, if their sources'
-    /// directory has the version in its name.
+    /// The processes that compile this version of a package, if the directory of its sources has the
+    /// version in its name; else all of `same`.
     fn of_version(&self, recording: &Recording<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
         let directory = format!("{}-{}", self.name, self.version);
         let is = |ix: &ProcessIx| {
@@ -213,9 +214,10 @@ impl Unit {
             })
         };
         let of_version: Vec<ProcessIx> = same.iter().copied().filter(is).collect();
-        match of_version.is_empty() {
-            true => same.to_vec(),
-            false => of_version,
+        if of_version.is_empty() {
+            same.to_vec()
+        } else {
+            of_version
         }
     }
 

@@ -13,8 +13,8 @@ use crate::{Error, Placed, RECORDS};
 
 const FORMAT: &str = "-ftime-trace";
 
-/// Of the times of a span and of one inside it, each is cut to microseconds: the inner one may
-/// end this much later.
+/// The most by which an inner span may end after its outer one, in ns: the file has both times cut to
+/// microseconds.
 const CUT: i64 = 2_000;
 
 /// The spans of a compilation.

@@ -7,7 +7,7 @@ use tr_text::units;
 pub struct Date {
     /// In ns since 1970, in its zone.
     pub local: i64,
-    /// What its zone is ahead of UTC, in ns, if it has one.
+    /// The difference of the date's zone from UTC, in ns, if it has a zone; zones east of UTC are positive.
     pub ahead: Option<i64>,
     /// The length of its last digit, in ns.
     pub digit: i64,
@@ -47,7 +47,7 @@ pub fn read(text: &str) -> Option<Date> {
     })
 }
 
-/// What a zone is ahead of UTC: `Z`, `+01:00`, `-0700`; `Some(None)` for none.
+/// The difference of a zone from UTC in ns: `Z`, `+01:00`, `-0700`; `Some(None)` for no zone.
 fn ahead(zone: &str) -> Option<Option<i64>> {
     let sign = match zone.chars().next() {
         None => return Some(None),

@@ -3,21 +3,21 @@
 /// An error of reading another tool's file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// It is no regular file.
+    /// The path is neither a regular file nor a directory.
     #[error("neither a file nor a directory")]
     NoFile,
-    /// It is too large.
+    /// The file is too large.
     #[error("{} MiB, the limit is {} MiB", found >> 20, limit >> 20)]
     Size {
-        /// Its bytes.
+        /// The file's size in bytes.
         found: u64,
         /// The most bytes.
         limit: u64,
     },
-    /// It has too many records.
+    /// The file has too many records.
     #[error("{format}: more than {limit} {what}")]
     Count {
         format: &'static str,
@@ -25,7 +25,7 @@ pub enum Error {
         /// The most of them.
         limit: usize,
     },
-    /// It is no file of a known tool.
+    /// The file is not of a known tool.
     #[error("neither clang's -ftime-trace, nor a .ninja_log, cargo's --timings or JUnit XML")]
     Unknown,
     #[error("{format}: {what}")]
@@ -41,15 +41,17 @@ impl Error {
     pub(crate) fn at_most(
         limit: usize,
         count: usize,
-        (format, what): (&'static str, &'static str),
+        format: &'static str,
+        what: &'static str,
     ) -> Result<(), Error> {
-        match count <= limit {
-            true => Ok(()),
-            false => Err(Error::Count {
+        if count <= limit {
+            Ok(())
+        } else {
+            Err(Error::Count {
                 format,
                 what,
                 limit,
-            }),
+            })
         }
     }
 }

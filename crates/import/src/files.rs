@@ -124,7 +124,8 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
     }
 }
 
-/// Its name is that of a known tool's file. cargo links its last page to `cargo-timing.html`.
+/// Whether the name is one that a known tool gives its file. cargo links its last page to
+/// `cargo-timing.html`.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let ends = [".json", ".xml", ".time-trace"];

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tr_compare::pipeline::{Told, MOST};
+use tr_compare::pipeline::{CiJob, MOST};
 
 use crate::date;
 
@@ -12,12 +12,13 @@ use crate::date;
 ///
 /// # Errors
 /// What is wrong, for the user.
-pub fn read(text: &str) -> Result<Vec<Told>, String> {
+pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     let mut all = started(text)?;
-    all.retain(|told| told.ended < RUNS);
-    match all.is_empty() {
-        true => Err("none of its jobs has both `started_at` and its end".into()),
-        false => Ok(all),
+    all.retain(|job| job.ended < RUNS);
+    if all.is_empty() {
+        Err("none of its jobs has both `started_at` and its end".into())
+    } else {
+        Ok(all)
     }
 }
 
@@ -28,11 +29,11 @@ const RUNS: u64 = u64::MAX;
 ///
 /// # Errors
 /// What is wrong, for the user.
-pub fn started(text: &str) -> Result<Vec<Told>, String> {
+pub fn started(text: &str) -> Result<Vec<CiJob>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     // `gh api --paginate --slurp` makes an array of pages.
     let pages = match value.as_array() {
-        Some(pages) if pages.iter().all(|it| it.get("jobs").is_some()) => pages.as_slice(),
+        Some(pages) if pages.iter().all(|page| page.get("jobs").is_some()) => pages.as_slice(),
         _ => std::slice::from_ref(&value),
     };
     let mut jobs: Vec<&Value> = Vec::new();
@@ -52,13 +53,13 @@ pub fn started(text: &str) -> Result<Vec<Told>, String> {
     if jobs.len() > MOST {
         return Err(format!("more than {MOST} jobs"));
     }
-    let mut all: Vec<(Told, Option<&str>)> = Vec::new();
+    let mut all: Vec<(CiJob, Option<&str>)> = Vec::new();
     for job in jobs {
-        let told = told(job)?;
-        all.extend(told.map(|told| (told, text_of(job, "stage"))));
+        let read = ci_job(job)?;
+        all.extend(read.map(|read| (read, text_of(job, "stage"))));
     }
     by_stage(&mut all);
-    Ok(all.into_iter().map(|(told, _)| told).collect())
+    Ok(all.into_iter().map(|(job, _)| job).collect())
 }
 
 fn text_of<'a>(job: &'a Value, key: &str) -> Option<&'a str> {
@@ -72,13 +73,15 @@ fn time(job: &Value, key: &str) -> Option<u64> {
 }
 
 /// A job; `None`: it did not run.
-fn told(job: &Value) -> Result<Option<Told>, String> {
+fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     let name = text_of(job, "name").ok_or("a job without `name`")?;
     let ended = time(job, "completed_at").or_else(|| time(job, "finished_at"));
     let Some(started) = time(job, "started_at") else {
         return Ok(None);
     };
-    let runner = job.get("runner").and_then(|it| text_of(it, "description"));
+    let runner = job
+        .get("runner")
+        .and_then(|runner| text_of(runner, "description"));
     // GitHub creates a job when all that it needs has ended; GitLab all at once, and tells the wait.
     let waited = job.get("queued_duration").and_then(Value::as_f64);
     let queued = match (waited, text_of(job, "stage")) {
@@ -87,7 +90,7 @@ fn told(job: &Value) -> Result<Option<Told>, String> {
         (None, Some(_)) => 0,
     };
     let end = text_of(job, "conclusion").or_else(|| text_of(job, "status"));
-    Ok(Some(Told {
+    Ok(Some(CiJob {
         name: name.to_owned(),
         needs: needs(job),
         started,
@@ -111,7 +114,7 @@ fn needs(job: &Value) -> Option<Vec<String>> {
 
 /// A job of GitLab without `needs` waits for all jobs of the stages before its own. The stages have
 /// the order of their first jobs.
-fn by_stage(jobs: &mut [(Told, Option<&str>)]) {
+fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
     for (job, stage) in jobs.iter() {
         let Some(stage) = stage else { continue };

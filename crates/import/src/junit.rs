@@ -63,7 +63,7 @@ impl Suite {
 
 /// An element that is open.
 enum Open {
-    /// Its place in the list.
+    /// An open suite, by its place in the list.
     Suite(usize),
     Case,
     Other,
@@ -127,7 +127,7 @@ impl Report {
                 Event::Eof => break,
                 _ => {}
             }
-            Error::at_most(RECORDS, parser.cases, (FORMAT, "tests"))?;
+            Error::at_most(RECORDS, parser.cases, FORMAT, "tests")?;
         }
         let mut suites = parser.suites;
         // Some writers cut zeros off: the digits of `0.3` beside `0.251` are those of a millisecond.

@@ -71,11 +71,11 @@ pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
 #[derive(Debug, Default)]
 struct Placed {
     spans: Vec<Imported>,
-    /// Those of them that the file's number does not count: parts of a unit, suites.
+    /// The number of spans that the file's own number does not count: parts of a unit, suites.
     parts: u64,
     /// The number of spans in the file.
     all: u64,
-    /// Those outside of the analyzed span.
+    /// The number of spans outside of the analyzed span.
     outside: u64,
     note: Option<String>,
     /// A tool with its version.

@@ -94,7 +94,7 @@ impl Log {
             let wrong = || damaged(at + 1, "not start, end, time, output and hash");
             let line = Line::read(line).ok_or_else(wrong)?;
             last.insert(line.output, (at, line));
-            Error::at_most(RECORDS, last.len(), (FORMAT, "outputs"))?;
+            Error::at_most(RECORDS, last.len(), FORMAT, "outputs")?;
         }
         let mut last: Vec<(usize, Line)> = last.into_values().collect();
         last.sort_unstable_by_key(|(at, _)| *at);

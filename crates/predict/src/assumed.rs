@@ -23,22 +23,28 @@ impl Predictor {
         }
     }
 
-    /// What is assumed of the jobs of build tools.
+    /// The assumption about the jobs of build tools, in words.
     fn jobs(&self) -> Option<String> {
         if self.tools.jobs.is_empty() {
             return None;
         }
         let Some(jobs) = self.wanted.jobs else {
-            let jobs = match self.starts_more(self.cpus()) {
-                true => "cargo and go start as many jobs as there are CPUs, other tools as many as in the recording",
-                false => "the jobs at once are those of the recording",
+            let jobs = if self.starts_more(self.cpus()) {
+                "cargo and go start as many jobs as there are CPUs, other tools as many as in the recording"
+            } else {
+                "the jobs at once are those of the recording"
             };
             return Some(jobs.to_owned());
         };
-        let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
-        let order = match self.wanted.longest_first {
-            true => "",
-            false => ", in the recorded order",
+        let unknown = self
+            .tools
+            .jobs
+            .iter()
+            .filter(|tool| tool.released.is_some());
+        let order = if self.wanted.longest_first {
+            ""
+        } else {
+            ", in the recorded order"
         };
         Some(match unknown.count() {
             0 => format!("of each build tool's jobs at most {jobs} run at once{order}"),
@@ -49,7 +55,7 @@ impl Predictor {
         })
     }
 
-    /// The same for any number of jobs.
+    /// The assumptions that hold for any number of jobs, in words.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
         if self.wanted.longest_first {
@@ -81,7 +87,7 @@ impl Predictor {
         assumed
     }
 
-    /// What is assumed of waits and of work.
+    /// The assumption about waits and work, in words.
     fn waits(&self) -> String {
         let mut same = Vec::new();
         let mut other = Vec::new();
@@ -94,13 +100,15 @@ impl Predictor {
                 Some(by) => other.push(format!("waits for {name} are {by} times as fast")),
             }
         }
-        let same = match same.is_empty() {
-            true => "timers".to_owned(),
-            false => format!("{} and timers", same.join(", ")),
+        let same = if same.is_empty() {
+            "timers".to_owned()
+        } else {
+            format!("{} and timers", same.join(", "))
         };
-        let work = match self.wanted.faster.is_empty() {
-            true => "work takes the same CPU time",
-            false => "other work takes the same CPU time",
+        let work = if self.wanted.faster.is_empty() {
+            "work takes the same CPU time"
+        } else {
+            "other work takes the same CPU time"
         };
         other.push(format!("waits for {same} last as long"));
         other.push(work.to_owned());

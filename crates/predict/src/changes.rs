@@ -19,20 +19,21 @@ fn factor(by: f64) -> u64 {
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
+/// The changes that a forecast applies to the recorded run.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct ChangeSet {
     pub list: Vec<Change>,
-    /// Those that count at best, probably, at worst; of each of several machines.
+    /// The changes that count at best, probably and at worst, for each machine.
     pub variants: Vec<[Changes; 3]>,
-    /// The number of tests that are split among them.
+    /// The number of tests that are split among the machines.
     pub tests: usize,
 }
 
-/// The times at which a change counts: at best, probably, at worst.
+/// The indices of a change's three cases: at best, probably, at worst.
 const ALL: &[usize] = &[0, 1, 2];
 
-impl Made {
-    /// Adds a change of which a part remains, in thousandths. Returns its bit.
+impl ChangeSet {
+    /// Adds a change which leaves `remains` thousandths of a time, and returns the bit of the change.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
         self.list.push(Change {
@@ -54,7 +55,7 @@ impl Made {
         }
     }
 
-    /// Splits the tests: each machine leaves out those of the others.
+    /// Splits the tests: each machine leaves out the tests of the other machines.
     fn split(&mut self, facts: &Facts<'_>, shards: u64) -> Result<(), NoForecast> {
         let tests = tests(facts);
         if tests.len() < 2 {
@@ -74,7 +75,7 @@ impl Made {
     }
 }
 
-/// The tests that have a process each, and no test below it: the recorded length in ns, and the
+/// The tests that have a process of their own and no test below it: each with its recorded length in ns and its
 /// executions.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis);
@@ -100,10 +101,10 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
         .collect()
 }
 
-/// The machine of each test: the longest ones first, each to the machine with the least.
+/// The machine of each test: the longest tests are assigned first, each to the machine with the least work.
 fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..tests.len()).collect();
-    let length = |at: &usize| tests.get(*at).map_or(0, |it| it.0);
+    let length = |at: &usize| tests.get(*at).map_or(0, |test| test.0);
     order.sort_by_key(|at| (Reverse(length(at)), *at));
     let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
     let mut parts = vec![0; tests.len()];
@@ -117,10 +118,10 @@ fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
 }
 
 /// The changes that a user asks for.
-pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoForecast> {
-    let mut made = Made {
+pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, NoForecast> {
+    let mut made = ChangeSet {
         variants: vec![[0; 3]],
-        ..Made::default()
+        ..ChangeSet::default()
     };
     for (name, by) in &wanted.faster {
         let of = facts
@@ -142,7 +143,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
         // The longest ones at best, the shortest at worst.
-        of.sort_by_key(|group| Reverse(facts.process(*group).map_or(0, |it| it.wall())));
+        of.sort_by_key(|group| Reverse(facts.process(*group).map_or(0, |process| process.wall())));
         let longest = of.get(..count).unwrap_or(&of);
         let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);
         made.add(whole(facts.below(longest)), 0, &[0]);
@@ -180,8 +181,8 @@ fn whole(of: Box<[bool]>) -> Without {
     }
 }
 
-/// The executions whose command line matches, but for those below others of them. An error where there
-/// are none, or where the recorded command itself is among them: that leaves nothing.
+/// The executions whose command line matches, without those below another match. It is an error if there are none,
+/// or if the recorded command itself matches, because nothing would be left.
 fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');
@@ -212,7 +213,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     }
 }
 
-/// So many of some, evenly spread.
+/// Picks `count` groups that are evenly spread over all.
 fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let all = of.iter().enumerate();
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());

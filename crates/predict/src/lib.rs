@@ -33,29 +33,29 @@ use tr_text::units;
 pub struct Wanted {
     pub cpus: Option<u64>,
     pub jobs: Option<u64>,
-    /// In thousandths of a CPU.
+    /// The CPU quota in thousandths of a CPU.
     pub quota: Option<u64>,
-    /// Programs that are so many times as fast.
+    /// Programs, each with the factor by which it is faster.
     pub faster: Vec<(String, f64)>,
-    /// Executions that are left out, with all below them.
+    /// Patterns of executions that are left out together with their descendants.
     pub without: Vec<Regex>,
-    /// Executions of which a share is left out.
+    /// Patterns of executions, each with the share that is left out.
     pub cached: Vec<(Regex, f64)>,
-    /// Waits for disks and for the network that are so many times as fast.
+    /// The factor by which waits for disks are shorter.
     pub disk: Option<f64>,
     pub network: Option<f64>,
-    /// Other tasks take no CPU.
+    /// Whether the run has the machine for itself: other tasks take no CPU time.
     pub alone: bool,
     pub longest_first: bool,
-    /// The machines among which the tests are split.
+    /// The number of machines among which the tests are split.
     pub shards: Option<u64>,
-    /// A table of machines.
+    /// Whether a table of machines is wanted.
     pub table: bool,
-    /// The price of a minute of a CPU.
+    /// The price of one CPU for a minute.
     pub price: Option<f64>,
 }
 
-/// A time with its bounds, in ns.
+/// A forecast time with its lower and its upper bound, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub low: u64,
@@ -63,54 +63,54 @@ pub struct Interval {
     pub high: u64,
 }
 
-/// A part of the path in the new schedule.
+/// A part of the critical path in the forecast schedule.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
     pub name: String,
-    /// In ns.
+    /// The length of the part in ns.
     pub ns: u64,
 }
 
-/// The number of CPUs from which on more gain nothing.
+/// The number of CPUs beyond which more CPUs gain nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knee {
     pub cpus: u64,
-    /// What runs alone then.
+    /// The parts of the critical path with that number of CPUs.
     pub because: Vec<Part>,
 }
 
 /// A forecast. Times in ns.
 #[derive(Clone, Debug)]
 pub struct Forecast {
-    /// The recorded time of the path.
+    /// The recorded length of the critical path.
     pub recorded: u64,
-    /// The forecast with nothing changed, if the simulation is too far off to be told against the recorded time.
+    /// The forecast without any change, if the simulation is too far off for a comparison with the recorded time.
     pub unchanged: Option<u64>,
     pub wall: Interval,
     pub cpus: u64,
     pub recorded_cpus: u64,
     pub jobs: Option<u64>,
-    /// The machines among which tests are split.
+    /// The number of machines among which tests are split.
     pub shards: Option<u64>,
-    /// CPU time of the forecast run.
+    /// The CPU time of the forecast run.
     pub on_cpu: u64,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
-    /// What it costs, and the machine that costs least.
+    /// The cost of the forecast run.
     pub cost: Option<f64>,
     pub cheapest: Option<Row>,
     pub table: Vec<Row>,
-    /// What it assumes, and what it does not know.
+    /// The assumptions of the forecast, and the facts that it lacks.
     pub assumed: Vec<String>,
-    /// What makes it doubtful, or of another run than a whole one that ended well.
+    /// The reasons why the forecast is doubtful: for example, the recorded run failed or is incomplete.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
-    /// The recording has totals only: no less than its CPU time in ns, on so many CPUs, if no
-    /// change takes some of it.
+    /// The recording has only totals. If no change shortens the work, the run takes at least its CPU time divided by the
+    /// number of CPUs.
     Totals {
         at_best: Option<u64>,
         cpus: u64,
@@ -119,47 +119,48 @@ pub enum NoForecast {
     NoMatch(String),
     /// A regular expression matches the recorded command itself.
     Nothing(String),
-    /// No tool in it has jobs that are known.
+    /// The recording has no tool whose jobs are known.
     NoJobs,
-    /// It has no two tests with a process each.
+    /// The recording has no two tests with a process each.
     NoTests,
 }
 
-/// A forecast's simulation, for any machine.
+/// The simulation behind a forecast; it can be run for any machine.
 pub struct Predictor {
     schedule: Schedule,
     tools: Tools,
     wanted: Wanted,
     recorded: u64,
     recorded_cpus: u64,
-    /// The changes at best, probably, at worst; of each of several machines.
+    /// The changes that count at best, probably and at worst, for each machine.
     variants: Vec<[Changes; 3]>,
-    /// The number of tests that are split.
+    /// The number of tests that are split among machines.
     tests: usize,
-    /// In thousandths of a task.
+    /// The number of other tasks beside the run, in thousandths of a task.
     others: u64,
     /// The simulated time of the recorded run on its own machine.
     replayed: u64,
-    /// The part of the recorded time that others took, in thousandths.
+    /// The share of the recorded time that other tasks took, in thousandths.
     taken: u64,
-    /// The recorded mean of running tasks, in thousandths.
+    /// The recorded mean number of running tasks, in thousandths.
     occupancy: u64,
     /// The run's beginning in the recording.
     from: Ktime,
     own: BTreeSet<ProcessIx>,
     /// The tools that start as many jobs as there are CPUs.
     follow: BTreeSet<String>,
-    /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
+    /// The largest number of the run's tasks that were on CPUs at once: the run may have been allowed fewer CPUs than the
+    /// machine has.
     used: u64,
     one_cpu: bool,
-    /// How long a quota throttled the recorded run, in ns.
+    /// The time for which a quota throttled the recorded run, in ns.
     throttled: u64,
-    /// A server of the run serves others, too.
+    /// Whether a server of the run also serves other tasks.
     shared: bool,
 }
 
 impl Predictor {
-    /// Of a whole recording.
+    /// A predictor for a whole recording.
     ///
     /// # Errors
     /// No events, no path, or nothing matches what is wanted.
@@ -172,14 +173,14 @@ impl Predictor {
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
-    /// The same, by facts that several ask.
+    /// Like [`Predictor::new`], but reuses facts that have already been computed.
     fn by(facts: &Facts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let (analysis, path) = (facts.analysis, facts.path);
         let tools = depends::tools(facts);
         if wanted.jobs.is_some() && tools.jobs.is_empty() {
             return Err(NoForecast::NoJobs);
         }
-        let changes::Made {
+        let changes::ChangeSet {
             list,
             variants,
             tests,
@@ -195,12 +196,11 @@ impl Predictor {
             ..Machine::of(facts.cpus)
         };
         let replay = schedule.run(same, 0, Effect::Likely);
-        let others = match wanted.alone {
-            true => 0,
-            false => {
-                let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
-                others(&schedule, (same, most), (recorded, replay.wall))
-            }
+        let others = if wanted.alone {
+            0
+        } else {
+            let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
+            others(&schedule, same, most, recorded, replay.wall)
         };
         let beside = Machine { others, ..same };
         Ok(Predictor {
@@ -233,14 +233,17 @@ impl Predictor {
         !self.tools.jobs.is_empty()
     }
 
-    /// The number of CPUs that is asked for.
+    /// The number of CPUs that the user asks for, or else the recorded one.
     fn cpus(&self) -> u64 {
         self.wanted.cpus.unwrap_or(self.recorded_cpus)
     }
 
     fn machine(&self, cpus: u64, jobs: Option<u64>) -> Machine {
         Machine {
-            quota: self.wanted.quota.map(|it| it.saturating_mul(PERIOD / 1000)),
+            quota: self
+                .wanted
+                .quota
+                .map(|thousandths| thousandths.saturating_mul(PERIOD / 1000)),
             others: self.others,
             planned: self.wanted.longest_first || self.starts_more(cpus),
             jobs,
@@ -256,7 +259,7 @@ impl Predictor {
         limits.any(|limit| limit.follows && cpus > limit.jobs)
     }
 
-    /// The time on so many CPUs, with so many jobs at once.
+    /// The forecast time with the given numbers of CPUs and of jobs at once.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
         let machine = self.machine(cpus, jobs);
         let done = self.traced(machine);
@@ -270,7 +273,7 @@ impl Predictor {
             self.slowest(machine, Effect::Best).0.wall
         });
         let least = alone.map_or(low, |ns| ns.min(low));
-        let least = self.followed(least, (cpus, jobs), &done);
+        let least = self.followed(least, cpus, jobs, &done);
         let error = self.error(cpus, &done);
         let fit = self.fit(machine, &done);
         // One CPU may take less than two: nothing moves.
@@ -291,9 +294,9 @@ impl Predictor {
         (interval, done.fitted(fit))
     }
 
-    /// How many times as long a run takes as its simulation, as a fraction. What the recorded one took longer,
-    /// as waits for a CPU beside an idle one, a run on other machines takes, too. On one CPU none is idle,
-    /// but the run takes no less than on two.
+    /// The ratio of a run's time to its simulated time, as a fraction. It is the recorded run's ratio, because a run on
+    /// other machines has the same additional waits, for example for a CPU while another one is idle. On one CPU none is
+    /// idle, but the run takes no less time than on two.
     fn fit(&self, machine: Machine, done: &Done) -> (u64, u64) {
         if !self.is_fitted(machine) {
             return (1, 1);
@@ -307,28 +310,27 @@ impl Predictor {
         (Done::times(two, (is, of)).max(done.wall), done.wall)
     }
 
-    /// Whether what the recorded run took longer than its simulation says something about a machine: a quota's
-    /// waits are in the simulation.
+    /// Whether the recorded run's excess over its simulation applies to a machine: the waits of a quota are already
+    /// simulated.
     fn is_fitted(&self, machine: Machine) -> bool {
         let changed = self.wanted.alone || machine.quota.is_some();
         !changed && self.recorded_cpus > 1 && self.replayed > 0
     }
 
-    /// The recorded time, without that in which a quota throttled the run: the simulation has no quota.
+    /// The recorded time without the time for which a quota throttled the run, because the simulation has no quota.
     fn without_quota(&self) -> u64 {
         unthrottled(self.recorded, self.throttled, self.replayed)
     }
 
-    /// The time, if all that the recorded run took longer than its simulation, or less long, remains, however much
-    /// it is.
+    /// The forecast time if the whole difference between the recorded run and its simulation remains.
     fn unexplained(&self, machine: Machine, done: &Done) -> Option<u64> {
         let on_one = self.recorded_cpus == 1 && machine.cpus == 1 && self.off().is_some();
         let all = self.is_fitted(machine) && machine.cpus > 1 || on_one;
         all.then(|| Done::times(done.wall, (self.without_quota(), self.replayed)))
     }
 
-    /// The recorded time without a quota's waits and the forecast of the same, where this is wrong by more
-    /// than [`MOST_OFF`]: what the simulation lacks is not known then, and forecasts of changes lack it, too.
+    /// The recorded time without a quota's waits, and its forecast, if the forecast is wrong by more than [`MOST_OFF`].
+    /// The effects missing from the simulation are unknown then, and they are missing from forecasts of changes, too.
     fn off(&self) -> Option<(u64, u64)> {
         let recorded = self.without_quota();
         let nearest = bounded(recorded, self.replayed);
@@ -342,7 +344,7 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// The same, in words.
+    /// A sentence which says by how much the simulation is off, if it is too far off.
     fn off_words(&self) -> Option<String> {
         let (recorded, forecast) = self.off()?;
         let [recorded, forecast] = [recorded, forecast].map(units::time);
@@ -351,14 +353,15 @@ impl Predictor {
         ))
     }
 
-    /// The least and the most time in ns: by the jobs that need others, by the cost of other tasks' use
-    /// of the caches, and by chance, which decides about the order of jobs and about shares of CPUs.
+    /// The lower and the upper bound of the time in ns. They allow for jobs that need others, for the cost of other tasks'
+    /// use of the caches, and for chance in the order of jobs and in the shares of CPUs.
     fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
         let (mut low, mut high) = (u64::MAX, 0);
         let (least, _, most) = COLD;
-        let costs = match self.schedule.has_large() {
-            true => vec![least, most],
-            false => vec![least],
+        let costs = if self.schedule.has_large() {
+            vec![least, most]
+        } else {
+            vec![least]
         };
         for cold in costs {
             let machine = Machine { cold, ..machine };
@@ -376,7 +379,7 @@ impl Predictor {
         (low, high)
     }
 
-    /// The slowest of the machines, and the changes of that one.
+    /// The run of the slowest machine, and the changes of that machine.
     fn slowest(&self, machine: Machine, effect: Effect) -> (Done, Changes) {
         let of = |[best, likely, worst]: &[Changes; 3]| {
             let changes = match effect {
@@ -391,7 +394,7 @@ impl Predictor {
         slowest.unwrap_or_default()
     }
 
-    /// The likely run of the slowest of the machines, with its path.
+    /// The likely run of the slowest machine, with its critical path.
     fn traced(&self, machine: Machine) -> Done {
         let changes = match self.variants.as_slice() {
             [[_, likely, _]] => *likely,
@@ -400,9 +403,9 @@ impl Predictor {
         self.schedule.trace(machine, changes, Effect::Likely)
     }
 
-    /// The least time, where tools start as many jobs as there are CPUs: that is not simulated, and at
-    /// best all of their work is divided.
-    fn followed(&self, ns: u64, (cpus, jobs): (u64, Option<u64>), done: &Done) -> u64 {
+    /// The lower bound where tools start as many jobs as there are CPUs: more jobs are not simulated, and at best they
+    /// divide all of the work.
+    fn followed(&self, ns: u64, cpus: u64, jobs: Option<u64>, done: &Done) -> u64 {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
         }
@@ -415,14 +418,15 @@ impl Predictor {
         !self.follow.is_empty() && cpus > self.used
     }
 
-    /// How much less and how much more it may be, in thousandths.
+    /// The most by which the time may be shorter and longer than the forecast, in thousandths.
     fn error(&self, cpus: u64, done: &Done) -> (u64, u64) {
         let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
-        let own = match self.wanted.alone {
+        let own = if self.wanted.alone {
             // What others took is not in it.
-            true => BASE,
-            false => BASE + off / 2,
+            BASE
+        } else {
+            BASE + off / 2
         };
         // What others had is taken to be the same.
         let others = (self.others / 20).min(150);
@@ -432,9 +436,10 @@ impl Predictor {
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
         let shared = (change / occupancy.max(self.occupancy).max(1) * SHARED / 1000).min(SHARED);
-        let (less, more) = match occupancy > self.occupancy {
-            true => (0, shared),
-            false => (shared, 0),
+        let (less, more) = if occupancy > self.occupancy {
+            (0, shared)
+        } else {
+            (shared, 0)
         };
         // A cgroup with a quota has its own part of the CPUs beside others.
         let held = match self.wanted.quota {
@@ -442,12 +447,11 @@ impl Predictor {
             None => 0,
         };
         // Recorded on one CPU no process moved to another one's caches.
-        let moved = match self.one_cpu && cpus > 1 {
-            true => {
-                let starts = (self.own.len() as u64).saturating_mul(MOVED);
-                starts.saturating_mul(1000) / self.recorded.max(1)
-            }
-            false => 0,
+        let moved = if self.one_cpu && cpus > 1 {
+            let starts = (self.own.len() as u64).saturating_mul(MOVED);
+            starts.saturating_mul(1000) / self.recorded.max(1)
+        } else {
+            0
         };
         let shared = if self.shared { SERVER } else { 0 };
         let least = own + others + less + beside_less + shared;
@@ -461,9 +465,10 @@ impl Predictor {
         let mut said = warnings(analysis);
         said.extend(self.off_words());
         let wanted = &self.wanted;
-        let mut table = match wanted.table || wanted.price.is_some() {
-            true => render::table(self, analysis),
-            false => Vec::new(),
+        let mut table = if wanted.table || wanted.price.is_some() {
+            render::table(self, analysis)
+        } else {
+            Vec::new()
         };
         let cheapest = render::cheapest(&table);
         if !wanted.table {
@@ -488,13 +493,13 @@ impl Predictor {
         }
     }
 
-    /// What a time in ns on so many CPUs costs, on each of the machines.
+    /// The cost of a run of the given time in ns on so many CPUs, on all machines together.
     fn cost(&self, ns: u64, cpus: u64) -> Option<f64> {
         let one = ns as f64 / 60e9 * cpus as f64 * self.wanted.price?;
         Some(self.wanted.shards.unwrap_or(1) as f64 * one)
     }
 
-    /// More CPUs than these gain less than a fiftieth.
+    /// The number of CPUs beyond which more CPUs gain less than a fiftieth.
     fn knee(&self, analysis: &Analysis) -> Option<Knee> {
         let done = |cpus| {
             let machine = self.machine(cpus, self.wanted.jobs);
@@ -505,9 +510,10 @@ impl Predictor {
         let (mut low, mut high) = (0, MOST_CPUS);
         while high - low > 1 {
             let middle = (low + high) / 2;
-            match enough(middle) {
-                true => high = middle,
-                false => low = middle,
+            if enough(middle) {
+                high = middle
+            } else {
+                low = middle
             }
         }
         let machine = self.machine(high, self.wanted.jobs);
@@ -523,51 +529,55 @@ impl Predictor {
 
 /// The least error of a forecast, in thousandths.
 const BASE: u64 = 50;
-/// The most that a run takes longer or less long than its simulation, in thousandths.
+/// The most by which a run may differ from its simulation, in thousandths.
 const MOST_OFF: u64 = 300;
-/// What it costs large processes that others have the caches while tasks wait for a CPU, in thousandths
-/// of their work: least, likely, most. In 118 real runs compilations that shared a CPU took 5 to 25 % more CPU time, and loops
-/// without memory took no more.
+/// The extra CPU time of large processes, in thousandths of their work, when other tasks use the caches while
+/// they wait for a CPU: least, likely, most. In 118 real runs, compilations that shared a CPU took 5 to 25 %
+/// more CPU time, and loops without memory took no more.
 const COLD: (u64, u64, u64) = (0, 90, 250);
-/// The runs with other lengths of work that tell what is chance.
+/// The number of runs with randomly changed lengths of work, which show the effect of chance.
 const SHAKEN: u64 = 6;
-/// The most that sharing caches and cores changes, in thousandths.
+/// The largest effect of sharing caches and cores, in thousandths.
 const SHARED: u64 = 100;
 /// The most CPU time in ns that a process takes longer which starts on another CPU than its parent's, and
 /// the most of that in all, in thousandths. hello-configure has 4,280 processes and took 13 % longer on two CPUs than on one:
 /// 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
-/// What a server adds that answers in another order, in thousandths. It makes the interval of sccache's builds (pkgconf-ninja)
-/// reach their real times.
+/// The extra time of a server that answers in another order, in thousandths. With this value the intervals of
+/// sccache's builds (pkgconf-ninja) contain their real times.
 const SERVER: u64 = 200;
 pub const MOST_CPUS: u64 = 64;
-/// The parts of a path that are told.
+/// The number of parts of a path that are printed.
 const PARTS: usize = 6;
-/// The columns of the command in a warning.
+/// The width of the command in a warning, in columns.
 const COMMAND: usize = 60;
 
-/// A recorded time without that in which a quota throttled it, but no less than its simulation, unless it is.
+/// The recorded time minus the time for which a quota throttled it, but at least the simulated time, unless the recorded
+/// time itself is less.
 fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
     let less = recorded.saturating_sub(throttled);
     less.max(replayed.min(recorded))
 }
 
-/// A recorded time that differs from its simulation by no more than a part.
+/// The recorded time, moved to within [`MOST_OFF`] of its simulation.
 fn bounded(recorded: u64, replayed: u64) -> u64 {
     let longer = (1000 + MOST_OFF, 1000);
     let least = Done::times(replayed, (longer.1, longer.0));
     recorded.clamp(least, Done::times(replayed, longer).max(least))
 }
 
-/// A bound that totals allow: the CPU time, if it were divided evenly. What a change would take from it
-/// is not known.
+/// The lower bound that totals allow: the CPU time, divided evenly among the CPUs. The effect of a change on it is not
+/// known.
 fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let cpus = wanted
         .cpus
         .unwrap_or_else(|| analysis.cpus_of_build())
         .max(1);
-    let all = analysis.processes.iter().map(|it| it.times.on_cpu);
+    let all = analysis
+        .processes
+        .iter()
+        .map(|process| process.times.on_cpu);
     let all = all.fold(0, u64::saturating_add);
     let less = wanted.faster.iter().any(|(_, by)| *by > 1.0)
         || !wanted.without.is_empty()
@@ -583,7 +593,7 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     }
 }
 
-/// The most tasks of the run that were on CPUs at once.
+/// The largest number of the run's tasks that were on CPUs at once.
 fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     let load = facts.load(path.from, path.to);
     let running = load
@@ -592,7 +602,7 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether the run was on one CPU, but for a fiftieth of its CPU time: `taskset` itself starts on another.
+/// Whether all but a fiftieth of the run's CPU time was on one CPU: `taskset` itself starts on another one.
 fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
@@ -614,9 +624,9 @@ fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
     all.saturating_sub(most) <= all / 50
 }
 
-/// The most tasks of others, in thousandths of one, by the CPU time that they had: beside twice as many tasks as
-/// CPUs so many that never sleep have it. Where a run waited for a CPU, and others had little, there was a
-/// limit, or a delay of the scheduler.
+/// The largest possible number of other tasks, in thousandths of a task, by the CPU time that they had: at most twice as
+/// many tasks as CPUs that never sleep. Where a run waited for a CPU although others had little CPU time, the reason was a
+/// limit or a delay of the scheduler.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     // They may have been on CPUs that the run was not allowed.
     if analysis.limited_to.is_some() {
@@ -630,8 +640,8 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     Some(had.saturating_mul(2).saturating_mul(cpus) / left)
 }
 
-/// The tasks of others with which the run takes as long as recorded, in thousandths of a task.
-fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): (u64, u64)) -> u64 {
+/// The number of other tasks, in thousandths of a task, with which the simulated run takes as long as the recorded one.
+fn others(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
     // Less may be slices, and the choice of a CPU.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {
         return 0;
@@ -644,23 +654,25 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
     let (mut low, mut high) = (0, most.min(64_000));
     while high - low > 50 {
         let middle = (low + high) / 2;
-        match wall(middle) < recorded {
-            true => low = middle,
-            false => high = middle,
+        if wall(middle) < recorded {
+            low = middle
+        } else {
+            high = middle
         }
     }
-    match wall(high) < recorded {
+    if wall(high) < recorded {
         // They explain nothing: they had what they needed beside the run.
-        true => high / 2,
-        false => high,
+        high / 2
+    } else {
+        high
     }
 }
 
-/// That the recorded run failed or is in the recording in part, and what makes its numbers incomplete.
+/// Sentences which say that the recorded run failed, is recorded only in part, or has incomplete numbers.
 fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
-    let status = analysis.summary.as_ref().and_then(|it| it.status);
-    if let Some(status) = status.filter(|it| exit::failed(Some(*it))) {
+    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
+    if let Some(status) = status.filter(|status| exit::failed(Some(*status))) {
         let command = units::shorten(&who::recorded(&analysis.meta), COMMAND);
         let end = exit::words(status);
         said.push(format!(

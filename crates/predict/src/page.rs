@@ -14,14 +14,14 @@ use tr_insight::{label, who};
 use tr_report::html;
 use tr_text::{escape, units};
 
-/// The most processes that are drawn: 64 schedules have to fit into a page.
+/// The largest number of processes that are drawn, so that 64 schedules fit into a page.
 const DRAWN: usize = 120;
 /// The unit of the bars' times, in ns.
 const UNIT: u64 = 1000;
-/// A process that starts others is drawn if it has the CPU time of all divided by this.
+/// The divisor of the total CPU time: a process that starts others is drawn if it has at least this share.
 const WORKS: u64 = 10;
 
-/// The page. What it draws are the longest processes.
+/// The interactive page of a forecast. It draws the longest processes.
 pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
@@ -67,14 +67,14 @@ struct Recorded {
 #[derive(Serialize)]
 struct Run {
     cpus: u64,
-    /// `None`: as recorded.
+    /// The number of jobs; `None` for as many as in the recording.
     jobs: Option<u64>,
-    /// At best, likely, at worst.
+    /// The length of the run at best, likely and at worst, in ns.
     wall: [u64; 3],
-    /// The CPUs in use, in percent.
+    /// The share of the CPUs that is used, in percent.
     used: u64,
     decides: String,
-    /// Both are equal if the process is left out.
+    /// The beginning and the end of each drawn process; they are equal if the process is left out.
     bars: Vec<u64>,
     path: Vec<u32>,
 }
@@ -83,9 +83,9 @@ impl Schedules {
     fn new(predictor: &Predictor, analysis: &Analysis, start: (u64, Option<u64>)) -> Schedules {
         let unit = UNIT;
         let drawn = drawn(predictor, analysis, DRAWN);
-        let grid = grid(predictor, start);
+        let grid = grid(predictor, start.0, start.1);
         let runs = grid.into_par_iter();
-        let runs = runs.map(|at| run(predictor, analysis, (&drawn, unit), at));
+        let runs = runs.map(|(cpus, jobs)| run(predictor, analysis, &drawn, unit, cpus, jobs));
         let names = drawn.iter().map(|ix| label::label(analysis.process(*ix)));
         let programs = drawn.iter().map(|ix| label::program(analysis.process(*ix)));
         let recorded = drawn.iter().flat_map(|ix| {
@@ -101,7 +101,7 @@ impl Schedules {
             },
             start,
             unit,
-            names: names.map(|it| units::shorten(&it, 60)).collect(),
+            names: names.map(|name| units::shorten(&name, 60)).collect(),
             programs: programs.collect(),
             processes: predictor.own.len(),
             assumed: predictor.assumed_of_all(),
@@ -110,7 +110,7 @@ impl Schedules {
     }
 }
 
-/// The longest processes that start no others or do a good part of the work, in order of their start.
+/// The longest processes that start no others or do a large part of the work, in order of their start.
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);
@@ -128,8 +128,8 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     all
 }
 
-/// The CPUs and the jobs of the schedules.
-fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
+/// The numbers of CPUs and of jobs for which schedules are simulated.
+fn grid(predictor: &Predictor, chosen: u64, wanted: Option<u64>) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();
     let mut jobs = BTreeSet::new();
@@ -146,8 +146,10 @@ fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64
 fn run(
     predictor: &Predictor,
     analysis: &Analysis,
-    (drawn, unit): (&[ProcessIx], u64),
-    (cpus, jobs): (u64, Option<u64>),
+    drawn: &[ProcessIx],
+    unit: u64,
+    cpus: u64,
+    jobs: Option<u64>,
 ) -> Run {
     let (wall, done) = predictor.interval(cpus, jobs);
     let lives = lives(analysis, &done);

@@ -9,7 +9,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// A forecast for a machine of a table.
+/// The forecast for one machine of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cpus: u64,
@@ -20,9 +20,11 @@ pub struct Row {
     pub decides: String,
 }
 
-/// 1 to [`MOST_CPUS`].
+/// The powers of two from 1 to [`MOST_CPUS`].
 pub(super) fn powers() -> impl Iterator<Item = u64> {
-    (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS)
+    (0..)
+        .map(|exponent| 1u64 << exponent)
+        .take_while(|cpus| *cpus <= MOST_CPUS)
 }
 
 /// Forecasts for 1 to [`MOST_CPUS`] CPUs and as many jobs.
@@ -31,7 +33,10 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         // More jobs than twice the CPUs gain nothing but what waits.
         let counts: Vec<Option<u64>> = match (predictor.wanted.jobs, predictor.has_jobs()) {
             (Some(jobs), true) => vec![Some(jobs)],
-            (None, true) => powers().filter(|it| *it <= cpus * 2).map(Some).collect(),
+            (None, true) => powers()
+                .filter(|power| *power <= cpus * 2)
+                .map(Some)
+                .collect(),
             (_, false) => vec![None],
         };
         counts.into_iter().map(move |jobs| (cpus, jobs))
@@ -52,7 +57,7 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         .collect()
 }
 
-/// The row that costs least, of those the fastest.
+/// The row with the least cost; among equally cheap rows the fastest one.
 pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
@@ -62,9 +67,9 @@ pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
 }
 
 impl Row {
-    /// Its machine, its time and what that costs, in words.
+    /// The row's machine, its time and its cost, in words.
     fn costs(&self) -> Option<String> {
-        let jobs = self.jobs.map(|it| format!(" with {it} jobs"));
+        let jobs = self.jobs.map(|jobs| format!(" with {jobs} jobs"));
         Some(format!(
             "{}{}, {} ({} to {}), {:.4}",
             units::cpus(self.cpus),
@@ -134,7 +139,7 @@ impl Forecast {
 
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
+        let wall = units::interval(self.wall.likely, self.wall.low, self.wall.high);
         let from = match self.unchanged {
             Some(unchanged) => format!("unchanged {}", units::time(unchanged)),
             None => units::time(self.recorded),
@@ -165,7 +170,7 @@ impl Forecast {
         }
         if let Some(cost) = self.cost {
             let cheapest = self.cheapest.as_ref().and_then(Row::costs);
-            let cheapest = cheapest.map_or(String::new(), |it| format!("; cheapest: {it}"));
+            let cheapest = cheapest.map_or(String::new(), |row| format!("; cheapest: {row}"));
             line(&mut out, "  cost: ", &format!("{cost:.4}{cheapest}"));
         }
         for assumed in &self.assumed {
@@ -174,7 +179,8 @@ impl Forecast {
         if !self.table.is_empty() {
             out.push('\n');
             let table = columns().column("COST", |row| {
-                row.cost.map_or(Cell::Empty, |it| format!("{it:.4}").into())
+                row.cost
+                    .map_or(Cell::Empty, |cost| format!("{cost:.4}").into())
             });
             let table = table.shown(self.cost.is_some());
             out += &table.text(self.table.iter().cloned(), style, 0);
@@ -182,7 +188,7 @@ impl Forecast {
         out
     }
 
-    /// The table as CSV; without one the forecast itself.
+    /// The table as CSV, or the forecast itself if there is no table.
     pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,

@@ -1,9 +1,10 @@
 //! Words that are secrets because they look like one where the words before let one expect it.
 
 use crate::harmless::is_harmless;
+use crate::looks;
+use crate::masks::Masks;
 use crate::read::Read;
 use crate::words::{self, Word};
-use crate::{looks, Masks};
 
 /// Masks a word, or the part of it that looks like a secret after the words before.
 pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {

@@ -7,8 +7,8 @@ use regex::bytes::{Captures, Match, Regex};
 
 use crate::harmless::is_harmless;
 use crate::looks;
+use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
-use crate::rules::compiled;
 
 /// `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the same with escaped quotes.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
@@ -113,11 +113,6 @@ pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
 
 /// Returns the secret in a match of an expression.
 type Secret = fn(&Captures<'_>) -> Option<Range<usize>>;
-
-/// The first of these groups that takes part in a match.
-pub fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<Match<'t>> {
-    groups.into_iter().find_map(|n| found.get(n))
-}
 
 fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
     of_named(found.get(1)?, first_group(found, 2..5)?)

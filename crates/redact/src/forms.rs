@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use crate::looks;
-use crate::rules::compiled;
+use crate::matching::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]

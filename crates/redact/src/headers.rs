@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use regex::bytes::{Match, Regex};
 
 use crate::harmless::is_harmless;
+use crate::looks;
+use crate::masks::Masks;
+use crate::matching::compiled;
 use crate::names::{self, Sure};
-use crate::rules::{compiled, How};
-use crate::words::Word;
-use crate::{looks, Masks};
+use crate::words::{How, Word};
 
 /// `Name: value`, at the start of an argument, a line, a quoted text or a value; with or
 /// without `-H` before it.

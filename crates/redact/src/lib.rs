@@ -13,6 +13,8 @@ mod forms;
 mod harmless;
 mod headers;
 mod looks;
+mod masks;
+mod matching;
 mod names;
 mod programs;
 mod read;
@@ -27,11 +29,11 @@ use regex::bytes::Regex;
 use tr_format::event::Argv;
 use tr_format::mask::Mask;
 
+use masks::Masks;
 use rules::Rules;
 use words::Word;
 
-/// The replacement of a secret.
-pub const MASK: &[u8] = b"***";
+pub use masks::MASK;
 
 /// An error in a regular expression.
 pub use regex::Error as PatternError;
@@ -111,7 +113,7 @@ impl Redactor {
     fn found(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Vec<(usize, Range<usize>)> {
         let masks = self.masks(line, args, cut).unwrap_or_default();
         let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-        for (arg, part) in masks.0 {
+        for (arg, part) in masks.into_parts() {
             match found.last_mut() {
                 Some((of, last)) if *of == arg && part.start <= last.end => {
                     last.end = last.end.max(part.end);
@@ -189,54 +191,5 @@ impl Mask for Redactor {
 
     fn command(&mut self, command: &mut Vec<Vec<u8>>) {
         *command = self.masked_command(command);
-    }
-}
-
-/// The masked parts of arguments: the argument's index and the bytes in it.
-#[derive(Debug, Default)]
-pub(crate) struct Masks(Vec<(usize, Range<usize>)>);
-
-impl Masks {
-    /// The parts in their order, or `None` if there are none.
-    fn sorted(mut self) -> Option<Masks> {
-        self.0
-            .sort_unstable_by_key(|(arg, range)| (*arg, range.start, range.end));
-        (!self.0.is_empty()).then_some(self)
-    }
-
-    /// Masks these parts of a word.
-    pub fn extend(&mut self, word: &Word<'_>, parts: impl IntoIterator<Item = Range<usize>>) {
-        // An archived trace has masks of its own.
-        let open = |part: &Range<usize>| {
-            !part.is_empty() && word.text.get(part.clone()).is_none_or(|text| text != MASK)
-        };
-        let parts = parts.into_iter().filter(open);
-        let in_arg = |part: Range<usize>| (word.arg, word.at + part.start..word.at + part.end);
-        self.0.extend(parts.map(in_arg));
-    }
-
-    /// Masks this part of a word.
-    pub fn add(&mut self, word: &Word<'_>, part: Range<usize>) {
-        self.extend(word, std::iter::once(part));
-    }
-
-    /// Copies the argument `arg` with its parts replaced, and returns the number of replacements. Parts that touch
-    /// or overlap are one.
-    fn copy(&self, arg: usize, text: &[u8], out: &mut Vec<u8>) -> u64 {
-        let (mut done, mut count) = (0, 0);
-        let first = self.0.partition_point(|(of, _)| *of < arg);
-        let own = self.0.iter().skip(first).take_while(|(of, _)| *of == arg);
-        for (_, part) in own {
-            if part.start >= done {
-                out.extend_from_slice(text.get(done..part.start).unwrap_or_default());
-                if part.start > done || count == 0 {
-                    out.extend_from_slice(MASK);
-                    count += 1;
-                }
-            }
-            done = done.max(part.end);
-        }
-        out.extend_from_slice(text.get(done..).unwrap_or_default());
-        count
     }
 }

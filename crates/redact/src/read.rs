@@ -1,10 +1,11 @@
 //! A command line up to a word: what the words that were read say about the next one.
 
 use crate::harmless::is_harmless;
+use crate::looks;
+use crate::masks::{Masks, MASK};
 use crate::names::{self, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
-use crate::{looks, Masks, MASK};
 
 /// A command line up to a word.
 pub struct Read<'a> {

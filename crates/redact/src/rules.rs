@@ -5,12 +5,12 @@
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::bytes::Regex;
 
 use crate::harmless::is_harmless;
+use crate::masks::Masks;
 use crate::read::Read;
-use crate::words::{self, Word};
-use crate::{context, expressions, forms, headers, looks, programs, stdin, urls, Masks};
+use crate::words::{self, How, Word};
+use crate::{context, expressions, forms, headers, looks, programs, stdin, urls};
 
 /// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
 /// reads a byte of the command line at most `2 * (DEPTH + 1)` times: a value in quotes is read once with its name.
@@ -27,13 +27,6 @@ const HINTS: [&str; 65] = [
     "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "-user\0", "-u ", "-user ", "-user=", "access_code", "mnemonic", "dsn", "htdigest", "<<<", "| su ", "|su ", "username", "users ", "users\0", "admins ", "admins\0",
     "db_connect", "using '",
 ];
-
-/// Compiles a constant expression, when a command line first needs it: most builds never
-/// do, and all of them take a ms. Tests compile each.
-#[allow(clippy::expect_used)] // of a constant
-pub fn compiled(text: &str) -> Regex {
-    Regex::new(text).expect("a constant expression is a valid one")
-}
 
 /// The searches for hints.
 #[derive(Clone, Debug)]
@@ -186,24 +179,6 @@ fn joins_generated(word: &[u8]) -> bool {
     match word {
         [b'-', letter, b'=', value @ ..] => may_be_generated(&[b'-', *letter], value),
         _ => false,
-    }
-}
-
-/// How a word is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// As an argument.
-    Value,
-    /// As a script, whose words are read one by one.
-    Script,
-    /// As text that a program prints: a word in it is a word.
-    Printed,
-}
-
-impl How {
-    /// A value that no rule calls harmless is a secret.
-    pub fn is_secret(self, value: &[u8]) -> bool {
-        self != How::Printed || looks::is_no_word(value)
     }
 }
 

@@ -6,11 +6,10 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Regex};
 
-use crate::expressions::first_group;
 use crate::harmless::is_harmless;
 use crate::looks;
+use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
-use crate::rules::compiled;
 use crate::words;
 
 /// `echo X | docker login --password-stdin`: the text; the rest of the pipeline. Also `<(echo X)` and `login <<< X`.

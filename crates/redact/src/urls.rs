@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Regex};
 
-use crate::expressions::first_group;
 use crate::harmless::is_harmless;
+use crate::looks;
+use crate::masks::MASK;
+use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
-use crate::rules::compiled;
-use crate::{looks, MASK};
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
 /// should have been encoded; or a token alone as the user.

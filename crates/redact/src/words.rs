@@ -19,6 +19,24 @@ pub struct Word<'a> {
     pub first: bool,
 }
 
+/// How a word is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// As an argument.
+    Value,
+    /// As a script, whose words are read one by one.
+    Script,
+    /// As text that a program prints: a word in it is a word.
+    Printed,
+}
+
+impl How {
+    /// A value that no rule calls harmless is a secret.
+    pub fn is_secret(self, value: &[u8]) -> bool {
+        self != How::Printed || looks::is_no_word(value)
+    }
+}
+
 /// `NAME=value`, as before a command.
 pub fn is_assignment(word: &[u8]) -> bool {
     let name = word.split(|b| *b == b'=').next().unwrap_or_default();

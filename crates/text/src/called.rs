@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The program's second name: the same program, which passes nothing on to the system's `tr`.
+/// The second name of the program. It names the same program, but then nothing is passed on to the system's `tr`.
 pub const SECOND: &str = "tr-trace";
 
 static BY_SECOND: AtomicBool = AtomicBool::new(false);
@@ -18,12 +18,12 @@ pub const TR: Called = Called;
 pub struct Called;
 
 impl Called {
-    /// The program was called by its second name.
+    /// Whether the program was called by its second name.
     pub fn is_second(self) -> bool {
         BY_SECOND.load(Ordering::Relaxed)
     }
 
-    /// `tr`, or its second name.
+    /// The name by which the program was called: `tr`, or its second name.
     pub fn name(self) -> &'static str {
         if self.is_second() {
             SECOND
@@ -42,6 +42,6 @@ impl Display for Called {
 /// Notes the program's first argument, its own name or path. Without this call, or for any other
 /// name than [`SECOND`], the program is `tr`.
 pub fn set(program: Option<&OsStr>) {
-    let name = program.and_then(|it| Path::new(it).file_name());
+    let name = program.and_then(|path| Path::new(path).file_name());
     BY_SECOND.store(name == Some(OsStr::new(SECOND)), Ordering::Relaxed);
 }

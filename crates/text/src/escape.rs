@@ -47,9 +47,8 @@ pub fn text(bytes: &[u8]) -> String {
     out
 }
 
-/// A character that shows nothing of itself, or changes how others are shown: controls,
-/// format characters (zero-width, bidirectional, tags), fillers, variation selectors, line
-/// and paragraph separators, private and unassigned planes.
+/// Whether a character is invisible or changes how others are shown: controls, format characters (zero-width, bidirectional,
+/// tags), fillers, variation selectors, line and paragraph separators, private and unassigned planes.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -72,13 +71,13 @@ const COMMANDS: [&str; 5] = [
     "section_end:",
 ];
 
-/// At this byte a command to a CI system begins that it takes anywhere in a line of a log.
+/// Whether a command to a CI system begins at this byte that is recognized anywhere in a line of a log.
 pub fn is_command(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     COMMANDS.iter().any(|start| rest.starts_with(start))
 }
 
-/// Whether a text may have such a command.
+/// Whether a text may contain a command that is recognized anywhere in a line of a log.
 fn has_command(text: &str) -> bool {
     text.contains("##") || text.contains("section_")
 }
@@ -95,8 +94,7 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The place in a line at which a command to a CI system begins that counts at the beginning of a line alone
-/// (`::error::`).
+/// The byte at which a command to a CI system begins that is recognized only at the beginning of a line (`::error::`).
 fn command_of_line(line: &str) -> Option<usize> {
     let rest = line.trim_start();
     rest.starts_with("::").then(|| line.len() - rest.len())
@@ -187,7 +185,7 @@ pub fn code(value: &str) -> String {
     format!("<code>{}</code>", entities(&value))
 }
 
-/// A forge may link this word.
+/// Whether a forge may turn the word into a link.
 fn links(word: &str) -> bool {
     let hex = |part: &str| part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
     let parts = word.split(|c: char| !c.is_ascii_alphanumeric());

@@ -5,23 +5,24 @@ use std::fmt::Write;
 use crate::escape::html;
 use crate::units;
 
-/// A tick this close to the end has no number.
+/// The divisor of the whole length: ticks in the last fortieth are left out, because their times would not fit.
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
-/// A shorter picture has ticks of 1, 2 or 5 seconds, or of powers of ten of these.
+/// The length from which on ticks are minutes or hours; a shorter picture has ticks of 1, 2 or 5 times a power of ten.
 const MINUTES: u64 = 90 * SECOND;
-/// Distances of ticks in minutes and hours, s.
+/// The distances between ticks of minutes and hours, in s.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
 
-/// Times below a picture of `whole` ns.
+/// Writes the times below a picture of `whole` ns.
 pub fn ticks(out: &mut String, whole: u64) {
     let clock = CLOCK.map(|seconds| seconds * SECOND);
     let fits = clock.into_iter().find(|step| whole / step <= 10);
     let [.., longest] = clock;
-    let mut step = match whole < MINUTES {
-        true => 1_000,
-        false => fits.unwrap_or(longest),
+    let mut step = if whole < MINUTES {
+        1_000
+    } else {
+        fits.unwrap_or(longest)
     };
     for (times, part) in [(2, 1), (5, 2), (2, 1)].into_iter().cycle() {
         if whole / step <= 10 {
@@ -43,7 +44,7 @@ pub fn ticks(out: &mut String, whole: u64) {
     out.push_str("</svg>\n");
 }
 
-/// A card with a table, and what follows it, in markup.
+/// Writes a card with a table and the markup that follows it.
 pub fn card(out: &mut String, title: &str, table: &str) {
     let title = html(title);
     let _ = writeln!(

@@ -9,7 +9,7 @@ pub struct Style {
     pub width: usize,
     pub color: bool,
     pub ascii: bool,
-    /// Tables are for Markdown; [`document`] makes blocks of the lines between them.
+    /// Whether tables are written for Markdown; [`document`] makes code blocks of the lines between them.
     pub markdown: bool,
 }
 
@@ -64,7 +64,7 @@ impl Paint {
 }
 
 impl Style {
-    /// Of no terminal, for what has no width.
+    /// The style without colours and without a limit of the width, for output that is not a terminal.
     pub const PLAIN: Style = Style {
         width: 80,
         color: false,
@@ -175,9 +175,10 @@ impl Style {
         let columns = room.saturating_sub(names).min(40);
         let largest = rows.first().map_or(1, |(_, time, _)| *time);
         for (name, time, count) in rows {
-            let bar = match columns >= LEAST.1 {
-                true => units::pad(&self.bar(*time, largest, columns), columns, false) + "  ",
-                false => String::new(),
+            let bar = if columns >= LEAST.1 {
+                units::pad(&self.bar(*time, largest, columns), columns, false) + "  "
+            } else {
+                String::new()
             };
             let _ = writeln!(
                 out,

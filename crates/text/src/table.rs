@@ -12,11 +12,11 @@ use crate::{escape, units};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     Empty,
-    /// `?`.
+    /// An unknown value, shown as `?`.
     Unknown,
     /// A duration in ns.
     Time(u64),
-    /// The part of a duration that lies in the trace, in ns: `>1.0 s`.
+    /// The recorded part, in ns, of a duration that continues outside the trace: `>1.0 s`.
     AtLeast(u64),
     /// The known part of a wait, in ns: `≥ 1.0 s`.
     WaitAtLeast(u64),
@@ -50,7 +50,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// `Unknown` for `None`.
+    /// The cell of a value, or `Unknown` for `None`.
     pub fn known<T>(value: Option<T>, known: impl Fn(T) -> Cell) -> Cell {
         value.map_or(Cell::Unknown, known)
     }
@@ -64,7 +64,7 @@ impl Cell {
         }
     }
 
-    /// A size; a lower bound unless it is `whole`. A lower bound of 0 tells nothing.
+    /// A size in bytes, which is a lower bound unless it is `whole`. A lower bound of 0 is shown as unknown.
     pub fn bytes(count: u64, whole: bool) -> Cell {
         match (whole, count) {
             (true, _) => Cell::Bytes(count),
@@ -96,7 +96,7 @@ impl Cell {
         }
     }
 
-    /// The value in CSV and JSON; a lower bound of bytes is not known there.
+    /// The value in CSV and JSON, where a lower bound of bytes counts as unknown.
     fn plain(&self) -> Value {
         match self {
             Cell::Empty | Cell::Unknown | Cell::Note(_) => Value::Null,
@@ -134,16 +134,16 @@ impl Cell {
 /// A column's content in a row of type `R`.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
-/// What makes a column's cells.
+/// The source of a column's cells.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
-    /// The name, which has the last column in text.
+    /// The row's name, which is in the last column of a text.
     Name,
-    /// A value for programs alone.
+    /// A value that only CSV and JSON have.
     Data(Of<'a, R, Value>),
 }
 
-/// The media of a column's key.
+/// The formats that have a column's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Media {
     Both,
@@ -152,17 +152,17 @@ enum Media {
 }
 
 struct Column<'a, R> {
-    /// The title in tables; empty columns without one are left out.
+    /// The title in tables. A column without a title is left out if it is empty.
     title: String,
-    /// The key in CSV and JSON, with its unit; `None`: the column is for people alone.
+    /// The key in CSV and JSON, with its unit; `None` if only tables for people have the column.
     key: Option<String>,
     media: Media,
     right: bool,
-    /// Tables for people have it.
+    /// Whether tables for people have the column.
     shown: bool,
-    /// A narrow table leaves it out.
+    /// Whether a narrow table leaves the column out.
     spare: bool,
-    /// Tables for people leave 0 out.
+    /// Whether tables for people leave zeros out.
     few: bool,
     content: Content<'a, R>,
 }
@@ -186,7 +186,7 @@ type TableLine = (Vec<String>, String, Paint);
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
-/// What columns of these widths leave to the names.
+/// The width that remains for the names beside columns of the given widths.
 fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
     let used = indent + used_by(widths);
     style.width.saturating_sub(used).max(LEAST)
@@ -204,15 +204,14 @@ pub struct Table<'a, R> {
     title: String,
     name: Of<'a, R, String>,
     paint: Of<'a, R, Paint>,
-    /// The names are words of ours, no code.
+    /// Whether the names are words of this program instead of code.
     plain: bool,
-    /// The columns that people see after the others.
+    /// The columns that tables for people show after all others.
     last: Vec<String>,
 }
 
 impl<'a, R> Table<'a, R> {
-    /// A table with its last column: names, escaped, which take the remaining
-    /// width.
+    /// Makes a table with its last column: the escaped names, which take the remaining width.
     pub fn new(title: impl Into<String>, name: impl Fn(&R) -> String + 'a) -> Table<'a, R> {
         Table {
             columns: Vec::new(),
@@ -224,32 +223,32 @@ impl<'a, R> Table<'a, R> {
         }
     }
 
-    /// A table without names, for programs.
+    /// Makes a table without names, for CSV and JSON.
     pub fn unnamed() -> Table<'a, R> {
         Table::new("", |_| String::new())
     }
 
-    /// A table of which people see the rows with another title.
+    /// Replaces the title of the rows in tables for people.
     #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Table<'a, R> {
         self.title = title.into();
         self
     }
 
-    /// The names are words of ours, which Markdown does not show as code.
+    /// Marks the names as words of this program, which Markdown does not show as code.
     #[must_use]
     pub fn plain(mut self) -> Table<'a, R> {
         self.plain = true;
         self
     }
 
-    /// Adds a column of numbers, aligned on the right, for people alone.
+    /// Adds a column of numbers, aligned on the right, which only tables for people have.
     #[must_use]
     pub fn column(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
         self.add(title, None, Content::Cell(Box::new(cell)))
     }
 
-    /// Adds a column of text, aligned on the left, for people alone.
+    /// Adds a column of text, aligned on the left, which only tables for people have.
     #[must_use]
     pub fn words(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
         self.column(title, cell).left()
@@ -267,13 +266,13 @@ impl<'a, R> Table<'a, R> {
         self.add(title, Some(key.into()), Content::Cell(Box::new(cell)))
     }
 
-    /// The key of the names.
+    /// Sets the key of the names in CSV and JSON.
     #[must_use]
     pub fn named(self, key: &str) -> Table<'a, R> {
         self.add("", Some(key.to_owned()), Content::Name)
     }
 
-    /// Adds a value for CSV and JSON alone.
+    /// Adds a value that only CSV and JSON have.
     #[must_use]
     pub fn data<T: Into<Value>>(
         self,
@@ -284,24 +283,26 @@ impl<'a, R> Table<'a, R> {
         self.add("", Some(key.into()), Content::Data(Box::new(value)))
     }
 
-    /// Adds a value for JSON alone.
+    /// Adds a value that only JSON has.
     #[must_use]
     pub fn json_data<T: Into<Value>>(
         self,
         key: impl Into<String>,
         value: impl Fn(&R) -> T + 'a,
     ) -> Table<'a, R> {
-        self.data(key, value).with(|it| it.media = Media::Json)
+        self.data(key, value)
+            .with(|column| column.media = Media::Json)
     }
 
-    /// Adds a value for CSV alone.
+    /// Adds a value that only CSV has.
     #[must_use]
     pub fn csv_data<T: Into<Value>>(
         self,
         key: impl Into<String>,
         value: impl Fn(&R) -> T + 'a,
     ) -> Table<'a, R> {
-        self.data(key, value).with(|it| it.media = Media::Csv)
+        self.data(key, value)
+            .with(|column| column.media = Media::Csv)
     }
 
     fn add(mut self, title: &str, key: Option<String>, content: Content<'a, R>) -> Table<'a, R> {
@@ -325,37 +326,37 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// CSV alone has the last column's key.
+    /// Restricts the key of the last column to CSV.
     #[must_use]
     pub fn csv_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Csv)
     }
 
-    /// JSON alone has the last column's key.
+    /// Restricts the key of the last column to JSON.
     #[must_use]
     pub fn json_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Json)
     }
 
-    /// People see the last column if it is `shown`.
+    /// Shows the last column in tables for people only if `shown` is true.
     #[must_use]
     pub fn shown(self, shown: bool) -> Table<'a, R> {
         self.with(|column| column.shown = shown)
     }
 
-    /// A narrow table leaves the last column out. The last such column leaves first.
+    /// Lets a narrow table leave the last column out. Of several such columns, the last one is left out first.
     #[must_use]
     pub fn spare(self) -> Table<'a, R> {
         self.with(|column| column.spare = true)
     }
 
-    /// People do not see 0 in the last column.
+    /// Hides zeros of the last column in tables for people.
     #[must_use]
     pub fn few(self) -> Table<'a, R> {
         self.with(|column| column.few = true)
     }
 
-    /// The last column is text.
+    /// Aligns the last column on the left, as text.
     #[must_use]
     pub fn left(self) -> Table<'a, R> {
         self.with(|column| column.right = false)
@@ -365,13 +366,17 @@ impl<'a, R> Table<'a, R> {
     /// that has another order in CSV.
     #[must_use]
     pub fn last(mut self, columns: &str) -> Table<'a, R> {
-        self.last = columns.split(',').map(|it| it.trim().to_owned()).collect();
+        self.last = columns
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect();
         self
     }
 
-    /// The columns that people see.
+    /// The columns that tables for people show.
     fn seen(&self) -> Vec<&Column<'a, R>> {
-        let mut seen: Vec<&Column<'a, R>> = self.columns.iter().filter(|it| it.shown).collect();
+        let mut seen: Vec<&Column<'a, R>> =
+            self.columns.iter().filter(|column| column.shown).collect();
         let place = |column: &&Column<'a, R>| {
             let is = |name: &String| column.key.as_ref() == Some(name) || column.title == *name;
             self.last.iter().position(is)
@@ -407,9 +412,10 @@ impl<'a, R> Table<'a, R> {
                 text.push_str(&units::pad(cell, *width, column.right));
                 text.push_str("  ");
             }
-            let name = match at == 0 || self.plain {
-                true => units::clip(name, room),
-                false => units::shorten(name, room),
+            let name = if at == 0 || self.plain {
+                units::clip(name, room)
+            } else {
+                units::shorten(name, room)
             };
             text.push_str(&name);
             style.painted(&mut out, *paint, text.trim_end());
@@ -417,7 +423,7 @@ impl<'a, R> Table<'a, R> {
         out
     }
 
-    /// The columns that `text` leaves to the names of these rows.
+    /// The width that `text` leaves for the names of the given rows.
     pub fn room(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> usize {
         let seen = self.seen();
         let rows = self.lines(&seen, rows);
@@ -517,9 +523,10 @@ impl<'a, R> Table<'a, R> {
             line(rules.collect(), rule(false)),
         ];
         for (cells, name, _) in rows {
-            let name = match self.plain {
-                true => escape::markdown(name),
-                false => escape::code(name),
+            let name = if self.plain {
+                escape::markdown(name)
+            } else {
+                escape::code(name)
             };
             let cells = used.iter().map(|(at, column)| {
                 let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
@@ -562,15 +569,18 @@ impl<'a, R> Table<'a, R> {
         out
     }
 
-    /// The keys in a medium, CSV's and JSON's own, and their values.
+    /// The columns with a key in one format, CSV or JSON: their keys and the columns.
     fn keyed<'t>(
         &'t self,
         not: Media,
     ) -> impl Iterator<Item = ((&'t str, &'t str), &'t Column<'a, R>)> {
-        let keyed = self.columns.iter().filter(move |it| it.media != not);
-        keyed.filter_map(|it| {
-            let key = it.key.as_deref()?;
-            Some((key.split_once('=').unwrap_or((key, key)), it))
+        let keyed = self
+            .columns
+            .iter()
+            .filter(move |column| column.media != not);
+        keyed.filter_map(|column| {
+            let key = column.key.as_deref()?;
+            Some((key.split_once('=').unwrap_or((key, key)), column))
         })
     }
 
@@ -583,7 +593,7 @@ impl<'a, R> Table<'a, R> {
                 debug_assert!(column
                     .key
                     .as_ref()
-                    .is_some_and(|it| it.ends_with(cell.unit())));
+                    .is_some_and(|key| key.ends_with(cell.unit())));
                 cell.plain()
             }
         }
@@ -599,7 +609,7 @@ impl<'a, R> Table<'a, R> {
         rows.into_iter().map(|row| self.json(&row)).collect()
     }
 
-    /// Rows in CSV. What is not known is empty.
+    /// The rows as CSV. An unknown value is an empty cell.
     pub fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, csv::Error> {
         let mut sheet = Sheet::new([self.keys()])?;
         for row in rows {
@@ -616,10 +626,12 @@ impl<'a, R> Table<'a, R> {
 
 impl<R> Column<'_, R> {
     fn markdown(&self, cell: &str) -> String {
-        match self.right {
-            true if is_figure(cell) => cell.to_owned(),
-            true => escape::markdown(cell),
-            false => escape::code(cell),
+        if !self.right {
+            escape::code(cell)
+        } else if is_figure(cell) {
+            cell.to_owned()
+        } else {
+            escape::markdown(cell)
         }
     }
 }
@@ -652,7 +664,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Without rows. `tables`: the keys of each table.
+    /// Makes a sheet without rows from the keys of each table.
     pub fn new(tables: impl IntoIterator<Item = Vec<String>>) -> Result<Sheet, csv::Error> {
         let mut columns = Vec::new();
         for key in tables.into_iter().flatten() {
@@ -669,7 +681,7 @@ impl Sheet {
     pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) -> Result<(), csv::Error> {
         let mut cells = vec![String::new(); self.columns.len()];
         for ((key, _), column) in table.keyed(Media::Json) {
-            let at = self.columns.iter().position(|it| *it == key);
+            let at = self.columns.iter().position(|known| *known == key);
             if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
                 *cell = plain(&table.value(column, row));
             }
@@ -677,13 +689,13 @@ impl Sheet {
         self.out.write_record(cells)
     }
 
-    /// The file.
+    /// The bytes of the finished file.
     pub fn end(self) -> Result<Vec<u8>, csv::Error> {
         self.out.into_inner().map_err(|e| e.into_error().into())
     }
 }
 
-/// A number with its unit has no Markdown.
+/// Whether a cell is a number with its unit, in which Markdown has nothing to escape.
 fn is_figure(cell: &str) -> bool {
     let number = |word: &str| {
         word.chars()
@@ -693,7 +705,7 @@ fn is_figure(cell: &str) -> bool {
     cell.split(' ').all(|word| number(word) || unit(word))
 }
 
-/// A title without the figures in brackets after it.
+/// The title without the figures in brackets at its end.
 fn noun(title: &str) -> &str {
     title.split(" (").next().unwrap_or(title)
 }

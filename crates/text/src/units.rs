@@ -38,7 +38,7 @@ pub fn time(ns: u64) -> String {
     }
 }
 
-/// Two durations, the second one at least as long: `1.1 to 1.3 s`.
+/// Two durations with one unit, the second at least as long as the first: `1.1 to 1.3 s`.
 pub fn range(least: u64, most: u64) -> String {
     let (low, high) = (time(least), time(most));
     match (low.split_once(' '), high.split_once(' ')) {
@@ -49,7 +49,7 @@ pub fn range(least: u64, most: u64) -> String {
 }
 
 /// A duration and its bounds: `7.1 s (6.8 to 7.5)`.
-pub fn interval(ns: u64, (least, most): (u64, u64)) -> String {
+pub fn interval(ns: u64, least: u64, most: u64) -> String {
     let value = time(ns);
     let (range, low, high) = (range(least, most), time(least), time(most));
     if low == high {
@@ -66,7 +66,7 @@ pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-/// Bytes, in powers of 1024: rounded to a whole number and a unit, below ten to a tenth.
+/// A number of bytes in powers of 1024, rounded to a whole number of a unit, or to a tenth below ten.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u32, &str); 5] = [(0, "B"), (10, "KiB"), (20, "MiB"), (30, "GiB"), (40, "TiB")];
     let rounded = |shift: u32, parts: u128| {
@@ -92,7 +92,7 @@ pub fn plural(number: u64, one: &str, more: &str) -> String {
     }
 }
 
-/// `1 CPU`, `2 CPUs`.
+/// A number of CPUs: `1 CPU`, `2 CPUs`.
 pub fn cpus(number: u64) -> String {
     plural(number, "CPU", "CPUs")
 }
@@ -102,14 +102,14 @@ pub fn top(what: &str, shown: usize, all: usize) -> String {
     format!("{what} (top {} of {})", shown.min(all), count(all as u64))
 }
 
-/// With a capital letter.
+/// The text with a capital first letter.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
 }
 
-/// 28253 as 28,253.
+/// A number with commas between thousands: 28253 is 28,253.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -133,7 +133,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A date and time in UTC, from ns since 1970, if that is known.
+/// A date and time in UTC from ns since 1970, if the time is known.
 pub fn date(unix_ns: Option<u64>) -> String {
     unix_ns.map_or_else(
         || "time of day unknown".into(),
@@ -254,7 +254,7 @@ pub fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// Our words in at most `columns`: as many whole ones as fit.
+/// The words of a text that fit into `columns`, cut between words.
 pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -282,11 +282,11 @@ mod tests {
     #[test]
     fn an_interval_has_one_unit() {
         let seconds = |s: f64| (s * 1e9) as u64;
-        let shown = interval(seconds(7.1), (seconds(6.8), seconds(7.5)));
+        let shown = interval(seconds(7.1), seconds(6.8), seconds(7.5));
         assert_eq!(shown, "7.10 s (6.80 to 7.50)");
-        let shown = interval(seconds(0.98), (seconds(0.9), seconds(1.1)));
+        let shown = interval(seconds(0.98), seconds(0.9), seconds(1.1));
         assert_eq!(shown, "980 ms (900 ms to 1.10 s)");
-        assert_eq!(interval(5, (5, 5)), "5 ns");
+        assert_eq!(interval(5, 5, 5), "5 ns");
         assert_eq!(range(seconds(1.1), seconds(1.3)), "1.10 to 1.30 s");
         assert_eq!(range(seconds(0.1), seconds(1.3)), "100 ms to 1.30 s");
     }

@@ -1,29 +1,29 @@
 //! The terms of all outputs: one word a fact, perf's and the kernel's. `docs/glossary.md` explains
 //! them; the keys of JSON and CSV keep their names.
 
-/// From a switch-in to the next switch-out.
+/// The state from a switch-in to the next switch-out.
 pub const ON_CPU: &str = "on CPU";
 /// A runnable task's time off CPU, as a column and a state.
 pub const RUN_QUEUE: &str = "run queue";
-/// The same in a sentence.
+/// The time in a run queue, as a word in a sentence.
 pub const RUN_QUEUE_WAIT: &str = "run-queue wait";
-/// Off CPU in an interruptible sleep.
+/// The state off CPU in an interruptible sleep.
 pub const SLEEP: &str = "sleep";
-/// Off CPU in an uninterruptible sleep.
+/// The state off CPU in an uninterruptible sleep.
 pub const BLOCKED: &str = "blocked";
-/// One of the two, where the kernel's totals do not tell which.
+/// The state of a sleeping or blocked task where the kernel's totals do not distinguish the two.
 pub const SLEEP_OR_BLOCKED: &str = "sleep or blocked";
-/// From a switch-out to the next switch-in.
+/// The time from a switch-out to the next switch-in.
 pub const OFF_CPU: &str = "off CPU";
 /// Time whose events are lost or were not recorded.
 pub const UNKNOWN: &str = "unknown";
-/// What a thread does, in the order in which pages draw it.
+/// The states of a thread, in the order in which pages draw them.
 pub const STATES: [&str; 5] = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN];
 /// Waits for disks, files and pages of files.
 pub const IO_WAIT: &str = "I/O wait";
 /// A step's time that is neither on CPU nor in a run queue.
 pub const OTHER_WAITS: &str = "other waits";
-/// The CPUs that the recorded tasks ran on at once.
+/// The mean number of CPUs that the recorded tasks ran on at once.
 pub const UTILIZED: &str = "CPUs utilized";
 /// The kernel's pressure of CPUs (PSI).
 pub const STALLED_CPU: &str = "some tasks stalled on CPU";

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::run::{Figures, Proc, Run, WAYS};
 
-/// The same process in several runs.
+/// One process, matched across several runs.
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub parent: Option<usize>,
@@ -19,7 +19,7 @@ pub struct Slot {
     /// The label in the last run with the process.
     pub label: String,
     pub runs: Vec<Option<Figures>>,
-    /// The number of runs of which it is COMMAND.
+    /// The number of runs in which the process is COMMAND.
     commands: usize,
     keys: [u64; WAYS],
 }
@@ -30,7 +30,7 @@ impl Slot {
         self.runs.split_at(base.min(self.runs.len()))
     }
 
-    /// It is COMMAND in each run that has it.
+    /// Whether the process is COMMAND in each run that has it.
     pub fn is_command(&self) -> bool {
         self.commands == self.runs.iter().flatten().count()
     }
@@ -174,8 +174,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches a program that both sides have once, whatever its arguments and its
-/// place: `make` under a wrapper.
+/// Matches a program that runs exactly once on both sides, whatever its arguments and its parent are: for
+/// example `make` under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
         let mut single = HashMap::new();

@@ -4,12 +4,12 @@ use super::run::Figure;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// Rows of each table to show as text.
+    /// The number of rows that each table shows as text.
     pub top: usize,
-    /// The least difference of a process's time, in ns.
+    /// The least difference of a process's time that is shown, in ns.
     pub least: u64,
-    /// A figure, and the most percent by which it may grow.
+    /// A figure, and the percentage by which it may grow at most.
     pub gate: Option<(Figure, f64)>,
-    /// The gate judges the figure, whoever had the CPUs.
+    /// Whether the gate judges the figure even where other tasks had the CPUs.
     pub strict: bool,
 }

@@ -13,21 +13,21 @@ use tr_text::named;
 
 named! {
     pub enum Service {
-        /// Of github-action-benchmark: `customSmallerIsBetter`.
+        /// The format `customSmallerIsBetter` of github-action-benchmark.
         Action = "benchmark-action", "for github-action-benchmark: customSmallerIsBetter";
         Bencher = "bencher", "for Bencher: Bencher Metric Format";
     }
 }
 
-/// The most steps: each is a line of a chart.
+/// The largest number of steps: each step is a line of a chart.
 const STEPS: usize = 100;
-/// A shorter step, in ns, is noise.
+/// The least length of a step in ns: a shorter one is noise.
 const LEAST: u64 = 100_000_000;
 
 /// The longest name that Bencher takes, in characters.
 const NAME: usize = 1024;
 
-/// A figure of several runs, in ns.
+/// The median, the minimum and the maximum of a figure over several runs, in ns.
 struct Measured {
     least: u64,
     median: u64,
@@ -58,7 +58,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
         let values: Vec<u64> = values.collect();
         // A median of some runs alone would be another figure.
         let all = Measured::of(&values).filter(|_| values.len() == runs.len());
-        figures.extend(all.map(|it| (command.to_owned(), measure, it)));
+        figures.extend(all.map(|median| (command.to_owned(), measure, median)));
     }
     let mut walls: BTreeMap<&(StepKind, String), Vec<u64>> = BTreeMap::new();
     for (key, sum) in runs.iter().flat_map(|run| &run.steps) {
@@ -81,8 +81,8 @@ pub fn json(runs: &[Run], service: Service) -> String {
 }
 
 impl Diff {
-    /// The new runs. Where they or the base measure no whole build, there is no figure: a service
-    /// that learned one would hold later builds against it.
+    /// The figures of the new runs. There are none where the new runs or the base do not measure a whole build:
+    /// a service that stored such a figure would compare later builds with it.
     pub fn benchmarks(&self, service: Service) -> String {
         let runs = match self.no_build() {
             Some(_) => &[],
@@ -116,7 +116,7 @@ fn bencher(figures: &[(String, &str, Measured)]) -> Value {
             None => name.clone(),
             // Two may begin alike: the number is that of the first figure with this name.
             Some(_) => {
-                let first = figures.iter().position(|it| it.0 == *name);
+                let first = figures.iter().position(|figure| figure.0 == *name);
                 let number = format!("#{}", first.unwrap_or(0));
                 let begin = name.chars().take(NAME - number.len());
                 begin.chain(number.chars()).collect()

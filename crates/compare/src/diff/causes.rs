@@ -13,7 +13,7 @@ use super::demands;
 use super::machine::{judge, Sides};
 use super::parts::Part;
 use super::run::{Figure, Run};
-use super::spread::{median, Judged, Statistic, Verdict};
+use super::spread::{median, Difference, Statistic, Verdict};
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
 use tr_text::named;
@@ -24,7 +24,7 @@ named! {
     pub enum Cause {
         /// The build's tasks need more or less CPU time.
         Work = "work", "CPU time of its own";
-        /// They need as much; less or more of it runs at once.
+        /// The build's tasks need as much CPU time as before, but less or more of the work runs at once.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -39,32 +39,32 @@ named! {
     }
 }
 
-/// Whose a difference is.
+/// The party that a difference is attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     Build,
-    /// The runner's: of its CPUs, its disk, its network.
+    /// The runner is the cause: its CPUs, its disk or its network.
     Machine,
     Both,
-    /// Nobody can tell: the build needs more CPU time, as something else can make it ([`Doubt`]), or
-    /// waits for longer for tasks that may be the build's own servers.
+    /// The party is not known: the build needs more CPU time, but something else may be the reason
+    /// ([`Doubt`]), or it waits longer for tasks that may be the build's own servers.
     Unclear,
 }
 
-/// What else than the build's work can make a difference of it.
+/// A reason other than the build's work why its CPU time can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Tasks that share cores and caches with it.
+    /// Other tasks share cores and caches with the build.
     Beside,
-    /// All runs of a side had another CPU model than those of the other side.
+    /// No CPU model appears on both sides.
     Model,
-    /// The sides had so many CPUs.
+    /// The two sides had different numbers of CPUs: of base and of new.
     Cpus(u64, u64),
 }
 
 impl Doubt {
-    /// After the difference.
+    /// A clause that follows the difference in a sentence.
     pub fn words(self) -> String {
         match self {
             Doubt::Beside => ", as tasks beside it can make it".into(),
@@ -78,53 +78,66 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub cause: Cause,
-    /// In ns.
+    /// The part of the difference in ns.
     pub ns: i128,
-    /// Of waits: as many as before, each longer or shorter; of those for memory: the build's
-    /// processes have no more of it than before.
+    /// For waits: the build waits as often as before, but each wait is longer or shorter. For waits for
+    /// memory: the build's processes use no more memory than before.
     pub as_many: bool,
-    /// `Build`, `Machine` or `Unclear`.
+    /// The party that the share is attributed to: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
 }
 
 /// The difference of two sides by its parts.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// Each part, of the runs that tell them; none if these are too few.
-    pub parts: Vec<(Part, Judged)>,
-    /// The time on CPUs of its own.
-    pub alone: Option<Judged>,
-    /// The CPU time of all tasks of the build, without what the hypervisor took, of the runs that know
-    /// it; `None` if these are too few.
-    pub work: Option<Judged>,
+    /// Each part of the wall time, from the runs that know it; empty if these runs are too few.
+    pub parts: Vec<(Part, Difference)>,
+    /// The time that the build would take on CPUs of its own.
+    pub alone: Option<Difference>,
+    /// The CPU time of all tasks of the build, without the time that the hypervisor took, from the runs that know
+    /// it; `None` if these runs are too few.
+    pub work: Option<Difference>,
     /// The causes, the largest first.
     pub shares: Vec<Share>,
     /// Names of the other tasks, with the differences of their times.
     pub names: Vec<(String, i128)>,
-    /// What else can explain the difference of its CPU time.
+    /// A reason other than the build's work that can explain the difference of its CPU time.
     pub doubt: Option<Doubt>,
-    /// The sides' numbers of CPUs, where they differ: they alone let less or more of the work run at
-    /// once.
+    /// The numbers of CPUs of both sides, where they differ: another number of CPUs alone changes how much of the
+    /// work runs at once.
     pub cpus: Option<Doubt>,
 }
 
-/// A cause has at least this part of the difference of the wall time, a fifth; of the time on CPUs of its
-/// own, a twentieth; of a wall time that does not differ, a twentieth.
+/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the
+/// time on CPUs of its own, and a twentieth of a wall time that does not differ.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// Tasks that share cores and caches make equal work take up to two fifths more CPU time. `diff.py` plants no difference beside
-/// two tasks that spin: with this limit it is never called the build's.
-const SHARED: (u128, u128) = (7, 5);
-/// CPU models of one fleet make it take up to twice the time.
-const MODELS: (u128, u128) = (2, 1);
-/// Others have this much more of the machine's CPUs: a tenth, in thousandths.
+/// The most by which tasks that share cores and caches lengthen equal work: two fifths more CPU time. With this
+/// limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to the build.
+const SHARED: Ratio = Ratio {
+    factor: 7,
+    divisor: 5,
+};
+/// The most by which CPU models of one fleet change the CPU time: a factor of two.
+const MODELS: Ratio = Ratio {
+    factor: 2,
+    divisor: 1,
+};
+/// The least growth of the other tasks' share of the machine's CPUs, in thousandths: a tenth.
 const MORE: i128 = 100;
 
-/// One side is no more than so much of the other.
-fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
+/// A fraction as two integers.
+#[derive(Clone, Copy, Debug)]
+struct Ratio {
+    factor: u128,
+    divisor: u128,
+}
+
+/// Whether the larger side is at most the given multiple of the smaller one.
+fn within(judged: &Difference, most: Ratio) -> bool {
     let (few, many) = (judged.base.min(judged.new), judged.most());
-    u128::from(many) * of <= u128::from(few) * most
+    u128::from(many) * most.divisor <= u128::from(few) * most.factor
 }
 
 /// The run's CPU time, if hardly any of its time is unknown.
@@ -133,8 +146,9 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
-/// Leaves the parts of runs out of which too much is unknown, more than a twentieth of the wall time or of
-/// the CPU time, if the others are enough to know the spread: unknown time may be of any part. Tells the runs left out.
+/// Removes the parts of the wall time from runs in which too much time is unknown: more than a twentieth of the
+/// wall time or of the CPU time, because unknown time may belong to any part. Keeps them if the other runs are too
+/// few to know the spread. Returns a sentence for each run whose parts were removed.
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
@@ -172,20 +186,20 @@ fn others(run: &Run) -> Option<u64> {
 }
 
 impl Causes {
-    /// Compares the parts of both sides. `changed`: CPU time in ns of processes that only one has.
+    /// Compares the parts of both sides. `changed` is the CPU time in ns of the processes that only one side has.
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
         let all = || sides.0.iter().chain(sides.1);
         // Without some of its runs a side needs enough others to know the spread.
         let of_all = all().all(|run| work(run).is_some());
-        let work = judge(sides, work).filter(|it| of_all || it.verdict != Verdict::Unknown);
+        let work = judge(sides, work).filter(|work| of_all || work.verdict != Verdict::Unknown);
         let mut causes = Causes {
             work,
             ..Causes::default()
         };
         let of_all = all().all(|run| run.parts.is_some());
         let alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
-        let alone = alone.filter(|it| of_all || it.verdict != Verdict::Unknown);
+        let alone = alone.filter(|alone| of_all || alone.verdict != Verdict::Unknown);
         let (Some(wall), Some(alone)) = (wall, alone) else {
             return causes;
         };
@@ -207,18 +221,18 @@ impl Causes {
         causes
     }
 
-    pub fn part(&self, part: Part) -> Option<&Judged> {
+    pub fn part(&self, part: Part) -> Option<&Difference> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// The causes: the parts that differ beyond their spread, large enough, and in the direction of
-    /// the wall time's difference where it has one.
-    fn shares(&self, sides: Sides<'_>, wall: &Judged) -> Vec<Share> {
+    /// The causes: parts that differ beyond their spread, are large enough, and have the same direction as the
+    /// difference of the wall time, if there is one.
+    fn shares(&self, sides: Sides<'_>, wall: &Difference) -> Vec<Share> {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
         let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
-        let alone = self.alone.as_ref().map_or(0, Judged::most);
+        let alone = self.alone.as_ref().map_or(0, Difference::most);
         let counts = |share: &Share| {
             let with = !differs || share.ns.signum() == wall.difference().signum();
             let size = share.ns.unsigned_abs();
@@ -246,12 +260,13 @@ impl Causes {
         all
     }
 
-    /// The build's own need of CPUs; `waited`: the difference of its waits, and of what is not the build.
+    /// The share of the build's own need of CPUs. `waited` is the difference of the build's waits and of everything
+    /// that is not the build.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
         })?;
-        let differs = |it: &&Judged| it.is_noticeable();
+        let differs = |judged: &&Difference| judged.is_noticeable();
         let share = |cause, ns| Share {
             cause,
             ns,
@@ -261,9 +276,9 @@ impl Causes {
                 .map_or(Whose::Build, |_| Whose::Unclear),
         };
         let alone = self.alone.as_ref().filter(differs);
-        let alone = alone.map(|it| it.difference() - waited);
-        let run = Some(&run).filter(|it| it.verdict != Verdict::Inside);
-        let run = run.map(Judged::difference);
+        let alone = alone.map(|alone| alone.difference() - waited);
+        let run = Some(&run).filter(|run| run.verdict != Verdict::Inside);
+        let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
             // Of both the one that shows more: what runs beside the path makes nothing longer.
@@ -274,11 +289,12 @@ impl Causes {
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
-            .filter(|it| !against(it) && self.is_equal_work(*it))
+            .filter(|figure| !against(figure) && self.is_equal_work(*figure))
             .map(|ns| share(Cause::Order, ns))
     }
 
-    /// The build's CPU time is known, and no difference of it within its spread is as large as this one.
+    /// Whether the difference `alone`, of the time on CPUs of its own, is not one of CPU time: the build's CPU time is
+    /// known, and it differs by less than `alone`, by less than a twentieth, or in the other direction.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -304,7 +320,7 @@ impl Causes {
         // A fifth more of them, or other bytes, are other waits.
         let as_many = match part {
             Part::Memory => judge(sides, |run| run.demands.get(&Demand::Resident).copied())
-                .is_some_and(|it| !it.is_noticeable()),
+                .is_some_and(|judged| !judged.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
         (judged.verdict != Verdict::Inside).then_some(Share {
@@ -321,32 +337,34 @@ impl Causes {
         })
     }
 
-    /// Others have more (less) of the CPUs than before, and the build's CPU time grew (fell) by no more
-    /// than these can cause.
+    /// Whether other tasks can explain the change of the build's CPU time: both grew or both fell, and the build's
+    /// CPU time changed by no more than sharing can cause.
     fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
         let Some(work) = self.work.as_ref() else {
             return false;
         };
         let with = |difference: i128| difference.signum() == work.difference().signum();
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
-        let wall = wall.map_or(0, |it| u128::from(it.most()));
+        let wall = wall.map_or(0, |wall| u128::from(wall.most()));
         let machine = withheld(sides)
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
-        let more = judge(sides, others).is_some_and(|it| {
-            it.verdict != Verdict::Inside && it.difference().abs() >= MORE && with(it.difference())
+        let more = judge(sides, others).is_some_and(|judged| {
+            judged.verdict != Verdict::Inside
+                && judged.difference().abs() >= MORE
+                && with(judged.difference())
         });
         (machine || more) && self.is_alike(SHARED, changed)
     }
 
-    /// The sides' CPU times differ by no more than `most`, and the processes that only one side has do
-    /// not explain half of it.
-    fn is_alike(&self, most: (u128, u128), changed: i128) -> bool {
+    /// Whether the CPU times of the sides differ by no more than `most`, and the processes that only one side has
+    /// explain less than half of that difference.
+    fn is_alike(&self, most: Ratio, changed: i128) -> bool {
         self.work
             .as_ref()
             .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
     }
 
-    /// What else can explain a difference of the build's own need of CPUs.
+    /// A reason other than the build's work that can explain a difference of its need of CPUs.
     pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
             (Cause::Work, _) => self.doubt,
@@ -356,8 +374,7 @@ impl Causes {
         }
     }
 
-    /// Each side has CPU models that the other one has not, and the difference is one that models can
-    /// make.
+    /// Whether each side has CPU models that the other one lacks, and another model can cause such a difference.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
         let known = sides.0.iter().chain(sides.1).all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.1.iter().any(|other| other.cpu == run.cpu);
@@ -365,7 +382,7 @@ impl Causes {
         apart && self.is_alike(MODELS, changed)
     }
 
-    /// Whose the difference is; `None`: no part of it stands out.
+    /// The party that the difference is attributed to; `None` if no part of the difference stands out.
     pub fn whose(&self) -> Option<Whose> {
         let any = |whose| self.of(whose).next().is_some();
         match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
@@ -379,9 +396,9 @@ impl Causes {
         }
     }
 
-    /// The causes that are `whose`, the largest first.
+    /// The causes that are attributed to one party, largest first.
     pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
-        self.shares.iter().filter(move |it| it.whose == whose)
+        self.shares.iter().filter(move |share| share.whose == whose)
     }
 }
 
@@ -391,8 +408,8 @@ fn cpus(sides: Sides<'_>) -> Option<Doubt> {
     (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
 }
 
-/// At most a fifth of a difference of waits for the network may be of servers in this machine.
-fn is_elsewhere(sides: Sides<'_>, network: &Judged) -> bool {
+/// Whether at most a fifth of the difference of waits for the network may be waits for servers on this machine.
+fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     let near = judge(sides, |run| Some(run.parts.as_ref()?.near));
     near.is_some_and(|near| {
         let with = near.difference().signum() == network.difference().signum();
@@ -411,7 +428,7 @@ const WAITS: [(Part, Cause); 6] = [
     (Part::Other, Cause::Other),
 ];
 
-/// What the machine took beyond what it took before.
+/// The time that the machine took from the build beyond the amount expected from the base.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (Part::Others, Cause::Others),
@@ -422,7 +439,8 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
-/// What the machine took beyond what it took before for each second of the build's work.
+/// The time that one part of the machine took from the build, beyond what it took in the base for each
+/// second of the build's work.
 fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));

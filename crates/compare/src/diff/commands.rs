@@ -4,7 +4,7 @@ use super::run::Run;
 use super::Diff;
 use tr_text::units;
 
-/// The columns of each command in a warning.
+/// The width of each command in a warning, in columns.
 const SHOWN: usize = 60;
 
 /// The commands of some runs, each once.
@@ -19,7 +19,7 @@ pub(super) fn command(runs: &[Run]) -> String {
 }
 
 impl Run {
-    /// The runs are of one command, by the keys by which processes match.
+    /// Whether both runs have the same command, by the keys that match processes.
     fn has_command_of(&self, other: &Run) -> bool {
         let keys = |run: &Run| Some(run.processes.get(run.root?)?.keys);
         // Of a recording without a command, or without its process, nothing is known.
@@ -31,7 +31,8 @@ impl Run {
 }
 
 impl Diff {
-    /// Both sides' commands in so many columns, each in half of them if need be; the same one stands once.
+    /// The commands of both sides within the given width. Equal commands are written once; two commands get half of
+    /// the width each if they are long.
     pub(super) fn title(&self, columns: usize) -> String {
         const ARROW: &str = " → ";
         let (base, new) = (command(&self.base), command(&self.new));
@@ -46,7 +47,7 @@ impl Diff {
         format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
     }
 
-    /// That the runs are of different commands, in words.
+    /// A sentence which says that the runs are of different commands, if they are.
     pub(super) fn other_commands(&self) -> Option<String> {
         let mut kinds: Vec<&Run> = Vec::new();
         for run in self.base.iter().chain(&self.new) {
@@ -63,7 +64,8 @@ impl Diff {
         })
     }
 
-    /// That these have nothing in common, in words. One may be a wrapper of the other.
+    /// A sentence which says that the two commands have nothing in common, if so. One may be a wrapper of the
+    /// other.
     pub(super) fn strangers(&self) -> Option<String> {
         self.other_commands().filter(|_| self.shared == 0)?;
         Some("not the same command, and no other process is on both sides".into())

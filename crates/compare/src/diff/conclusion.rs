@@ -3,7 +3,7 @@
 use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::demands;
 use super::run::Figure;
-use super::spread::{percent, signed, Judged, Verdict};
+use super::spread::{percent, signed, Difference, Verdict};
 use super::{Diff, What};
 use tr_insight::demands::Demand;
 use tr_text::units;
@@ -36,7 +36,7 @@ fn words(share: &Share) -> &'static str {
     }
 }
 
-/// The part of the machine, in words.
+/// The part of the machine that a share is attributed to, in words.
 fn not_yours(share: &Share) -> &'static str {
     match share.cause {
         Cause::Disk => "the runner's disk, not your change",
@@ -46,8 +46,8 @@ fn not_yours(share: &Share) -> &'static str {
     }
 }
 
-/// `+69 %, p = 0.029`.
-fn relative(judged: &Judged) -> String {
+/// The difference in percent of the base with its p value: `+69 %, p = 0.029`.
+fn relative(judged: &Difference) -> String {
     match judged.p {
         Some(p) => format!("{}, p = {p:.3}", percent(judged)),
         None => percent(judged),
@@ -55,8 +55,8 @@ fn relative(judged: &Judged) -> String {
 }
 
 impl Diff {
-    /// The failure of a build, a recording of a part of one, or the verdict on the wall time with its
-    /// cause, and the largest change of a process.
+    /// The conclusion in one sentence: that a build failed, that a recording is incomplete, or the verdict on the
+    /// wall time with its cause and the process that changed most.
     pub(super) fn conclusion(&self) -> String {
         let Some(wall) = self.whole(Figure::Wall) else {
             return "The wall times cannot be compared".into();
@@ -88,7 +88,9 @@ impl Diff {
         if let Some(methods) = self.methods().or_else(|| self.strangers()) {
             return format!("{word}: {figures}; {methods}");
         }
-        let cause = self.cause().map_or(String::new(), |it| format!(": {it}"));
+        let cause = self
+            .cause()
+            .map_or(String::new(), |cause| format!(": {cause}"));
         let most = match self.causes.whose() {
             Some(Whose::Machine | Whose::Unclear) => String::new(),
             _ => self.most(what),
@@ -96,12 +98,13 @@ impl Diff {
         format!("{word}: {figures}{cause}{most}")
     }
 
-    /// The wall time does not differ; but what it consists of may.
-    fn same_wall(&self, wall: &Judged, inside: Option<String>) -> String {
+    /// The conclusion where the wall time does not differ, although parts of it may.
+    fn same_wall(&self, wall: &Difference, inside: Option<String>) -> String {
         let but = self.besides();
-        let but = match but.is_empty() {
-            true => String::new(),
-            false => format!("; but {}", but.join(", ")),
+        let but = if but.is_empty() {
+            String::new()
+        } else {
+            format!("; but {}", but.join(", "))
         };
         match (inside, but.is_empty()) {
             (None, _) => format!("Equally fast: {}{but}", units::time(wall.base)),
@@ -112,9 +115,10 @@ impl Diff {
         }
     }
 
-    /// What differs beyond normal variation although the wall time does not.
+    /// The figures that differ beyond normal variation although the wall time does not.
     fn besides(&self) -> Vec<String> {
-        let differs = |it: &&Judged| it.is_noticeable() && it.verdict == Verdict::Outside;
+        let differs =
+            |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
         let mut but = Vec::new();
         let work = self.causes.work.as_ref().filter(differs);
         if let Some(work) = work {
@@ -135,17 +139,17 @@ impl Diff {
         but
     }
 
-    /// Whose the difference of whole builds is.
+    /// The party that the difference of whole builds is attributed to.
     pub(super) fn whose(&self) -> Option<Whose> {
         self.causes.whose().filter(|_| self.no_build().is_none())
     }
 
-    /// Whose the difference is, and its cause, in words.
+    /// The party that the difference is attributed to, and its cause, in words.
     fn cause(&self) -> Option<String> {
         let first = |whose| self.causes.of(whose).next();
         let (build, machine) = (first(Whose::Build), first(Whose::Machine));
         let unclear = first(Whose::Unclear);
-        let maybe = unclear.map(|it| self.unclear(it));
+        let maybe = unclear.map(|unclear| self.unclear(unclear));
         Some(match (build, machine, unclear.zip(maybe)) {
             (Some(own), None, None) => words(own).into(),
             (None, machine, None) if self.is_work_unknown() => {
@@ -167,18 +171,19 @@ impl Diff {
         })
     }
 
-    /// Too few runs know their CPU time: `work` may be a cause that is not named.
+    /// Whether too few runs know their CPU time, so that the build's own work may be an unnamed cause.
     fn is_work_unknown(&self) -> bool {
         self.causes.work.is_none() && !self.causes.parts.is_empty()
     }
 
-    /// The runs of which too much time is unknown, in words.
+    /// The runs in which too much time is unknown, in words.
     pub(super) fn unknown_work(&self) -> Vec<String> {
         let runs = self.base.iter().chain(&self.new);
         let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
-        let left_out = match self.is_work_unknown() {
-            true => "whether the build needs more CPU time is not known",
-            false => "its CPU time is left out of the causes",
+        let left_out = if self.is_work_unknown() {
+            "whether the build needs more CPU time is not known"
+        } else {
+            "its CPU time is left out of the causes"
         };
         let said = unsure.map(|run| {
             let unknown = run
@@ -190,7 +195,7 @@ impl Diff {
         said.collect()
     }
 
-    /// A cause of which nobody can tell whose it is, in words.
+    /// A cause that cannot be attributed to one party, in words.
     pub(super) fn unclear(&self, share: &Share) -> String {
         match (share.cause, &self.causes.work) {
             (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), self.doubt()),
@@ -200,18 +205,18 @@ impl Diff {
         }
     }
 
-    /// What else can make the difference of the CPU time, in words.
+    /// A reason other than the build's work why the CPU time can differ, in words.
     fn doubt(&self) -> String {
         self.causes.doubt.map_or(String::new(), Doubt::words)
     }
 
-    /// What else can make this difference, in words.
+    /// A reason other than the build's work why the given share can differ, in words.
     fn doubt_of(&self, share: &Share) -> String {
         let doubt = self.causes.doubt_of(share.cause, share.ns);
         doubt.map_or(String::new(), Doubt::words)
     }
 
-    /// The largest change of a process's wall time. The command's own is that of all.
+    /// The largest change of a process's wall time, in words. The command's own time is the time of the whole run.
     fn most(&self, what: What) -> String {
         let several = self.matched > 1;
         let only = match what {
@@ -219,15 +224,16 @@ impl Diff {
             _ => What::Gone,
         };
         let mut changes = self.changes.iter();
-        let most = changes.find(|it| {
-            let side = it.what == what || it.what == only;
-            side && !it.through && it.size() > 0 && (!several || !it.above.is_empty())
+        let most = changes.find(|change| {
+            let side = change.what == what || change.what == only;
+            side && !change.through && change.size() > 0 && (!several || !change.above.is_empty())
         });
         most.map_or(String::new(), |most| {
             let by = signed(most.value(Figure::Wall), units::time);
-            let only = match most.what == only {
-                true => format!(" ({})", only.title()),
-                false => String::new(),
+            let only = if most.what == only {
+                format!(" ({})", only.title())
+            } else {
+                String::new()
             };
             format!("; most of all {}{only} {by} of wall time", most.label)
         })
@@ -247,7 +253,12 @@ impl Diff {
             // The first line has it.
             return None;
         }
-        let shares: Vec<String> = self.causes.shares.iter().map(|it| self.share(it)).collect();
+        let shares: Vec<String> = self
+            .causes
+            .shares
+            .iter()
+            .map(|share| self.share(share))
+            .collect();
         let work = self.causes.work.as_ref()?;
         let equal = !work.is_noticeable();
         let times = format!("{} and {}", units::time(work.base), units::time(work.new));
@@ -276,14 +287,15 @@ impl Diff {
         if waits && share.as_many {
             details.push("as many".into());
         }
-        let details = match details.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", details.join(", ")),
+        let details = if details.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", details.join(", "))
         };
         format!("{} {by}{details}", share.cause.title())
     }
 
-    /// The other tasks that explain most of their part.
+    /// The other tasks that explain most of the time that other tasks took.
     fn others(&self, ns: i128) -> Vec<String> {
         const SHOWN: usize = 3;
         let names = self.causes.names.iter();

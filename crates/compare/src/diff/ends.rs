@@ -15,12 +15,12 @@ impl Run {
         Some((&self.file, why))
     }
 
-    /// COMMAND ended with another status than 0. An unknown end is no failure.
+    /// Whether COMMAND ended with a status other than 0. An unknown end is not a failure.
     pub fn failed(&self) -> bool {
         exit::failed(self.status)
     }
 
-    /// The reason why its times measure no whole build, in words.
+    /// The reason why the times of a run do not measure a whole build, in words.
     pub fn no_build(&self) -> Option<String> {
         let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
         let failed = end.map(|end| format!("{file}: its build failed ({})", exit::words(end)));
@@ -88,12 +88,12 @@ impl Diff {
         }
     }
 
-    /// The reason why the times measure no whole build, in words.
+    /// The reason why the times of a comparison do not measure whole builds, in words.
     pub(super) fn no_build(&self) -> Option<String> {
         self.failure().or_else(|| self.partial())
     }
 
-    /// The sides whose builds failed, in words: they say more than any difference of times.
+    /// The sides whose builds failed, in words. A failure is reported before any difference of times.
     pub fn failure(&self) -> Option<String> {
         let (base, new) = (failure("base", &self.base), failure("new", &self.new));
         match (new, base) {

@@ -1,13 +1,13 @@
 //! Functions that explain a difference of CPU time.
 
 use super::functions::FunctionChange;
-use super::profile::Both;
+use super::profile::ProfilePair;
 use super::{Diff, ProgramChange};
 use tr_text::called::TR;
 use tr_text::units;
 
 impl Diff {
-    /// Runs without stacks, beside others with them; samples that are left out: in words.
+    /// Warnings about runs without stacks beside runs with stacks, and about samples that are left out.
     pub(super) fn stack_warnings(&self) -> Vec<String> {
         let runs = || self.base.iter().chain(&self.new);
         let mut said = Vec::new();
@@ -19,7 +19,7 @@ impl Diff {
             );
         }
         for run in runs() {
-            let left_out = run.profile.as_ref().map_or(0, |it| it.left_out);
+            let left_out = run.profile.as_ref().map_or(0, |profile| profile.left_out);
             if left_out > 0 {
                 let left_out = units::time(left_out);
                 let file = &run.file;
@@ -34,11 +34,11 @@ impl Diff {
     /// The function of a slower program that grew most.
     pub(super) fn grown(&self, program: &ProgramChange) -> Option<&FunctionChange> {
         let mut all = self.functions.iter().flatten();
-        all.find(|it| {
-            it.program == program.name
+        all.find(|function| {
+            function.program == program.name
                 && program.on_cpu.difference() > 0
-                && it.own.time.difference() > 0
-                && it.own.differs(self.ask.least)
+                && function.own.time.difference() > 0
+                && function.own.differs(self.ask.least)
         })
     }
 
@@ -49,7 +49,7 @@ impl Diff {
     /// The file of a run without stacks.
     pub fn folded(&self) -> Result<String, String> {
         let mut runs = self.base.iter().chain(&self.new);
-        let Some(stacks) = Both::new([&self.base, &self.new]) else {
+        let Some(stacks) = ProfilePair::new([&self.base, &self.new]) else {
             let lacking = runs.find(|run| run.profile.is_none());
             let file = lacking.map_or("", |run| run.file.as_str());
             return Err(format!(

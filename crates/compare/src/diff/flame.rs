@@ -3,25 +3,25 @@
 
 use std::fmt::Write;
 
-use super::functions::{period, Noisy};
-use super::profile::Both;
-use super::{signed, Diff, Judged};
+use super::functions::{period, SampledDifference};
+use super::profile::ProfilePair;
+use super::{signed, Diff, Difference};
 use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
 const LEVELS: usize = 60;
-/// A frame below this share of the width is left out.
+/// The divisor of the width: a frame narrower than this share is not drawn.
 const SHORT: u64 = 1000;
-/// One below this share has no name.
+/// The divisor of the width: a frame narrower than this share has no name.
 const NAMED: u64 = 40;
 /// The height of a level and of its frames, in CSS pixels.
 const LEVEL: usize = 17;
 const FRAME: usize = 16;
 
-/// What the frames of a graph share.
+/// The data that all frames of a flame graph share.
 struct Graph<'a> {
-    both: &'a Both,
+    both: &'a ProfilePair,
     /// The time of each node with its callees, in base and new.
     totals: [Vec<u64>; 2],
     /// The width of each node, in ns.
@@ -34,7 +34,7 @@ impl Diff {
     /// The graph, if both sides have samples.
     pub(super) fn page_flame(&self, out: &mut String) {
         let sides = [&self.base, &self.new];
-        let Some(both) = Both::new(sides.map(Vec::as_slice)) else {
+        let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {
             return;
         };
         let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
@@ -44,9 +44,9 @@ impl Diff {
         let mut widths = vec![0u64; children.len()];
         for node in (0..children.len()).rev() {
             let callees = children.get(node).into_iter().flatten();
-            let callees = callees.filter_map(|it| widths.get(*it as usize));
+            let callees = callees.filter_map(|callee| widths.get(*callee as usize));
             let callees = callees.fold(0u64, |sum, ns| sum.saturating_add(*ns));
-            let [base, new] = Both::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
+            let [base, new] = ProfilePair::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
             if let Some(width) = widths.get_mut(node) {
                 *width = base.max(new).max(callees);
             }
@@ -80,12 +80,12 @@ impl Graph<'_> {
         let mut frames = String::new();
         let mut levels = 0;
         let mut open = Vec::new();
-        self.place(&mut open, programs, (0, 0));
+        self.place(&mut open, programs, 0, 0);
         while let Some((node, from, level)) = open.pop() {
             levels = levels.max(level + 1);
             self.frame(&mut frames, node, from, level);
             if let Some(callees) = children.get(node as usize).filter(|_| level + 1 < LEVELS) {
-                self.place(&mut open, callees, (from, level + 1));
+                self.place(&mut open, callees, from, level + 1);
             }
         }
         let _ = writeln!(
@@ -98,12 +98,7 @@ impl Graph<'_> {
         );
     }
 
-    fn place(
-        &self,
-        open: &mut Vec<(u32, u64, usize)>,
-        functions: &[u32],
-        (from, level): (u64, usize),
-    ) {
+    fn place(&self, open: &mut Vec<(u32, u64, usize)>, functions: &[u32], from: u64, level: usize) {
         let mut at = from;
         for function in functions {
             let width = self.width(*function);
@@ -121,13 +116,13 @@ impl Graph<'_> {
             "" => String::new(),
             binary => format!(" in {}", html(binary)),
         };
-        let [base, new] = Both::at(&self.totals, node);
+        let [base, new] = ProfilePair::at(&self.totals, node);
         let width = self.width(node);
-        let time = Judged::new(&[base], &[new]);
-        let noisy = time.map(|time| Noisy::new(time, self.periods));
+        let time = Difference::new(&[base], &[new]);
+        let noisy = time.map(|time| SampledDifference::new(time, self.periods));
         let (mut paint, mut opacity, mut why) = ("currentColor", 0.12, "");
         let change = i128::from(new) - i128::from(base);
-        if noisy.is_some_and(|it| it.differs(1)) {
+        if noisy.is_some_and(|noisy| noisy.differs(1)) {
             paint = if change > 0 { "#d62728" } else { "#1f77b4" };
             opacity = 0.25 + 0.6 * change.unsigned_abs() as f64 / width.max(1) as f64;
         } else if change != 0 {

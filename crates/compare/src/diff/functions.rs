@@ -10,35 +10,35 @@ use std::collections::BTreeSet;
 use super::ask::Ask;
 use super::profile::Profile;
 use super::run::Run;
-use super::spread::{Judged, Verdict};
+use super::spread::{Difference, Verdict};
 use tr_insight::frames::Name;
 
-/// The standard deviations of the samples by which a function has to differ. Of two recordings of one build on a busy machine
-/// (1,250 samples, 950 functions) none does.
+/// The number of standard deviations by which the samples of a function must differ. Between two recordings of one
+/// build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
 const DEVIATIONS: f64 = 3.0;
 
 /// A time on both sides, and the noise of its samples.
 #[derive(Clone, Copy, Debug)]
-pub struct Noisy {
-    /// In ns.
-    pub time: Judged,
-    /// A difference up to this one may be none, in ns.
+pub struct SampledDifference {
+    /// The sampled time in ns.
+    pub time: Difference,
+    /// The largest difference in ns that noise can explain.
     pub noise: u64,
 }
 
-impl Noisy {
-    /// `periods`: the times between two samples of each side, in ns.
-    pub fn new(time: Judged, periods: [u64; 2]) -> Noisy {
+impl SampledDifference {
+    /// Estimates the noise of a time from the time between two samples of each side in ns (`periods`).
+    pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
         // n samples of a period p vary by √n × p; n × p is the time.
         let [base, new] = periods.map(|period| period as f64);
         let variance = time.base as f64 * base + time.new as f64 * new;
-        Noisy {
+        SampledDifference {
             time,
             noise: (DEVIATIONS * variance.sqrt()) as u64,
         }
     }
 
-    /// The difference is outside the spread, outside the noise and of `least` ns or more.
+    /// Whether the difference exceeds the spread and the noise, and is at least `least` ns.
     pub fn differs(&self, least: u64) -> bool {
         let size = self.time.difference().unsigned_abs();
         self.time.verdict != Verdict::Inside
@@ -47,9 +47,10 @@ impl Noisy {
     }
 
     fn size(&self, least: u64) -> u128 {
-        match self.differs(least) {
-            true => self.time.difference().unsigned_abs(),
-            false => 0,
+        if self.differs(least) {
+            self.time.difference().unsigned_abs()
+        } else {
+            0
         }
     }
 }
@@ -59,10 +60,10 @@ impl Noisy {
 pub struct FunctionChange {
     pub program: String,
     pub name: Name,
-    /// The time in which it was the innermost one.
-    pub own: Noisy,
-    /// The time in which it was in the stack.
-    pub total: Noisy,
+    /// The time in which the function was the innermost one.
+    pub own: SampledDifference,
+    /// The time in which the function was anywhere in the stack.
+    pub total: SampledDifference,
 }
 
 /// The time between two samples, in ns.
@@ -95,10 +96,13 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
             let [base, new] = [&before, &after].map(|runs| {
                 let values = runs.iter().map(|run| run.get(key).copied());
                 values
-                    .map(|it| of(it.unwrap_or_default()))
+                    .map(|noisy| of(noisy.unwrap_or_default()))
                     .collect::<Vec<u64>>()
             });
-            Some(Noisy::new(Judged::new(&base, &new)?, periods))
+            Some(SampledDifference::new(
+                Difference::new(&base, &new)?,
+                periods,
+            ))
         };
         let (own, total) = (judged(|(own, _)| own), judged(|(_, total)| total));
         let (Some(own), Some(total)) = (own, total) else {
@@ -114,14 +118,14 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
             });
         }
     }
-    let size = |it: &FunctionChange| (it.own.size(ask.least), it.total.size(ask.least));
-    changes.sort_by_key(|it| Reverse(size(it)));
+    let size = |change: &FunctionChange| (change.own.size(ask.least), change.total.size(ask.least));
+    changes.sort_by_key(|change| Reverse(size(change)));
     Some(changes)
 }
 
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
-/// No function differs, in words.
+/// The sentence for a comparison in which no function differs.
 pub const NONE: &str =
     "No function's time differs by more than the noise of its samples (three standard deviations).";
 

@@ -12,14 +12,14 @@ pub struct Gate {
     most: f64,
     pub(super) percent: f64,
     inside: bool,
-    /// The growth without the runner's part, in percent, where the runner has one.
+    /// The growth in percent without the part that is attributed to the runner, if there is such a part.
     pub(super) own: Option<f64>,
-    /// All of it is the runner's.
+    /// Whether the whole growth is attributed to the runner.
     runner: bool,
 }
 
 impl Gate {
-    /// The figure grew too much: exit status 1.
+    /// Whether the figure grew too much, which makes the exit status 1.
     pub fn failed(&self) -> bool {
         self.exceeded() && !self.inside && !self.excused()
     }
@@ -28,7 +28,7 @@ impl Gate {
         self.percent > self.most
     }
 
-    /// The growth beyond the limit is the runner's.
+    /// Whether the growth beyond the limit is attributed to the runner.
     pub(super) fn excused(&self) -> bool {
         self.runner || self.own.is_some_and(|own| own <= self.most)
     }
@@ -66,7 +66,7 @@ impl Diff {
         Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
     }
 
-    /// Its words, and whether it fails.
+    /// The gate's verdict in words, and whether the gate fails.
     pub(super) fn gate_words(&self) -> Option<(String, bool)> {
         Some(match self.gate()? {
             Ok(gate) => (gate.text(), gate.failed()),
@@ -129,9 +129,9 @@ impl Diff {
         Ok(gate)
     }
 
-    /// Why a growth may be the runner's or somebody else's, in words.
+    /// The reason why a growth may be caused by the runner or by other tasks, in words.
     fn doubtful(&self, figure: Figure) -> String {
-        let waits = |it: &&Share| matches!(it.cause, Cause::Network | Cause::Outside);
+        let waits = |share: &&Share| matches!(share.cause, Cause::Network | Cause::Outside);
         let mut unclear = self.causes.of(Whose::Unclear).filter(waits);
         match (figure, unclear.next()) {
             (Figure::Wall | Figure::RunQueue, None) if self.causes.work.is_none() => {
@@ -148,7 +148,7 @@ impl Diff {
 }
 
 impl Figure {
-    /// Others on the CPUs make it longer.
+    /// Whether other tasks on the CPUs make the figure larger.
     fn is_wait(self) -> bool {
         matches!(self, Figure::Wall | Figure::RunQueue)
     }

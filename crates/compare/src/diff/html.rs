@@ -29,7 +29,7 @@ impl Medium for Page<'_> {
 }
 
 impl Diff {
-    /// One HTML file that needs nothing else.
+    /// The comparison as one HTML file that loads nothing else.
     pub fn html(&self) -> String {
         let mut body = String::new();
         self.page_head(&mut body);
@@ -62,9 +62,10 @@ impl Diff {
         }
         // The same command stands once.
         let (base, new) = (command(&self.base), command(&self.new));
-        let base = match base == new {
-            true => String::new(),
-            false => format!(" {}", html(&base)),
+        let base = if base == new {
+            String::new()
+        } else {
+            format!(" {}", html(&base))
         };
         let files = |runs: &[Run]| {
             let files: Vec<&str> = runs.iter().map(|run| run.file.as_str()).collect();

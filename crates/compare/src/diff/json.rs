@@ -8,8 +8,8 @@ use super::causes::{Share, Whose};
 use super::parts::Part;
 use super::spread::Statistic;
 use super::{
-    CallChange, Change, Demand, Diff, Figure, FunctionChange, Gate, Judged, Load, ProgramChange,
-    Run, StepChange,
+    CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Gate, Load,
+    ProgramChange, Run, StepChange,
 };
 use tr_insight::exit::Exit;
 use tr_text::object;
@@ -65,7 +65,7 @@ object! {
             .collect(),
     }
 
-    Value(base: Option<u64>, new: Option<u64>, judged: Option<&Judged>) {
+    Value(base: Option<u64>, new: Option<u64>, judged: Option<&Difference>) {
         base: Option<u64> = base,
         new: Option<u64> = new,
         difference: Option<i64> = judged.map(|judged| small(judged.difference())),
@@ -154,13 +154,13 @@ fn small(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 
-fn value(judged: &Judged) -> Value {
+fn value(judged: &Difference) -> Value {
     Value::new(Some(judged.base), Some(judged.new), Some(judged))
 }
 
 type Values = BTreeMap<String, Value>;
 
-fn values<T: Copy>(all: &[(T, Judged)], key: fn(T) -> String) -> Values {
+fn values<T: Copy>(all: &[(T, Difference)], key: fn(T) -> String) -> Values {
     let all = all.iter();
     all.map(|(it, judged)| (key(*it), value(judged))).collect()
 }

@@ -9,18 +9,18 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The colours of programs; the last is that of the others.
+/// The number of colours of programs; the last colour is for all other programs.
 const COLORS: usize = 8;
-/// A bar is short below this share of the axis; short neighbours in a lane are one bar.
+/// The divisor of the axis: a shorter bar is merged with its short neighbours in the lane.
 const SHORT: u64 = 500;
-/// A bar below this share of the axis has no name.
+/// The divisor of the axis: a shorter bar has no name.
 const NAMED: u64 = 40;
-/// The most lanes of a run.
+/// The largest number of lanes of a run.
 const LANES: usize = 40;
 /// The height of a lane and of its bar, in CSS pixels.
 const LANE: usize = 18;
 const BAR: usize = 16;
-/// The height of the states below in it.
+/// The height of the strip of states at the bottom of a bar, in CSS pixels.
 const STATES: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ struct Drawn<'a> {
     first: &'a Bar,
     /// The number of processes.
     count: usize,
-    /// All are of the first one's program.
+    /// Whether all processes of the bar run the program of the first one.
     alike: bool,
     /// See [`Bar::states`].
     states: [u64; 5],
@@ -48,13 +48,13 @@ impl Drawn<'_> {
 
 /// The time axis and the colours of both runs.
 pub(super) struct Axis<'a> {
-    /// In ns; without length there is nothing to draw.
+    /// The length of the axis in ns; nothing is drawn on an axis without length.
     pub whole: u64,
     ranks: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Axis<'a> {
-    /// As long as the longer run; the programs with the longest bars have colours.
+    /// An axis with the length of the longer run. The programs with the longest bars get colours.
     pub fn new(runs: [&'a Run; 2]) -> Axis<'a> {
         let bars = || {
             let runs = runs.into_iter();
@@ -82,7 +82,7 @@ impl<'a> Axis<'a> {
         ns.saturating_mul(SHORT) < self.whole
     }
 
-    /// A bar with its name; what has no room is cut.
+    /// Draws a bar with its name, which is cut if it is longer than the bar.
     fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
         let length = bar.to.saturating_sub(bar.from);
         let rank = self.ranks.get(bar.first.program.as_str());
@@ -123,7 +123,7 @@ impl<'a> Axis<'a> {
         out.push_str("</svg>\n");
     }
 
-    /// All processes that did not only wait for others; how many have no lane.
+    /// Draws all processes that did more than wait for others. Returns how many got no lane.
     pub fn timeline(&self, out: &mut String, name: &str, run: &Run) -> usize {
         let (lanes, left_out) = self.pack(&run.timeline);
         let _ = write!(
@@ -140,7 +140,7 @@ impl<'a> Axis<'a> {
         left_out
     }
 
-    /// The first lane with room, in order of the beginning.
+    /// Puts the bars, in order of their beginning, into the first lane with room.
     fn pack<'b>(&self, bars: &'b [Bar]) -> (Vec<Vec<Drawn<'b>>>, usize) {
         let mut lanes: Vec<Vec<Drawn<'b>>> = Vec::new();
         let mut left_out = 0;

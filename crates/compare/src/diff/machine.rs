@@ -4,31 +4,34 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::run::{Figure, Run};
-use super::spread::Judged;
+use super::spread::Difference;
 use tr_insight::loads::Load;
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
 pub struct CallChange {
     pub name: String,
-    pub count: Judged,
-    /// Their time in ns.
-    pub time: Judged,
+    pub count: Difference,
+    /// The sum of the calls' times in ns.
+    pub time: Difference,
 }
 
 /// The runs of base and new.
 pub type Sides<'a> = (&'a [Run], &'a [Run]);
 
 /// Compares values that a run may lack.
-pub fn judge<'a>((base, new): Sides<'a>, of: impl Fn(&'a Run) -> Option<u64>) -> Option<Judged> {
+pub fn judge<'a>(
+    (base, new): Sides<'a>,
+    of: impl Fn(&'a Run) -> Option<u64>,
+) -> Option<Difference> {
     let side = |runs: &'a [Run]| runs.iter().filter_map(&of).collect::<Vec<_>>();
-    Judged::new(&side(base), &side(new))
+    Difference::new(&side(base), &side(new))
 }
 
 /// The loads that differ by a twentieth of the wall time or more.
-pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Judged)> {
+pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
     let wall = judge((base, new), |run| run.figures.get(Figure::Wall));
-    let wall = wall.map_or(u64::MAX, |it| it.most());
+    let wall = wall.map_or(u64::MAX, |wall| wall.most());
     let all = Load::ALL.into_iter();
     let all =
         all.filter_map(|load| Some((load, judge((base, new), |run| run.machine.load(load))?)));
@@ -36,7 +39,7 @@ pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Judged)> {
         .collect()
 }
 
-/// The fewest calls by which two runs differ noticeably.
+/// The least difference of a number of calls that is noticeable.
 const CALLS: u128 = 100;
 
 /// The system calls that differ, those with the largest difference of time first.
@@ -59,13 +62,13 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         })
     };
     let mut changes: Vec<CallChange> = names.into_iter().filter_map(change).collect();
-    changes.retain(|it| {
-        let more = it.count.difference().unsigned_abs() >= CALLS;
-        let longer = it.time.difference().unsigned_abs() >= u128::from(least.max(1));
-        (more && it.count.is_noticeable()) || (longer && it.time.is_noticeable())
+    changes.retain(|change| {
+        let more = change.count.difference().unsigned_abs() >= CALLS;
+        let longer = change.time.difference().unsigned_abs() >= u128::from(least.max(1));
+        (more && change.count.is_noticeable()) || (longer && change.time.is_noticeable())
     });
-    let size = |judged: &Judged| judged.difference().unsigned_abs();
-    changes.sort_by_key(|it| Reverse((size(&it.time), size(&it.count))));
+    let size = |judged: &Difference| judged.difference().unsigned_abs();
+    changes.sort_by_key(|change| Reverse((size(&change.time), size(&change.count))));
     changes
 }
 

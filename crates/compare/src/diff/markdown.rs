@@ -9,7 +9,7 @@ use tr_text::escape::{code, markdown};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// Tables with more rows are folded.
+/// The largest number of rows of a table that is not folded.
 const OPEN: usize = 10;
 
 struct Comment<'a>(&'a mut String);
@@ -31,12 +31,13 @@ impl Medium for Comment<'_> {
         };
         let table = table.titled(noun).comment(rows);
         let name = frame.title;
-        let _ = match fold {
-            true => writeln!(
+        let _ = if fold {
+            writeln!(
                 self.0,
                 "<details><summary>{name} {title}</summary>\n\n{table}{note}\n</details>\n"
-            ),
-            false => writeln!(self.0, "**{name}** {title}\n\n{table}{note}"),
+            )
+        } else {
+            writeln!(self.0, "**{name}** {title}\n\n{table}{note}")
         };
     }
 }
@@ -64,9 +65,10 @@ impl Diff {
             )
         });
         let (base, new) = (command(&self.base), command(&self.new));
-        let base = match base == new {
-            true => String::new(),
-            false => format!("{} → ", code(&base)),
+        let base = if base == new {
+            String::new()
+        } else {
+            format!("{} → ", code(&base))
         };
         let _ = writeln!(out, "### {base}{}{change}\n", code(&new));
         let sign = if self.failure().is_some() { "❌ " } else { "" };

@@ -6,8 +6,8 @@ use super::run::{Figure, Figures, Run};
 use super::Diff;
 use tr_insight::demands::Demand;
 
-/// What a run's times come from. BPF programs record the same facts, whoever attaches them, but by
-/// `--light` totals of each task; so does an import where the file tells no more.
+/// The source of a run's times. BPF programs record the same facts, whoever attaches them, but with
+/// `--light` only totals of each task; an import also has only totals where its file has no more.
 fn source(run: &Run) -> String {
     match (run.method.as_str(), run.basis) {
         ("bpf" | "sudo", Basis::Events) => "bpf".into(),
@@ -24,8 +24,8 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Of runs by different methods keeps the facts that each method tells; of runs that do not all have
-/// a critical path what does not come from it.
+/// Removes the facts that not all runs have: where the methods differ, those that a method does not
+/// record; where a run has no critical path, those that are derived from the path.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());

@@ -38,7 +38,7 @@ pub use gate::Gate;
 use machine::CallChange;
 pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
-pub use spread::{Judged, Verdict};
+pub use spread::{Difference, Verdict};
 use steps::StepChange;
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
@@ -52,10 +52,10 @@ pub struct Diff {
     pub new: Vec<Run>,
     /// Failed runs of the base, which are not compared.
     pub left_out: Vec<Run>,
-    /// The runs without parts of the wall time, in words.
+    /// Warnings about runs that are left out of the parts of the wall time.
     set_aside: Vec<String>,
     ask: Ask,
-    whole: Vec<(Figure, Judged)>,
+    whole: Vec<(Figure, Difference)>,
     /// Processes with a difference, the largest first.
     changes: Vec<Change>,
     /// Programs with a difference, the largest first.
@@ -63,17 +63,17 @@ pub struct Diff {
     /// Steps with a difference, the largest first.
     steps: Vec<StepChange>,
     /// The machine's figures that differ noticeably.
-    loads: Vec<(Load, Judged)>,
-    /// What the builds asked of disks, the network and memory, where it differs noticeably.
-    demands: Vec<(Demand, Judged)>,
+    loads: Vec<(Load, Difference)>,
+    /// The build's use of disks, the network and memory, where it differs noticeably.
+    demands: Vec<(Demand, Difference)>,
     /// System calls that differ noticeably, the largest difference of time first.
     calls: Vec<CallChange>,
     /// Functions whose time on a CPU differs, the largest difference first; `None`: a run has
     /// no stacks.
     functions: Option<Vec<FunctionChange>>,
-    /// What the difference of the wall time consists of.
+    /// The parts that the difference of the wall time consists of.
     causes: Causes,
-    /// The number of processes on both sides, and that without the commands themselves.
+    /// The number of processes that both sides have, and that number without the commands themselves.
     matched: usize,
     shared: usize,
 }
@@ -93,16 +93,16 @@ struct Change {
     what: What,
     program: String,
     label: String,
-    /// The programs above it, from the root on.
+    /// The programs above the process in the tree, from the root on.
     above: Vec<String>,
-    /// The number of runs of each side with it.
+    /// The number of runs of each side that have the process.
     runs: (usize, usize),
     /// The medians of each side.
     base: BTreeMap<Figure, u64>,
     new: BTreeMap<Figure, u64>,
     /// The figures known on both sides.
-    judged: BTreeMap<Figure, Judged>,
-    /// It waits for its children, which have the difference.
+    judged: BTreeMap<Figure, Difference>,
+    /// Whether the process only waits for its children, which have the difference.
     through: bool,
 }
 
@@ -112,19 +112,22 @@ struct ProgramChange {
     name: String,
     /// The medians of the number of processes.
     count: (u64, u64),
-    on_cpu: Judged,
-    path: Option<Judged>,
+    on_cpu: Difference,
+    path: Option<Difference>,
 }
 
 /// The larger difference of these decides the kind of a change.
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
-    /// The difference of a figure that is known of both sides; a side without the process has 0.
+    /// The difference of a figure that both sides know; a side without the process counts as 0.
     fn known(&self, figure: Figure) -> Option<i128> {
-        let of = |side: &BTreeMap<Figure, u64>| match side.is_empty() {
-            true => Some(0),
-            false => side.get(&figure).copied().map(i128::from),
+        let of = |side: &BTreeMap<Figure, u64>| {
+            if side.is_empty() {
+                Some(0)
+            } else {
+                side.get(&figure).copied().map(i128::from)
+            }
         };
         Some(of(&self.new)? - of(&self.base)?)
     }
@@ -162,7 +165,7 @@ impl Diff {
             let judged = machine::judge((&base, &new), |run| run.figures.get(figure))?;
             Some((figure, judged))
         });
-        let whole: Vec<(Figure, Judged)> = whole.collect();
+        let whole: Vec<(Figure, Difference)> = whole.collect();
         let loads = machine::loads_of(&base, &new);
         let demands = demands::changes(&base, &new, ask.least);
         let calls = machine::calls_of(&base, &new, ask.least);
@@ -200,7 +203,7 @@ impl Diff {
         diff
     }
 
-    fn whole(&self, figure: Figure) -> Option<&Judged> {
+    fn whole(&self, figure: Figure) -> Option<&Difference> {
         let mut all = self.whole.iter();
         all.find(|(known, _)| *known == figure)
             .map(|(_, judged)| judged)
@@ -213,9 +216,9 @@ impl Diff {
         all.filter(move |change| change.what == what && !change.through)
     }
 
-    /// That nothing differs, in words.
+    /// A sentence which says that nothing differs, if so.
     fn unchanged(&self) -> Option<String> {
-        let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
+        let differs = |(_, judged): &(Figure, Difference)| judged.difference() != 0;
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);
         let processes = units::count(self.matched as u64);
         same.then(|| format!("No difference in any of {processes} processes."))
@@ -237,7 +240,7 @@ impl Diff {
         said.extend(self.pathless());
         said.extend(self.other_commands());
         let mut same = |what: &str, of: fn(&Run) -> String, between: &str| {
-            let known = runs().map(of).filter(|it| !it.is_empty());
+            let known = runs().map(of).filter(|known| !known.is_empty());
             let mut all: Vec<String> = known.collect();
             all.sort_unstable();
             all.dedup();
@@ -261,9 +264,12 @@ impl Diff {
         }
         let (base, new) = (ends::ends(&self.base), ends::ends(&self.new));
         if base != new {
-            let words = |all: &[String]| match all.is_empty() {
-                true => "no end".into(),
-                false => all.join(", "),
+            let words = |all: &[String]| {
+                if all.is_empty() {
+                    "no end".into()
+                } else {
+                    all.join(", ")
+                }
             };
             said.push(format!(
                 "not the same end: {} before, {} now",
@@ -291,9 +297,10 @@ impl Diff {
             spread::Statistic::None => format!("{sides}: too few, so normal variation is unknown."),
             spread::Statistic::Range => {
                 let factor = spread::factor(self.base.len(), self.new.len());
-                let times = match factor > 1.0 {
-                    true => format!("{factor} × what"),
-                    false => "what".into(),
+                let times = if factor > 1.0 {
+                    format!("{factor} × what")
+                } else {
+                    "what".into()
                 };
                 format!("{sides}: medians; outside the spread where they differ by more than {times} the runs of a side differ by")
             }
@@ -305,7 +312,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     let slot = |(at, slot): (usize, &Slot)| {
         let (base, new) = slot.sides(base);
         let judged = Figure::ALL.into_iter().filter_map(|figure| {
-            let judged = Judged::new(&known(base, figure), &known(new, figure))?;
+            let judged = Difference::new(&known(base, figure), &known(new, figure))?;
             Some((figure, judged))
         });
         let count = |runs: &[Option<Figures>]| runs.iter().flatten().count();
@@ -361,7 +368,8 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     all
 }
 
-/// The CPU time in ns of the processes that only one side has: of the new ones, less that of those gone.
+/// The change of the CPU time in ns by processes that only one side has: that of new processes minus that of
+/// vanished ones.
 fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
         let (base, new) = slot.sides(base);
@@ -394,9 +402,9 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
 #[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    /// `None`: that of a process is not known.
+    /// The CPU time; `None` if that of a process is not known.
     on_cpu: Option<u64>,
-    /// `None`: the run has no path.
+    /// The time on the critical path; `None` if the run has no path.
     path: Option<u64>,
 }
 
@@ -428,7 +436,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
         let judge = |of: fn(&ProgramSum) -> Option<u64>| {
             let (base, new) = sums.split_at(base.min(sums.len()));
             let known = |side: &[ProgramSum]| side.iter().filter_map(of).collect::<Vec<_>>();
-            Judged::new(&known(base), &known(new))
+            Difference::new(&known(base), &known(new))
         };
         let count = judge(|sum| Some(sum.processes))?;
         Some(ProgramChange {
@@ -439,7 +447,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
         })
     };
     let mut programs: Vec<ProgramChange> = sums.into_iter().filter_map(change).collect();
-    let size = |judged: &Judged| match judged.verdict {
+    let size = |judged: &Difference| match judged.verdict {
         Verdict::Inside => 0,
         _ => judged.difference().unsigned_abs(),
     };

@@ -23,16 +23,16 @@ pub struct Parts {
     pub times: PartTimes,
     /// The number of waits of each part.
     pub waits: BTreeMap<Part, u64>,
-    /// Of `Network` the waits that are not known to be for other machines.
+    /// The number of waits in `Network` that may be for servers on this machine.
     pub near: u64,
-    /// Of `Others` the tasks' names.
+    /// The names of the tasks in `Others`, each with its time in ns.
     pub names: BTreeMap<String, u64>,
     /// The time that the run takes on CPUs of its own, in ns.
     pub alone: u64,
 }
 
 impl Parts {
-    /// Of a whole recording; `None` without scheduling events or without a path.
+    /// The parts of a whole recording; `None` without scheduling events or without a path.
     pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Option<Parts> {
         let path = path.filter(|_| analysis.basis() == Basis::Events)?;
         let mut parts = Parts::default();

@@ -12,7 +12,7 @@ use tr_insight::frames::{Name, Names};
 use tr_insight::label;
 use tr_text::escape;
 
-/// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.
+/// The largest number of nodes of a run's tree; a node takes some 60 bytes. Samples of further stacks are left out.
 const NODES: usize = 1 << 20;
 
 /// Callers and callees. A caller's number is lower than those of its callees.
@@ -20,7 +20,7 @@ const NODES: usize = 1 << 20;
 pub struct Tree {
     names: Vec<Name>,
     numbers: HashMap<Name, u32>,
-    /// The caller's number, none of a program, and the name's.
+    /// The number of each node's caller and the number of its name; a program has no caller.
     nodes: Vec<(Option<u32>, u32)>,
     places: HashMap<(Option<u32>, u32), u32>,
 }
@@ -36,7 +36,7 @@ impl Tree {
         number
     }
 
-    /// The node of a name below a caller; `None`: there are `most` nodes already.
+    /// Finds or adds the node of a name below a caller; `None` if there are already `most` nodes.
     fn node(&mut self, caller: Option<u32>, name: u32, most: usize) -> Option<u32> {
         if let Some(node) = self.places.get(&(caller, name)) {
             return Some(*node);
@@ -71,7 +71,7 @@ impl Tree {
         (children, programs)
     }
 
-    /// Of each node's own values the sums with those of its callees.
+    /// The sum of each node's own value and the values of its callees.
     pub fn totals(&self, own: &[u64]) -> Vec<u64> {
         let mut totals = own.to_vec();
         for (at, (caller, _)) in self.nodes.iter().enumerate().rev() {
@@ -84,7 +84,7 @@ impl Tree {
     }
 }
 
-/// The time of a function's own, and that with the functions that it calls, in ns.
+/// A function's own time, and its time including the functions that it calls, in ns.
 pub type Times = (u64, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -94,12 +94,12 @@ pub struct Profile {
     own: Vec<u64>,
     /// The number of all samples, and the time that they stand for in ns.
     pub all: (u64, u64),
-    /// The part of it in stacks beyond the limit.
+    /// The part of the sampled time whose stacks are beyond the limit, in ns.
     pub left_out: u64,
 }
 
 impl Profile {
-    /// Of a recording; `None`: it has no samples of stacks on a CPU.
+    /// The profile of a recording; `None` if it has no samples of stacks on a CPU.
     pub fn of(analysis: &Analysis) -> Option<Profile> {
         if !analysis.meta.has(Extra::Stacks) {
             return None;
@@ -109,8 +109,8 @@ impl Profile {
         let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
         let mut profile = Profile::default();
         let samples = analysis.stacks.samples.iter();
-        for it in samples.filter(|it| it.doing == Doing::OnCpu) {
-            let process = analysis.thread(it.thread).process;
+        for sample in samples.filter(|sample| sample.doing == Doing::OnCpu) {
+            let process = analysis.thread(sample.thread).process;
             let program = *programs.entry(process).or_insert_with(|| {
                 let name = Name {
                     function: label::program(analysis.process(process)),
@@ -119,18 +119,18 @@ impl Profile {
                 let name = profile.tree.number(&name);
                 profile.tree.node(None, name, NODES)
             });
-            let node = *nodes.entry((program, it.stack)).or_insert_with(|| {
+            let node = *nodes.entry((program, sample.stack)).or_insert_with(|| {
                 let mut node = program;
-                for number in names.of_stack(it.stack).into_iter().rev() {
+                for number in names.of_stack(sample.stack).into_iter().rev() {
                     let name = names.name(number)?;
                     let name = profile.tree.number(name);
                     node = Some(profile.tree.node(Some(node?), name, NODES)?);
                 }
                 node
             });
-            profile.all.0 = profile.all.0.saturating_add(it.count);
-            profile.all.1 = profile.all.1.saturating_add(it.ns);
-            profile.add(node, it.ns);
+            profile.all.0 = profile.all.0.saturating_add(sample.count);
+            profile.all.1 = profile.all.1.saturating_add(sample.ns);
+            profile.add(node, sample.ns);
         }
         Some(profile)
     }
@@ -143,7 +143,7 @@ impl Profile {
         }
     }
 
-    /// The times of each function in each program. One that calls itself counts once.
+    /// The times of each function in each program. A function that calls itself counts once.
     pub fn functions(&self) -> BTreeMap<(String, Name), Times> {
         let mut sums: BTreeMap<(String, Name), Times> = BTreeMap::new();
         let nodes = &self.tree.nodes;
@@ -172,17 +172,17 @@ impl Profile {
     }
 }
 
-/// The stacks of both sides: the means of their runs.
+/// The sampled stacks of base and new: on each side the means of its runs.
 #[derive(Debug)]
-pub struct Both {
+pub struct ProfilePair {
     pub tree: Tree,
-    /// Of base and new the time in which each node was the innermost one, in ns.
+    /// The time in which each node was the innermost one, in ns, for base and new.
     pub own: [Vec<u64>; 2],
 }
 
-impl Both {
-    /// `None` if a run has no stacks.
-    pub fn new(sides: [&[Run]; 2]) -> Option<Both> {
+impl ProfilePair {
+    /// Merges the profiles of both sides; `None` if a run has no stacks.
+    pub fn new(sides: [&[Run]; 2]) -> Option<ProfilePair> {
         let mut tree = Tree::default();
         let mut own = [Vec::new(), Vec::new()];
         for (runs, own) in sides.into_iter().zip(&mut own) {
@@ -194,7 +194,7 @@ impl Both {
         }
         own.iter_mut()
             .for_each(|own| own.resize(tree.nodes.len(), 0));
-        Some(Both { tree, own })
+        Some(ProfilePair { tree, own })
     }
 
     /// A node's time in base and new.
@@ -203,25 +203,26 @@ impl Both {
         [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))
     }
 
-    /// A line for each stack: its program and functions with semicolons between, a blank, its µs
-    /// in base, a blank, those in new.
+    /// One line for each stack: the program and its functions separated by semicolons, then the µs in base and the
+    /// µs in new, each after a blank.
     pub fn folded(&self) -> String {
         let us = |ns: u64| ns.saturating_add(500) / 1000;
         let (children, programs) = self.tree.children();
         let mut out = String::new();
         let mut stack: Vec<String> = Vec::new();
-        let mut open: Vec<(u32, usize)> = programs.iter().rev().map(|it| (*it, 0)).collect();
+        let mut open: Vec<(u32, usize)> =
+            programs.iter().rev().map(|program| (*program, 0)).collect();
         while let Some((node, depth)) = open.pop() {
             stack.truncate(depth);
             let name = self.tree.name(node).map(|name| name.function.as_str());
             stack.push(name.unwrap_or_default().replace(';', ","));
-            let [base, new] = Both::at(&self.own, node).map(us);
+            let [base, new] = ProfilePair::at(&self.own, node).map(us);
             if base > 0 || new > 0 {
                 let stack = stack.join(";");
                 let _ = writeln!(out, "{} {base} {new}", escape::page(&stack));
             }
             let callees = children.get(node as usize).into_iter().flatten();
-            open.extend(callees.rev().map(|it| (*it, depth + 1)));
+            open.extend(callees.rev().map(|callee| (*callee, depth + 1)));
         }
         out
     }

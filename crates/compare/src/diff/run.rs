@@ -1,5 +1,7 @@
 //! One recording, reduced to the compared figures.
 
+use std::ops::Range;
+
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
@@ -36,7 +38,7 @@ named! {
 }
 
 impl Figure {
-    /// The figures of `--fail-on`: of a whole recording, and sensible to limit.
+    /// The figures of `--fail-on`: those of a whole recording for which a limit makes sense.
     pub const GATES: [Figure; 4] = [Figure::Wall, Figure::OnCpu, Figure::RunQueue, Figure::Rss];
 }
 
@@ -49,8 +51,8 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// The CPU time, if the unknown time is no more than a twentieth of it: a time with more is no
-    /// measure of the task.
+    /// The CPU time, if the unknown time is at most a twentieth of it: with more unknown time it does not measure the
+    /// task.
     pub(super) fn sure_on_cpu(&self) -> Option<u64> {
         let unknown = self.get(Figure::Unknown).unwrap_or(0);
         let on_cpu = self.get(Figure::OnCpu);
@@ -101,39 +103,39 @@ pub struct Run {
     pub command: String,
     pub status: Option<u32>,
     pub cpus: usize,
-    /// Those that the build was allowed, if these are fewer.
+    /// The number of CPUs that the build was allowed to use, if it is less than `cpus`.
     pub allowed: Option<u64>,
     pub kernel: String,
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
     pub method: String,
-    /// The source of its times.
+    /// The source of the run's times.
     pub basis: Basis,
-    /// The reason why its critical path is not known, if it is not.
+    /// The reason why the run's critical path is not known, if it is not.
     pub no_path: Option<String>,
     pub cut: bool,
-    /// The recording ended while COMMAND ran.
+    /// Whether the recording ended while COMMAND ran.
     pub unfinished: bool,
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
-    /// COMMAND's place among them.
+    /// The place of COMMAND among the processes.
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
-    /// What the build asked of disks, the network and memory.
+    /// The build's use of disks, the network and memory.
     pub demands: Demands,
-    /// What the wall time consists of; `None` without scheduling events.
+    /// The parts that the wall time consists of; `None` without scheduling events.
     pub parts: Option<Parts>,
     /// The machine, and the system calls.
     pub machine: Loads,
     /// The sampled stacks on a CPU, if they were recorded.
     pub profile: Option<Profile>,
-    /// The processes that did not only wait for others, in order of their beginning.
+    /// The processes that did more than wait for others, in order of their beginning.
     pub timeline: Vec<Bar>,
 }
 
-/// A stretch of a process, in ns since the start.
+/// A process on the timeline, or the part of it on the critical path; times in ns since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     pub from: u64,
@@ -141,15 +143,15 @@ pub struct Bar {
     pub program: String,
     /// The process's label, escaped.
     pub label: String,
-    /// The time of its threads, or on the path, by [`tr_text::words::STATES`].
+    /// The time of the process's threads, or its time on the path, in each of [`tr_text::words::STATES`].
     pub states: [u64; 5],
 }
 
 impl Bar {
-    fn new(process: &Process, (from, to): (u64, u64), states: [u64; 5]) -> Bar {
+    fn new(process: &Process, span: Range<u64>, states: [u64; 5]) -> Bar {
         Bar {
-            from,
-            to,
+            from: span.start,
+            to: span.end,
             program: label::program(process),
             label: label::label(process),
             states,
@@ -215,8 +217,8 @@ impl Run {
     }
 }
 
-/// The processes over time. Those with children that were on a CPU for less than a tenth of
-/// their time only waited: make, a compiler's driver.
+/// The processes over time, without those that only waited: a process with children that was on a CPU for
+/// less than a tenth of its time, for example make or a compiler's driver.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {
@@ -225,7 +227,7 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
         process.children.is_empty() || on_cpu.saturating_mul(10) >= wall
     });
     let bars = worked.map(|process| {
-        let span = (since(process.start), since(process.end));
+        let span = since(process.start)..since(process.end);
         Bar::new(process, span, states(process))
     });
     let mut bars: Vec<Bar> = bars.collect();
@@ -240,7 +242,7 @@ fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
     let bars = stretches.filter_map(|segments| {
         let (first, last) = (segments.first()?, segments.last()?);
         let process = analysis.process(process(first));
-        let span = (since(first.from), since(last.to));
+        let span = since(first.from)..since(last.to);
         Some(Bar::new(process, span, states_of(segments)))
     });
     bars.collect()
@@ -282,9 +284,12 @@ fn parents_first(analysis: &Analysis) -> Vec<ProcessIx> {
 
 fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
     let forked = process.execs.is_empty();
-    let by = |paths| match process.argv.bytes.is_empty() {
-        false => normal::key(process.argv.args(), forked, cwd, pids, paths),
-        true => normal::text_key(&label::label(process), forked, cwd, pids),
+    let by = |paths| {
+        if process.argv.bytes.is_empty() {
+            normal::text_key(&label::label(process), forked, cwd, pids)
+        } else {
+            normal::key(process.argv.args(), forked, cwd, pids, paths)
+        }
     };
     [
         by(Paths::Whole),

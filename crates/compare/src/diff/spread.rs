@@ -30,19 +30,19 @@ impl Verdict {
     }
 }
 
-/// What a difference is judged by.
+/// The method that decides whether a difference is within the spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// One run against one or two.
+    /// There is no decision: one run is compared with at most two.
     None,
-    /// A multiple of the larger of the sides' ranges.
+    /// The difference is compared with a multiple of the larger of the sides' ranges.
     Range,
     MannWhitney,
 }
 
 impl Statistic {
-    /// That of sides with so many runs.
+    /// The method for sides with the given numbers of runs.
     pub fn of(base: usize, new: usize) -> Statistic {
         match (base.min(new), base.max(new)) {
             (0, _) | (1, ..=2) => Statistic::None,
@@ -52,7 +52,7 @@ impl Statistic {
     }
 }
 
-/// The least p that the rank test can have: of sides that do not overlap.
+/// The least p that the rank test can have, which is the p of sides that do not overlap.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
@@ -80,31 +80,31 @@ pub fn factor(base: usize, new: usize) -> f64 {
     }
 }
 
+/// The values of base and new, and whether the runs' spread explains their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct Difference {
     /// The medians of each side.
     pub base: u64,
     pub new: u64,
     /// The larger of the sides' ranges, if there are enough runs.
     pub spread: Option<u64>,
-    /// A larger difference is outside of it, with too few runs for the rank test.
+    /// The largest difference within the spread, if there are too few runs for the rank test.
     pub limit: Option<u64>,
-    /// The p of the rank test, with enough runs for it.
+    /// The p of the rank test, if there are enough runs for it.
     pub p: Option<f64>,
     pub verdict: Verdict,
 }
 
-/// The most runs of both sides for the exact test; of more, its normal
-/// approximation.
+/// The largest number of runs of both sides for the exact test; more runs use its normal approximation.
 const EXACT: usize = 40;
 pub const ALPHA: f64 = 0.05;
 
-impl Judged {
+impl Difference {
     /// Compares two sides; `None` if one has no value.
-    pub fn new(base: &[u64], new: &[u64]) -> Option<Judged> {
+    pub fn new(base: &[u64], new: &[u64]) -> Option<Difference> {
         let statistic = Statistic::of(base.len(), new.len());
         let spread = (statistic != Statistic::None).then(|| range(base).max(range(new)));
-        let mut judged = Judged {
+        let mut judged = Difference {
             base: median(base)?,
             new: median(new)?,
             spread,
@@ -130,18 +130,18 @@ impl Judged {
         Some(judged)
     }
 
-    /// The larger side.
+    /// The value of the larger side.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
 
-    /// The runs' spread does not explain the difference, which is at least a twentieth of `whole`.
+    /// Whether the spread does not explain the difference, which is at least a twentieth of `whole`.
     pub fn is_noticeable_in(&self, whole: u64) -> bool {
         let size = self.difference().unsigned_abs();
         self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
-    /// The same, of the larger side.
+    /// Whether the spread does not explain the difference, which is at least a twentieth of the larger side.
     pub fn is_noticeable(&self) -> bool {
         self.is_noticeable_in(self.most())
     }
@@ -165,7 +165,7 @@ fn range(values: &[u64]) -> u64 {
     most.zip(least).map_or(0, |(most, least)| most - least)
 }
 
-/// Ranks from 1 on, doubled: the mean rank of equal values is an integer.
+/// The ranks of the values from 1 on, doubled, so that the mean rank of equal values is an integer.
 fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -260,7 +260,7 @@ pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
 }
 
 /// A difference in percent of the base.
-pub(super) fn percent(judged: &Judged) -> String {
+pub(super) fn percent(judged: &Difference) -> String {
     if judged.base == 0 || judged.difference() == 0 {
         return String::new();
     }
@@ -277,7 +277,9 @@ mod tests {
     use super::*;
 
     fn p(base: &[u64], new: &[u64]) -> f64 {
-        Judged::new(base, new).and_then(|j| j.p).unwrap_or(f64::NAN)
+        Difference::new(base, new)
+            .and_then(|j| j.p)
+            .unwrap_or(f64::NAN)
     }
 
     #[test]
@@ -297,7 +299,7 @@ mod tests {
     #[test]
     fn the_rank_test_judges_where_it_can() {
         let of = |base, new| (Statistic::of(base, new), Statistic::of(new, base));
-        let both = |it| (it, it);
+        let both = |value| (value, value);
         for (base, new) in [(4, 4), (3, 5), (2, 8), (1, 39), (3, 20)] {
             assert_eq!(of(base, new), both(Statistic::MannWhitney), "{base} {new}");
         }
@@ -316,7 +318,7 @@ mod tests {
 
     #[test]
     fn few_runs_are_judged_by_their_ranges() {
-        let verdict = |base: &[u64], new: &[u64]| Judged::new(base, new).map(|j| j.verdict);
+        let verdict = |base: &[u64], new: &[u64]| Difference::new(base, new).map(|j| j.verdict);
         assert_eq!(verdict(&[10], &[20]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[10, 10], &[20]), Some(Verdict::Unknown));
         // Three runs and one: 3.2 times the range.
@@ -351,18 +353,18 @@ mod tests {
             radius * (2.0 * std::f64::consts::PI * angle).cos()
         }
 
-        /// Of 100 pairs of equal builds those that are judged to differ.
+        /// The false-positive rate in percent: how often two equal builds are judged different.
         fn outside(&mut self, runs: (usize, usize), of: fn(&mut Draws) -> f64) -> f64 {
             const PAIRS: usize = 4000;
             let mut side = |count: usize| -> Vec<u64> {
                 let times = (0..count).map(|_| (of(self) * 1e6 + 1e9) as u64);
                 times.collect()
             };
-            let mut pairs = (0..PAIRS).map(|_| Judged::new(&side(runs.0), &side(runs.1)));
+            let mut pairs = (0..PAIRS).map(|_| Difference::new(&side(runs.0), &side(runs.1)));
             let outside = pairs
                 .by_ref()
                 .flatten()
-                .filter(|it| it.verdict == Verdict::Outside);
+                .filter(|judged| judged.verdict == Verdict::Outside);
             outside.count() as f64 * 100.0 / PAIRS as f64
         }
     }
@@ -390,8 +392,8 @@ mod tests {
         ];
         for runs in pairs {
             let normal = draws.outside(runs, Draws::normal);
-            let log_normal = draws.outside(runs, |it| (it.normal() / 2.0).exp());
-            let skewed = draws.outside(runs, |it| -it.even().max(1e-300).ln());
+            let log_normal = draws.outside(runs, |random| (random.normal() / 2.0).exp());
+            let skewed = draws.outside(runs, |random| -random.even().max(1e-300).ln());
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // Of 4,000 pairs 5 % are 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");

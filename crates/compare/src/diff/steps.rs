@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::ask::Ask;
 use super::machine::{judge, Sides};
 use super::run::Run;
-use super::spread::{median, Judged, Verdict};
+use super::spread::{median, Difference, Verdict};
 use tr_insight::parts::Part;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
@@ -15,35 +15,35 @@ use tr_programs::steps::StepKind;
 pub struct StepChange {
     pub kind: StepKind,
     pub name: String,
-    /// The medians of their number.
+    /// The medians of the number of steps, in base and new.
     pub count: (u64, u64),
-    pub wall: Judged,
-    pub on_cpu: Option<Judged>,
-    /// Of the wall time: no CPU.
-    pub starved: Option<Judged>,
-    pub path: Option<Judged>,
-    /// The failed ones of all runs.
+    pub wall: Difference,
+    pub on_cpu: Option<Difference>,
+    /// The part of the wall time in which the step got no CPU.
+    pub starved: Option<Difference>,
+    pub path: Option<Difference>,
+    /// The number of failed steps in all runs of base and new.
     pub failed: (u64, u64),
-    /// What most of the added wall time went to.
-    pub more: Option<(Part, Judged)>,
-    /// What held back one that failed or was slow in the new runs, with the evidence.
+    /// The part of the wall time that grew most.
+    pub more: Option<(Part, Difference)>,
+    /// The reason why a step failed or was slow in the new runs, with the evidence.
     pub held: Option<String>,
 }
 
 impl StepChange {
-    /// It failed in new runs alone.
+    /// Whether the step failed in new runs only.
     pub fn fails_now(&self) -> bool {
-        fails_now(self.failed)
+        fails_now(self.failed.0, self.failed.1)
     }
 }
 
-/// Of so many runs before and after that failed, none was before.
-fn fails_now((base, new): (u64, u64)) -> bool {
+/// Whether some of the new runs failed, but none of the base.
+fn fails_now(base: u64, new: u64) -> bool {
     base == 0 && new > 0
 }
 
-/// The steps that differ: those that fail now, then the largest difference of wall time first. A step
-/// that a run does not have took no time there.
+/// The steps that differ: first those that fail only now, then by the difference of wall time, largest first. In
+/// a run without a step, the step counts as 0 ns.
 pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let runs = base.iter().chain(new);
     let mut keys: Vec<&Key> = runs.flat_map(|run| run.steps.keys()).collect();
@@ -52,7 +52,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let changes = keys.into_iter();
     let changes = changes.filter_map(|key| change((base, new), key, ask));
     let mut changes: Vec<StepChange> = changes.collect();
-    let size = |it: &StepChange| (it.fails_now(), it.wall.difference().unsigned_abs());
+    let size = |change: &StepChange| (change.fails_now(), change.wall.difference().unsigned_abs());
     changes.sort_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
     changes
 }
@@ -72,10 +72,10 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
     let failed = |runs| sums(runs).fold(0u64, |failed, sum| failed.saturating_add(sum.failed));
     let failed = (failed(sides.0), failed(sides.1));
     let least = u128::from(ask.least.max(1));
-    let large = |judged: &Judged| {
+    let large = |judged: &Difference| {
         judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
     };
-    if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed) {
+    if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed.0, failed.1) {
         return None;
     }
     let is_slower = count.base > 0 && large(&wall) && wall.difference() > 0;

@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::demands;
-use super::functions::{Noisy, RULE};
+use super::functions::{SampledDifference, RULE};
 use super::spread::Statistic;
 use super::{
-    percent, signed, CallChange, Change, Demand, Diff, Figure, FunctionChange, Judged, Load,
+    percent, signed, CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load,
     ProgramChange, StepChange, Verdict, What,
 };
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::RUN_QUEUE;
 
-/// What stands around a table.
+/// The title, the note and the row counts that a renderer puts around a table.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub title: &'static str,
-    /// The title of the names; `None`: they are figures, which take the table's.
+    /// The title of the column of names; `None` if the names are figures, which take the table's title.
     pub noun: Option<&'static str>,
     /// The number of rows: those shown, and all.
     pub rows: (usize, usize),
-    /// A comment shows the rows on demand alone.
+    /// Whether a comment shows the rows only on demand.
     pub folded: bool,
     pub note: Option<&'static str>,
 }
@@ -38,7 +38,7 @@ impl Frame {
 }
 
 pub(super) trait Medium {
-    /// The columns of a word in a table of figures.
+    /// The width of a column of words in a table of figures.
     fn room(&self) -> usize {
         usize::MAX
     }
@@ -53,12 +53,12 @@ pub(super) fn value(figure: Figure, value: u64) -> String {
     }
 }
 
-pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
+pub(super) fn difference(figure: Figure, judged: &Difference) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
 
-/// Whether a difference is one, in words: `outside, p = 0.029`.
-fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
+/// The verdict on a difference, in words: `outside, p = 0.029`.
+fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     let Some(word) = judged.verdict.word() else {
         return Cell::Empty;
     };
@@ -72,14 +72,15 @@ fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
     text.into()
 }
 
-fn count((base, new): (u64, u64)) -> Cell {
-    match base == new {
-        true => Cell::Count(new),
-        false => format!("{} → {}", units::count(base), units::count(new)).into(),
+fn count(base: u64, new: u64) -> Cell {
+    if base == new {
+        Cell::Count(new)
+    } else {
+        format!("{} → {}", units::count(base), units::count(new)).into()
     }
 }
 
-/// In words: that it fails now, and what most of the added time went to.
+/// The verdict on a step, in words: that it fails now, and which part of its wall time grew most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);
@@ -95,12 +96,14 @@ fn verdict_of(step: &StepChange) -> String {
     words.join("; ")
 }
 
-fn time(judged: Option<&Judged>) -> Cell {
-    Cell::known(judged, |it| signed(it.difference(), units::time).into())
+fn time(judged: Option<&Difference>) -> Cell {
+    Cell::known(judged, |judged| {
+        signed(judged.difference(), units::time).into()
+    })
 }
 
 impl Diff {
-    /// Shows rows, unless there are none: all of figures, of names as many as are asked for.
+    /// Shows rows, unless there are none: all rows of figures, but of names only as many as the user asked for.
     fn show<R>(
         &self,
         to: &mut impl Medium,
@@ -139,15 +142,15 @@ impl Diff {
         self.show_programs(to);
     }
 
-    /// The machine, and what the builds asked of it.
+    /// The figures of the machine, and the builds' use of it.
     pub(super) fn show_machine(&self, to: &mut impl Medium) {
-        type LoadRow<'a> = &'a (Load, Judged);
+        type LoadRow<'a> = &'a (Load, Difference);
         let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
             .column("base", |(_, it)| Cell::Time(it.base))
             .column("new", |(_, it)| Cell::Time(it.new))
             .column("difference", |(_, it)| time(Some(it)));
         self.show(to, frame("the machine", None), table, &self.loads);
-        type DemandRow<'a> = &'a (Demand, Judged);
+        type DemandRow<'a> = &'a (Demand, Difference);
         let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
             .column("base", |(demand, it)| demand.show(it.base).into())
             .column("new", |(demand, it)| demand.show(it.new).into())
@@ -160,13 +163,13 @@ impl Diff {
             .column("base", |call| Cell::Time(call.time.base))
             .column("new", |call| Cell::Time(call.time.new))
             .column("time", |call| time(Some(&call.time)))
-            .column("calls", |call| count((call.count.base, call.count.new)));
+            .column("calls", |call| count(call.count.base, call.count.new));
         let title = frame("system calls", Some("system call"));
         self.show(to, title, table, &self.calls);
     }
 
     fn show_figures(&self, to: &mut impl Medium) {
-        type FigureRow<'a> = &'a (Figure, Judged);
+        type FigureRow<'a> = &'a (Figure, Difference);
         let table = Table::new("", |(figure, _): &FigureRow<'_>| figure.title().to_owned())
             .column("base", |(f, it)| value(*f, it.base).into())
             .column("new", |(f, it)| value(*f, it.new).into())
@@ -181,7 +184,7 @@ impl Diff {
 
     /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
     fn show_parts(&self, to: &mut impl Medium) {
-        type PartRow = (&'static str, Option<Judged>, i128);
+        type PartRow = (&'static str, Option<Difference>, i128);
         let Some(wall) = self.whole(Figure::Wall) else {
             return;
         };
@@ -199,18 +202,18 @@ impl Diff {
         let rest = ("the rest", None, wall.difference() - shown);
         let parts = parts.into_iter();
         let alone = self.causes.alone;
-        let alone = alone.map(|it| ("all, on CPUs of its own", Some(it), it.difference()));
+        let alone = alone.map(|alone| ("all, on CPUs of its own", Some(alone), alone.difference()));
         let rows = parts.chain([rest]).chain(alone);
         let rows = rows.filter(|(.., difference)| *difference != 0);
-        let side = |of: fn(&Judged) -> u64| {
-            move |(_, it, _): &PartRow| it.map_or(Cell::Empty, |it| Cell::Time(of(&it)))
+        let side = |of: fn(&Difference) -> u64| {
+            move |(_, part, _): &PartRow| part.map_or(Cell::Empty, |judged| Cell::Time(of(&judged)))
         };
         let table = Table::new("", |(name, ..): &PartRow| (*name).to_owned())
-            .column("base", side(|it| it.base))
-            .column("new", side(|it| it.new))
+            .column("base", side(|judged| judged.base))
+            .column("new", side(|judged| judged.new))
             .column("difference", |(_, _, by)| signed(*by, units::time).into())
-            .words("spread", |(_, it, _)| {
-                it.map_or(Cell::Empty, |it| verdict(&it, units::time))
+            .words("spread", |(_, part, _)| {
+                part.map_or(Cell::Empty, |judged| verdict(&judged, units::time))
             })
             .shown(self.has_spread());
         self.show(to, frame("the critical path", None), table, rows);
@@ -220,7 +223,7 @@ impl Diff {
         self.base.len() + self.new.len() > 2
     }
 
-    /// There are enough runs to know their spread.
+    /// Whether there are enough runs to know their spread.
     fn has_spread(&self) -> bool {
         Statistic::of(self.base.len(), self.new.len()) != Statistic::None
     }
@@ -256,7 +259,7 @@ impl Diff {
             .shown(self.several() && !both)
             .column("memory", |change| {
                 let memory = change.judged.get(&Figure::Rss);
-                memory.map_or(Cell::Empty, |it| difference(Figure::Rss, it).into())
+                memory.map_or(Cell::Empty, |bytes| difference(Figure::Rss, bytes).into())
             })
             .spare()
             .shown(both)
@@ -264,7 +267,7 @@ impl Diff {
                 units::shorten(&change.above.join(" › "), 60).into()
             })
             .spare()
-            .shown(self.of_kind(what).any(|it| !it.above.is_empty()));
+            .shown(self.of_kind(what).any(|change| !change.above.is_empty()));
         let title = Frame {
             folded: !both,
             ..frame(what.name(), Some("process"))
@@ -280,13 +283,13 @@ impl Diff {
             .column("CPU", |step| time(step.on_cpu.as_ref()))
             .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
             .column("path", |step| time(step.path.as_ref()))
-            .column("count", |step| count(step.count));
+            .column("count", |step| count(step.count.0, step.count.1));
         self.show(to, frame("by step", Some("step")), table, &self.steps);
     }
 
-    /// The steps that fail or are slower now, and what that came from.
+    /// The steps that fail or are slower now, with the reason.
     fn show_verdicts(&self, to: &mut impl Medium) {
-        let told = |it: &&StepChange| it.fails_now() || it.more.is_some();
+        let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
         let rows = self.steps.iter().filter(told);
         let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
         let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
@@ -307,29 +310,36 @@ impl Diff {
             .column("new", |program| Cell::Time(program.on_cpu.new))
             .column("CPU", |program| time(Some(&program.on_cpu)))
             .column("path", |program| time(program.path.as_ref()))
-            .column("count", |program| count(program.count));
+            .column("count", |program| count(program.count.0, program.count.1));
         let title = frame("by program", Some("program"));
         self.show(to, title, table, &self.programs);
     }
 
     pub(super) fn show_functions(&self, to: &mut impl Medium) {
         let least = self.ask.least;
-        let change = move |it: &Noisy| match it.differs(least) {
-            true => time(Some(&it.time)),
-            false => Cell::Empty,
+        let change = move |noisy: &SampledDifference| {
+            if noisy.differs(least) {
+                time(Some(&noisy.time))
+            } else {
+                Cell::Empty
+            }
         };
         let room = to.room();
-        let table = Table::new("", |it: &&FunctionChange| it.name.function.clone())
-            .column("self base", |it| Cell::Time(it.own.time.base))
-            .few()
-            .column("new", |it| Cell::Time(it.own.time.new))
-            .few()
-            .column("self", move |it| change(&it.own))
-            .column("total", move |it| change(&it.total))
-            .words("program", move |it| {
-                units::shorten(&it.program, room).into()
-            })
-            .words("in", move |it| units::shorten(&it.name.binary, room).into());
+        let table = Table::new("", |function: &&FunctionChange| {
+            function.name.function.clone()
+        })
+        .column("self base", |function| Cell::Time(function.own.time.base))
+        .few()
+        .column("new", |function| Cell::Time(function.own.time.new))
+        .few()
+        .column("self", move |function| change(&function.own))
+        .column("total", move |function| change(&function.total))
+        .words("program", move |function| {
+            units::shorten(&function.program, room).into()
+        })
+        .words("in", move |function| {
+            units::shorten(&function.name.binary, room).into()
+        });
         let title = Frame {
             note: Some(RULE),
             ..frame("functions on a CPU", Some("function"))

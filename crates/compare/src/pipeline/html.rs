@@ -18,8 +18,15 @@ const COLORS: usize = 8;
 /// A bar above this share of the axis has its name in it, in percent.
 const NAMED: f64 = 18.0;
 
+/// A job and the row in which it is drawn.
+#[derive(Clone, Copy)]
+struct JobRow<'a> {
+    row: usize,
+    job: &'a Job,
+}
+
 impl Pipeline {
-    /// One HTML file that needs nothing else.
+    /// The pipeline as one HTML file that loads nothing else.
     pub fn html(&self) -> String {
         let mut body = String::new();
         let _ = writeln!(
@@ -43,9 +50,10 @@ impl Pipeline {
         let names: Vec<&str> = self.path().map(|job| job.name.as_str()).collect();
         let waits = self.path().map(|job| self.wait(job));
         let waits = waits.fold(0, u64::saturating_add);
-        let waited = match waits > self.uncertain {
-            true => format!("; {} of it between and before them", units::time(waits)),
-            false => String::new(),
+        let waited = if waits > self.uncertain {
+            format!("; {} of it between and before them", units::time(waits))
+        } else {
+            String::new()
         };
         format!(
             "{} set by {}{waited}",
@@ -78,8 +86,9 @@ impl Pipeline {
         );
         let jobs = || self.jobs.iter().enumerate();
         let path = || jobs().filter(|(_, job)| job.saved.is_some());
-        for (from, to) in path().zip(path().skip(1)) {
-            self.arrow(out, from, to);
+        let rows = || path().map(|(row, job)| JobRow { row, job });
+        for (before, after) in rows().zip(rows().skip(1)) {
+            self.arrow(out, before, after);
         }
         for (at, job) in jobs() {
             let rank = path().position(|(on_path, _)| on_path == at);
@@ -90,16 +99,17 @@ impl Pipeline {
         out.push_str("</section>\n");
     }
 
-    /// A job: its wait, its bar, what its clock leaves in doubt, its name.
+    /// Draws a job: its wait, its bar, the uncertainty of its clock and its name.
     fn row(&self, out: &mut String, top: usize, job: &Job, rank: Option<usize>) {
         let top = top + (ROW - BAR) / 2;
         let from = job.start.saturating_sub(self.start);
         let wait = self.wait(job);
         let class = rank.map_or(COLORS, |rank| rank % COLORS);
         let needs: Vec<&str> = self.needs(job).collect();
-        let needs = match needs.is_empty() {
-            true => String::new(),
-            false => format!(", after {}", needs.join(", ")),
+        let needs = if needs.is_empty() {
+            String::new()
+        } else {
+            format!(", after {}", needs.join(", "))
         };
         let title = html(&format!(
             "{}{}: {} from {} s{needs}",
@@ -134,16 +144,16 @@ impl Pipeline {
                 self.percent(high - low)
             );
         }
-        name(out, job, (x, width), top + BAR - 5);
+        name(out, job, x, width, top + BAR - 5);
         out.push_str("</g>\n");
     }
 
-    /// From the end of a job on the path to the beginning of the next one.
-    fn arrow(&self, out: &mut String, (from, before): (usize, &Job), (to, after): (usize, &Job)) {
+    /// Draws the line from the end of a job on the path to the beginning of the next one.
+    fn arrow(&self, out: &mut String, before: JobRow<'_>, after: JobRow<'_>) {
         let place = |time: u64| self.percent(time.saturating_sub(self.start));
         let middle = |at: usize| at * ROW + ROW / 2;
-        let (x, y) = (place(before.end), middle(from));
-        let (x2, y2) = (place(after.start), middle(to));
+        let (x, y) = (place(before.job.end), middle(before.row));
+        let (x2, y2) = (place(after.job.start), middle(after.row));
         let _ = writeln!(
             out,
             "<line x1=\"{x:.3}%\" y1=\"{y}\" x2=\"{x:.3}%\" y2=\"{y2}\"/>\
@@ -161,7 +171,7 @@ impl Pipeline {
             .column("of all", |job| Cell::Share(job.length(), self.length))
             .words("its longest steps", |job| {
                 let steps = job.steps.iter().take(SHOWN);
-                let steps = steps.map(|it| format!("{} {}", units::time(it.ns), it.name));
+                let steps = steps.map(|step| format!("{} {}", units::time(step.ns), step.name));
                 Cell::from(steps.collect::<Vec<_>>().join(" · "))
             })
             .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));
@@ -200,8 +210,8 @@ fn named(job: &&Job) -> String {
     job.name.clone() + &job.notes()
 }
 
-/// A job's name: in its bar, or beside it where there is more room.
-fn name(out: &mut String, job: &Job, (x, width): (f64, f64), y: usize) {
+/// Writes a job's name into its bar, or beside the bar if there is more room.
+fn name(out: &mut String, job: &Job, x: f64, width: f64, y: usize) {
     let (at, shift, anchor) = match (width > NAMED, x + width < 60.0) {
         (true, _) => (x, 4, "start"),
         (false, true) => (x + width, 4, "start"),

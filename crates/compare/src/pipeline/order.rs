@@ -6,14 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Graph, Job};
 use tr_text::units;
 
-/// The most names in a warning.
+/// The largest number of names in a warning.
 const NAMED: usize = 5;
 
-/// The name that the graph has of a job: without its number, and without its leg, since who needs a job
-/// needs all legs of its matrix. What the graph has as a job is no leg of another one.
+/// The name that a job has in the graph: without its number and without its leg, because a job that needs
+/// another one needs all legs of its matrix. A name that is a job of the graph is never a leg of another job.
 fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
     let one = numberless(name);
-    let known = [name, one].into_iter().find(|it| graph.contains_key(*it));
+    let known = [name, one]
+        .into_iter()
+        .find(|known| graph.contains_key(*known));
     let job = known.or_else(|| one.split(" (").next());
     job.unwrap_or_default()
 }
@@ -34,7 +36,7 @@ fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> 
     all
 }
 
-/// Where the graph and the recordings do not fit together, in words.
+/// Warnings where the graph and the recordings do not fit together.
 pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let there = by_name(jobs, graph);
     let named = graph
@@ -44,11 +46,11 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let absent: Vec<&str> = named
         .iter()
         .copied()
-        .filter(|it| !there.contains_key(it))
+        .filter(|need| !there.contains_key(need))
         .collect();
     let others = jobs.iter().map(|job| job.name.as_str());
     let others: Vec<&str> = others
-        .filter(|it| !named.contains(it) && !named.contains(plain(it, graph)))
+        .filter(|job| !named.contains(job) && !named.contains(plain(job, graph)))
         .collect();
     let list = |all: &[&str]| {
         let more = all.len().saturating_sub(NAMED);
@@ -74,7 +76,7 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     said
 }
 
-/// The jobs that each one needs by a graph, whatever the clocks say.
+/// The jobs that each job needs by a graph, whatever the clocks say.
 ///
 /// # Errors
 /// The graph has a cycle: in words.
@@ -99,7 +101,7 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// The same of those jobs that began before the one that needs them.
+/// The needs of each job, but only those that began before the job itself.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -110,7 +112,7 @@ pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// The jobs that one needs. Where one of these has no recording, those that it needs.
+/// The jobs that one job needs. A needed job without a recording is replaced by the jobs that it needs itself.
 fn needed(
     jobs: &[Job],
     at: usize,
@@ -135,21 +137,21 @@ fn needed(
     found.into_iter().collect()
 }
 
-/// Of some jobs those that one can have waited for. Of several of one name, the attempts, a later one is
-/// none; by one clock, the CI system's, none that began later is.
+/// The jobs of `all` that one job can have waited for. Where several attempts have one name, a later
+/// attempt does not count; if all times are from the CI system's clock, no job that began later counts.
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
     let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));
-    let has_earlier = |it: usize| {
+    let has_earlier = |candidate: usize| {
         all.iter()
-            .any(|other| *other < at && name(*other) == name(it))
+            .any(|other| *other < at && name(*other) == name(candidate))
     };
-    let all = all.iter().copied().filter(|it| *it != at);
-    all.filter(|it| *it < at || !by_ci && !has_earlier(*it))
+    let all = all.iter().copied().filter(|other| *other != at);
+    all.filter(|other| *other < at || !by_ci && !has_earlier(*other))
         .collect()
 }
 
-/// The indices in an order in which each stands behind all that it needs, else as they are.
+/// The indices in an order in which each one follows all that it needs; otherwise the order is kept.
 ///
 /// # Errors
 /// A cycle, which begins and ends with the same one.
@@ -184,7 +186,7 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     };
     let (mut cycle, mut next) = (Vec::new(), Some(first));
     while let Some(at) = next {
-        if let Some(begin) = cycle.iter().position(|it| *it == at) {
+        if let Some(begin) = cycle.iter().position(|member| *member == at) {
             cycle.drain(..begin);
             cycle.push(at);
             break;
@@ -197,8 +199,8 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     Err(cycle)
 }
 
-/// Puts jobs into the order of the graph. One that began before the end of one that it needs begins at that
-/// end. Returns by how much the clocks are apart at least, in ns, with the words for it.
+/// Puts jobs into the order of the graph. A job that began before the end of a job that it needs is moved to that
+/// end. Returns the least amount by which the clocks differ, in ns, and a sentence about it.
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
@@ -224,7 +226,7 @@ pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
         let last = last.max();
         let by = last.map_or(0, |(end, _): (u64, usize)| end.saturating_sub(job.start));
         let before = last.and_then(|(_, need)| jobs.get(need));
-        if let Some(before) = before.filter(|_| by > apart.as_ref().map_or(0, |it| it.0)) {
+        if let Some(before) = before.filter(|_| by > apart.as_ref().map_or(0, |widest| widest.0)) {
             let words = format!(
                 "{} began {} before the end of {}, which it needs, by their clocks: it stands at that end",
                 job.name,

@@ -15,7 +15,7 @@ fn job(name: &str, from: u64, to: u64) -> Job {
     }
 }
 
-fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Pipeline {
+fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, told: &[CiJob]) -> Pipeline {
     Pipeline::new(jobs, graph, told).unwrap()
 }
 
@@ -176,14 +176,14 @@ fn names_are_told_apart_and_bad_graphs_refused() {
 }
 
 /// A job as the CI system tells it.
-fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> Told {
-    Told {
+fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
+    CiJob {
         name: name.to_owned(),
         needs: Some(needs.iter().map(|it| (*it).to_owned()).collect()),
         started: (1_000 + from) * S,
         ended: (1_000 + to) * S,
         queued: S,
-        ..Told::default()
+        ..CiJob::default()
     }
 }
 

@@ -41,10 +41,10 @@ pub struct Place {
     pub repo: String,
     /// The directory of its day in UTC: `date=2026-11-23`.
     pub date: String,
-    /// The run's id. Recordings that `tr redact` or `tr recover` made of one have the same.
+    /// The run's id. Recordings that `tr redact` or `tr recover` made from one recording share its id.
     pub run: String,
     project: String,
-    /// Instead of the CI system's job: legs of a matrix.
+    /// The job's name in place of the CI system's: the name that the user gives, or that of a matrix leg.
     job: Option<String>,
     /// The wait for a runner in ns, as the CI system tells it.
     queued: Option<u64>,
@@ -61,25 +61,25 @@ impl Place {
             date: format!("date={}", day(meta.start_clock.real)),
             run: identity::id(meta),
             project,
-            job: job.map(|it| tr_text::escape::text(it.as_bytes())),
+            job: job.map(|name| tr_text::escape::text(name.as_bytes())),
             queued: None,
         }
     }
 
-    /// Takes the wait for a runner in ns as the CI system tells it, and the name of a matrix' leg, unless a job is
-    /// named.
+    /// Stores the wait for a runner in ns, as the CI system reports it, and the name of a matrix leg, unless the user named
+    /// the job.
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {
-            self.job = leg.map(|it| tr_text::escape::text(it.as_bytes()));
+            self.job = leg.map(|name| tr_text::escape::text(name.as_bytes()));
         }
     }
 }
 
-/// The longest escaped value of a partition.
+/// The greatest length of a partition's escaped value, in bytes.
 const LONGEST: usize = 150;
 
-/// A partition's value as Hive escapes it: no separator, and no name that a reader hides.
+/// A partition's value, escaped as Hive does it: without separators, and not a name that readers treat as hidden.
 fn directory(value: &str) -> String {
     let mut out = String::new();
     for byte in value.bytes() {

@@ -112,7 +112,7 @@ fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<
     Ok(header.len() + body.len())
 }
 
-/// Bits, the first one lowest.
+/// The values as packed bits, the first one in the lowest bit.
 fn packed(bits: &[bool]) -> Vec<u8> {
     let byte = |bits: &[bool]| {
         let bits = bits.iter().enumerate();
@@ -125,7 +125,7 @@ fn packed(bits: &[bool]) -> Vec<u8> {
 fn levels(present: &[bool]) -> Vec<u8> {
     let mut out = Vec::new();
     let first = present.first().copied().unwrap_or(false);
-    if present.iter().all(|it| *it == first) {
+    if present.iter().all(|value| *value == first) {
         varint(&mut out, (present.len() as u64) << 1);
         out.push(u8::from(first));
         return out;
@@ -154,9 +154,10 @@ fn footer(table: &Table, chunks: &[Chunk], facts: &[(&str, &str)]) -> Vec<u8> {
         }
         schema.push(element);
     }
-    let groups = match table.rows.is_empty() {
-        true => Vec::new(),
-        false => vec![row_group(table, chunks)],
+    let groups = if table.rows.is_empty() {
+        Vec::new()
+    } else {
+        vec![row_group(table, chunks)]
     };
     let pairs = facts.iter().map(|(name, value)| {
         let mut pair = Struct::new();

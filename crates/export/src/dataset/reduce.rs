@@ -29,11 +29,12 @@ use tr_insight::warnings::lost_events;
 use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
-/// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
+/// The largest number of rows of steps, and of processes: with both limits, a run of 10,000 processes takes less than
+/// 100 KiB.
 const STEPS: usize = 1_000;
 const PROCESSES: usize = 400;
 
-/// The longest text of a command.
+/// The greatest length of a command's text.
 const COMMAND: usize = 200;
 
 /// The tables of a run, [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
@@ -74,7 +75,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let on_path = path.map(|path| critical_path::by_kind(&path.segments));
     let on_path = |column: &str| told(analysis, &on_path?, column);
     let processes = analysis.processes.iter();
-    let failed = processes.filter(|it| exit::failed(it.status));
+    let failed = processes.filter(|process| exit::failed(process.status));
     Run {
         run: place.run.clone(),
         tool: escape::text(meta.tool_version.as_bytes()),
@@ -101,7 +102,11 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         sleep_ns: times.sleep_known(),
         blocked_ns: times.blocked_known(),
         unknown_ns: times.unknown,
-        max_rss_bytes: analysis.processes.iter().filter_map(|it| it.max_rss).max(),
+        max_rss_bytes: analysis
+            .processes
+            .iter()
+            .filter_map(|process| process.max_rss)
+            .max(),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
         path_run_queue_ns: on_path("run_queue"),
@@ -130,15 +135,15 @@ fn queued(meta: &Metadata) -> Option<u64> {
     (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
-/// The time of a column in ns, if the recording tells it.
+/// The time of a column in ns, if the recording has it.
 fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
-    let column = COLUMNS.iter().find(|it| it.name == column)?;
+    let column = COLUMNS.iter().find(|known| known.name == column)?;
     column.told(times, analysis.basis())
 }
 
 fn column_of(kind: Kind) -> &'static str {
-    let column = COLUMNS.iter().find(|it| it.kinds.contains(&kind));
-    column.map_or(Kind::Unknown.name(), |it| it.name)
+    let column = COLUMNS.iter().find(|known| known.kinds.contains(&kind));
+    column.map_or(Kind::Unknown.name(), |column| column.name)
 }
 
 /// A raw status as exit code and signal.
@@ -158,7 +163,7 @@ fn normal_arguments<'a>(
     pids: &[u32],
 ) -> Vec<String> {
     arguments
-        .map(|it| normal::argument(it, cwd, pids, Paths::Two))
+        .map(|argument| normal::argument(argument, cwd, pids, Paths::Two))
         .collect()
 }
 
@@ -167,7 +172,7 @@ fn shown(arguments: &[String]) -> String {
     units::shorten(&text, COMMAND)
 }
 
-/// A hash that no version of `tr` or Rust changes.
+/// A hash that stays the same in all versions of `tr` and of Rust.
 fn key(arguments: &[String]) -> String {
     let mut hash = Sha256::new();
     for argument in arguments {
@@ -177,8 +182,7 @@ fn key(arguments: &[String]) -> String {
     hex(hash.finalize().iter().take(8))
 }
 
-/// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and
-/// long ones stay.
+/// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and long steps are kept.
 fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
     let sums = step_sums::sums(analysis, path.map_or(&[][..], |path| &path.segments));
     let rows = sums.into_iter().map(|((kind, name), sum)| {
@@ -203,7 +207,7 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
             spent_other_ns: spent("other"),
             spent_unknown_ns: spent("unknown"),
             held_back: sum.held_back,
-            had_cpu_ns: sum.parts.as_ref().map(|it| it.get(Part::Work)),
+            had_cpu_ns: sum.parts.as_ref().map(|parts| parts.get(Part::Work)),
             wanted_cpu_ns: sum.parts.as_ref().map(PartTimes::wanted),
             verdict,
             verdict_ns,
@@ -315,7 +319,10 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
     let span = (analysis.start, analysis.end);
     let total = |counter| samples.increase(counter, span);
     let range = |counter| samples.range(counter, span);
-    let hardware = |fact| meta.hardware(fact).map(|it| escape::text(it.as_bytes()));
+    let hardware = |fact| {
+        meta.hardware(fact)
+            .map(|value| escape::text(value.as_bytes()))
+    };
     let withheld = tr_analyze::machine::withheld(analysis);
     Machine {
         run: run.to_owned(),
@@ -332,14 +339,14 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
         memory_some_ns: total(Counter::MemorySome),
         io_some_ns: total(Counter::IoSome),
         recorder_ns: total(Counter::Recorder),
-        available_memory_bytes: range(Counter::AvailableMemory).map(|it| it.least),
-        frequency_khz: range(Counter::Frequency).map(|it| it.mean),
+        available_memory_bytes: range(Counter::AvailableMemory).map(|memory| memory.least),
+        frequency_khz: range(Counter::Frequency).map(|frequency| frequency.mean),
         cpu_model: hardware(Hardware::CpuModel),
         cpu_stepping: hardware(Hardware::CpuStepping),
         microcode: hardware(Hardware::Microcode),
         memory_bytes: meta
             .hardware(Hardware::Memory)
-            .and_then(|it| it.parse().ok()),
+            .and_then(|value| value.parse().ok()),
         virtualization: hardware(Hardware::Virtualization),
     }
 }

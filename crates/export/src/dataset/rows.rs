@@ -5,7 +5,7 @@
 use super::table::rows;
 
 rows! {
-    /// One row a run.
+    /// The run; the table has one row for each run.
     Run = "runs" {
         /// The run's id, also the name of its files.
         run: String,
@@ -21,14 +21,14 @@ rows! {
         job: Option<String>,
         commit: Option<String>,
         branch: Option<String>,
-        /// COMMAND, without the parts that differ between runs of the same build.
+        /// The command line of COMMAND, without the parts that differ between runs of the same build.
         command: String,
-        /// A hash of the whole of it.
+        /// A hash of the whole command line.
         command_key: String,
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
         start_unix_ns: u64,
-        /// Those that the run could use; the machine's row has all.
+        /// The number of CPUs that the run could use; the machine's row has the number of all CPUs.
         cpus: u64,
         wall_ns: u64,
         processes: u64,
@@ -36,7 +36,7 @@ rows! {
         execs: u64,
         failed: u64,
         on_cpu_ns: Option<u64>,
-        /// Of `on_cpu_ns`, what the hypervisor did not take.
+        /// The part of `on_cpu_ns` that the hypervisor did not take.
         work_ns: Option<u64>,
         run_queue_ns: Option<u64>,
         sleep_ns: Option<u64>,
@@ -52,10 +52,10 @@ rows! {
         path_sleep_ns: Option<u64>,
         path_other_ns: Option<u64>,
         path_unknown_ns: Option<u64>,
-        /// Events were lost, or the trace is truncated.
+        /// Whether events were lost or the trace is truncated.
         incomplete: bool,
         lost_events: Option<u64>,
-        /// Rows that the limits of the tables left out.
+        /// The number of rows that the limits of the tables left out.
         steps_left_out: u64,
         processes_left_out: u64,
         /// The run's page in the CI system; the machine or agent, the kind of runner and its image, as
@@ -64,7 +64,7 @@ rows! {
         runner: Option<String>,
         label: Option<String>,
         image: Option<String>,
-        /// The wait for a runner before the job, if the job told its beginning.
+        /// The wait for a runner before the job in ns, if the job recorded its beginning.
         queued_ns: Option<u64>,
     }
 }
@@ -81,7 +81,7 @@ rows! {
         longest_ns: u64,
         on_cpu_ns: Option<u64>,
         run_queue_ns: Option<u64>,
-        /// The run's critical path in these steps.
+        /// The time of the run's critical path in these steps.
         path_ns: u64,
         /// The wall time by use, along each step's own critical path.
         spent_on_cpu_ns: Option<u64>,
@@ -91,9 +91,10 @@ rows! {
         spent_sleep_ns: Option<u64>,
         spent_other_ns: Option<u64>,
         spent_unknown_ns: Option<u64>,
-        /// Those that failed or were slow while something held them back; null without scheduling events.
+        /// The number of steps that failed or were slow while something held them back; null without scheduling
+        /// events.
         held_back: Option<u64>,
-        /// The verdict on the longest of those, or else on the longest; null: nothing stands out.
+        /// The verdict on the longest held-back step, or else on the longest step; null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
         /// The wall time on a CPU, and able to run, along each step's own critical path.
@@ -103,7 +104,7 @@ rows! {
 }
 
 rows! {
-    /// One row a program and run.
+    /// A program in a run; the table has one row for each.
     Program = "programs" {
         run: String,
         program: String,
@@ -125,7 +126,7 @@ rows! {
         run: String,
         program: String,
         label: String,
-        /// A hash of its arguments, without the parts that differ between runs.
+        /// A hash of the process's arguments, without the parts that differ between runs.
         argv_key: String,
         pid: u64,
         start_ns: u64,
@@ -139,7 +140,7 @@ rows! {
         max_rss_bytes: Option<u64>,
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
-        /// The container that it ran in, by name or id, and image.
+        /// The container of the process, by its name or id and its image.
         container: Option<String>,
     }
 }
@@ -156,35 +157,35 @@ rows! {
 }
 
 rows! {
-    /// One row a run: the machine, and its counters over the run.
+    /// The machine of a run and the counters during the run; the table has one row for each run.
     Machine = "machine" {
         run: String,
         host: String,
         kernel: String,
         arch: String,
         cpus: u64,
-        /// CPU time of all tasks and interrupts.
+        /// The CPU time of all tasks and interrupts.
         busy_ns: Option<u64>,
-        /// CPU time of tasks that are no part of the run.
+        /// The CPU time of tasks that do not belong to the run.
         others_ns: Option<u64>,
         stolen_ns: Option<u64>,
         throttled_ns: Option<u64>,
         iowait_ns: Option<u64>,
-        /// Time in which some task of the machine waited for it.
+        /// The time in which at least one task of the machine waited for a CPU.
         cpu_some_ns: Option<u64>,
         memory_some_ns: Option<u64>,
         io_some_ns: Option<u64>,
         recorder_ns: Option<u64>,
-        /// The least memory that was available.
+        /// The least amount of available memory during the run.
         available_memory_bytes: Option<u64>,
-        /// The mean of the samples during the run.
+        /// The mean frequency of the samples during the run.
         frequency_khz: Option<u64>,
-        /// The first CPU.
+        /// The model of the first CPU.
         cpu_model: Option<String>,
         cpu_stepping: Option<String>,
         microcode: Option<String>,
         memory_bytes: Option<u64>,
-        /// `none` on bare metal.
+        /// The kind of virtualization; `none` on bare metal.
         virtualization: Option<String>,
     }
 }

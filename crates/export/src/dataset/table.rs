@@ -9,7 +9,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in SQL.
+    /// The type's name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Int => "bigint",
@@ -96,10 +96,10 @@ pub(super) use rows;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name, and that of its directory.
+    /// The table's name, which is also the name of its directory.
     pub name: &'static str,
     pub columns: &'static [Column],
-    /// Its rows, each with a value for every column; `None` is null.
+    /// The rows of the table, each with a value for every column; `None` is null.
     pub rows: Vec<Vec<Option<Value>>>,
 }
 

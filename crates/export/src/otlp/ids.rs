@@ -16,7 +16,7 @@ use tr_insight::identity;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ids {
     pub trace: [u8; 16],
-    /// Empty if there is none.
+    /// The id of the parent span; empty if there is none.
     pub parent: Vec<u8>,
     /// The span of the recording that COMMAND's TRACEPARENT named.
     pub own: Option<[u8; 8]>,

@@ -34,16 +34,16 @@ use tr_text::units::hex;
 pub const LEAST: Duration = Duration::from_millis(100);
 
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
-/// Spans that are encoded at once.
+/// The number of spans that are encoded at once.
 const CHUNK: usize = 512;
 const INTERNAL: i32 = 1;
 const ERROR: i32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// proto3's.
+    /// The request is in the binary encoding of proto3.
     Protobuf,
-    /// OTLP's JSON: ids in hexadecimal digits, 64-bit integers as strings.
+    /// The request is in OTLP's JSON: ids are hexadecimal digits, and 64-bit integers are strings.
     Json,
 }
 
@@ -112,14 +112,14 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
     chosen: Arena<ProcessIx, bool>,
-    /// Each process's innermost span, and the process whose it is: its own or a parent's.
+    /// The innermost span around each process, and the process that has this span: itself or an ancestor.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
-    /// For each step the innermost one that is long: itself or one around it.
+    /// For each step the innermost step with a span: the step itself or one around it.
     innermost_step: Vec<Option<StepIx>>,
     /// The container that each process is in.
     containers: Arena<ProcessIx, Option<&'a Called>>,
     root: Option<ProcessIx>,
-    /// Known time on the critical path in ns.
+    /// The known time of each process on the critical path, in ns.
     path: Option<Arena<ProcessIx, u64>>,
 }
 
@@ -193,8 +193,8 @@ impl<'a> Spans<'a> {
         self.chosen[process].then_some(Thing::Process(process))
     }
 
-    /// The innermost span: that of the process or of one of its parents if that process is in
-    /// the step, else that of the step.
+    /// The innermost span around a process in a step: the span of the process or of an ancestor if that process is in the step,
+    /// otherwise the span of the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);
@@ -244,7 +244,8 @@ impl<'a> Spans<'a> {
         Span {
             trace_id: self.ids.trace.to_vec(),
             span_id: self.id(thing),
-            parent_span_id: parent.map_or_else(|| self.ids.parent.clone(), |it| self.id(it)),
+            parent_span_id: parent
+                .map_or_else(|| self.ids.parent.clone(), |process| self.id(process)),
             name,
             kind: INTERNAL,
             start_time_unix_nano: self.unix(times.0),
@@ -274,7 +275,7 @@ impl<'a> Spans<'a> {
         let thing = Thing::Step(at);
         let execution = step
             .process
-            .filter(|it| self.executions.get(it) == Some(&at));
+            .filter(|process| self.executions.get(process) == Some(&at));
         let inside = match execution {
             Some(process) => self.view.analysis.process(process).parent,
             None => step.process,
@@ -287,7 +288,7 @@ impl<'a> Spans<'a> {
         };
         let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
         // COMMAND's are those of the recording: sums over spans count nothing twice.
-        if let Some(process) = execution.filter(|it| Some(*it) != self.root) {
+        if let Some(process) = execution.filter(|process| Some(*process) != self.root) {
             self.describe(process, &mut span);
         }
         span.attributes.push(text("tr.step.kind", step.kind.name()));
@@ -378,7 +379,7 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// A step is long enough for a span.
+/// Whether a step is long enough for a span.
 fn long(view: &View<'_>, step: &Step) -> bool {
     step.wall() >= view.ask.min && !step.is_moment()
 }
@@ -436,7 +437,11 @@ fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
             None => exit::code(status).unwrap_or(0).to_string(),
         },
     };
-    if !span.attributes.iter().any(|it| it.key == "error.type") {
+    if !span
+        .attributes
+        .iter()
+        .any(|attribute| attribute.key == "error.type")
+    {
         span.attributes.push(text("error.type", &class));
     }
     let words = result.map(str::to_owned).or(status.map(exit::words));
@@ -495,7 +500,7 @@ fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
     attributes.extend(known);
     attributes.extend(url(&ci, "cicd.pipeline.run.url.full", "page"));
     for (name, value) in given {
-        attributes.retain(|it| it.key != *name);
+        attributes.retain(|attribute| attribute.key != *name);
         attributes.push(text(name, value));
     }
     Resource { attributes }

@@ -8,7 +8,7 @@ use tr_format::event::{Comm, CpuId, Ktime, Tid};
 use super::{id, text, Packets, NOT_RECORDED, PRIO};
 use crate::messages::*;
 
-/// Events of a CPU in one bundle.
+/// The number of a CPU's events in one bundle.
 pub const BUNDLE: usize = 4096;
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Cpu {
         });
     }
 
-    /// A switch to `next`, of a task in this state.
+    /// Adds a switch to `next` from a task that leaves in the given state.
     pub fn switch(&mut self, time: Ktime, next: Tid, state: i64, comms: &HashMap<Tid, Comm>) {
         let comm = self.comm(next, comms);
         let compact = &mut self.compact;
@@ -98,7 +98,7 @@ impl Cpu {
     }
 }
 
-/// The difference to the time before; the first of a bundle is whole.
+/// The difference to the previous time; the first time of a bundle is absolute.
 fn step(time: Ktime, last: &mut u64, first: bool) -> u64 {
     let before = std::mem::replace(last, time.0);
     if first {

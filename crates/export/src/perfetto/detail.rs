@@ -10,10 +10,10 @@ use tr_analyze::model::{Analysis, Process};
 use tr_analyze::share;
 use tr_format::event::Ktime;
 
-/// The most bytes of an export without a given detail.
+/// The greatest size of an export in bytes, unless the user gives a level of detail.
 pub const MOST: u64 = 200_000_000;
-/// Bytes of an exact export for each event at most: with a timeline, a slice of the critical path for
-/// most wake-ups.
+/// The greatest number of bytes that an exact export takes for an event: with a timeline, most wake-ups cause a slice of the
+/// critical path.
 const EVENT: u64 = 12;
 const EVENT_AND_PATH: u64 = 80;
 /// Bytes of a stay, of a slice of the path, of a process with its program, rather too many.
@@ -21,7 +21,7 @@ const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The detail in ns with which a recording takes some [`MOST`] bytes: 0 for one of few events.
+/// The detail in ns with which a recording takes some [`MOST`] bytes; 0 for a recording with few events.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;
@@ -38,7 +38,7 @@ pub fn of(analysis: &Analysis, events: u64) -> u64 {
     pieces.max(shortest).max(1)
 }
 
-/// The bytes of an export of so many events of which nothing is merged, rather too many.
+/// An upper estimate of the bytes of an export in which nothing is merged.
 pub fn whole(analysis: &Analysis, events: u64) -> u64 {
     events.saturating_mul(match analysis.timeline {
         Some(_) => EVENT_AND_PATH,
@@ -46,9 +46,9 @@ pub fn whole(analysis: &Analysis, events: u64) -> u64 {
     })
 }
 
-/// Things in order of time, without overlaps, of which short ones are merged.
+/// Merges short pieces that are ordered by time and do not overlap.
 pub struct Merger<T> {
-    /// In ns.
+    /// The length in ns below which a piece is short.
     detail: u64,
     from: Ktime,
     to: Ktime,

@@ -11,7 +11,7 @@ use tr_format::event::{
 use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
-use super::{id, text, Packets, Shown, PRIO};
+use super::{id, text, Packets, TrackOptions, PRIO};
 use crate::messages::*;
 use tr_insight::view::View;
 
@@ -27,12 +27,12 @@ pub struct Lives<'a> {
     parents: HashMap<Tgid, Tgid>,
     /// The processes of the living tasks, if wake-ups are drawn as flows.
     flows: Option<HashMap<Tid, Tgid>>,
-    /// Wake-ups are written: none of the stays that they lead to is merged.
+    /// Whether wake-ups are written: the stays that follow them are not merged then.
     wakings: bool,
 }
 
 impl<'a> Lives<'a> {
-    pub fn new(view: &View<'a>, shown: Shown) -> Lives<'a> {
+    pub fn new(view: &View<'a>, shown: TrackOptions) -> Lives<'a> {
         let analysis = view.analysis;
         Lives {
             analysis,
@@ -45,7 +45,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// A task began in this process.
+    /// Notes that a task began in a process.
     fn task(&mut self, tid: Tid, tgid: Tgid) {
         if let Some(processes) = &mut self.flows {
             processes.insert(tid, tgid);

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::order::{self, Event};
@@ -21,7 +22,7 @@ use tr_insight::view::View;
 
 /// The interval of the counter of running tasks, in ns.
 const INTERVAL: u64 = 10_000_000;
-/// The most intervals, 44 minutes: of a longer recording they are doubled until there are fewer.
+/// The largest number of intervals, 44 minutes: for a longer recording the interval is doubled until there are fewer.
 const INTERVALS: u64 = 1 << 18;
 
 /// A stay of a chosen task on a CPU.
@@ -31,9 +32,9 @@ struct Stay {
     cpu: CpuId,
     to: Ktime,
     tid: Tid,
-    /// The state in which it left.
+    /// The state in which the task left the CPU.
     state: i64,
-    /// The place of its thread's [`Stays`].
+    /// The index of the thread's [`Stays`].
     place: usize,
 }
 
@@ -41,7 +42,7 @@ struct Stay {
 struct Stays {
     thread: ThreadIx,
     tid: Tid,
-    /// The number of the next stretch.
+    /// The index of the next stretch.
     next: usize,
 }
 
@@ -88,7 +89,7 @@ fn state(after: Bucket) -> i64 {
     }
 }
 
-/// The switches between stays; the counter of running tasks.
+/// Writes the switches between stays, and the counter of running tasks.
 pub fn write(
     view: &View<'_>,
     detail: u64,
@@ -127,8 +128,8 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// The same by the events themselves, where there is no timeline: waits are as the events have
-/// them, and the end of a loss begins with a CPU whose task is not known.
+/// Like the function above, but from the events themselves, for recordings without a timeline: waits are
+/// as the events have them, and the end of a loss begins with a CPU whose task is not known.
 pub fn by_events(
     view: &View<'_>,
     trace: &Trace,
@@ -172,7 +173,7 @@ pub fn by_events(
         };
         if let Some((tid, from)) = before.filter(|(tid, _)| chosen.contains(tid)) {
             all_cpus.stay(
-                &Stay::inside(analysis, (from, time), cpu, (tid, state)),
+                &Stay::inside(analysis, from..time, cpu, tid, state),
                 packets,
             )?;
         }
@@ -184,14 +185,14 @@ pub fn by_events(
         .filter(|(_, (tid, _))| chosen.contains(tid))
     {
         all_cpus.stay(
-            &Stay::inside(analysis, (from, analysis.end), cpu, (tid, 0)),
+            &Stay::inside(analysis, from..analysis.end, cpu, tid, 0),
             packets,
         )?;
     }
     all_cpus.end(packets)
 }
 
-/// The state in which a task leaves, of its raw bits: include/linux/sched.h has TASK_DEAD as 0x80.
+/// The state in which a task leaves a CPU, from its raw bits: include/linux/sched.h defines TASK_DEAD as 0x80.
 fn left(bits: u16, preempt: bool) -> i64 {
     match bits {
         _ if preempt => 0x100,
@@ -202,17 +203,12 @@ fn left(bits: u16, preempt: bool) -> i64 {
 
 impl Stay {
     /// The part of a stay inside of the analyzed span.
-    fn inside(
-        analysis: &Analysis,
-        (from, to): (Ktime, Ktime),
-        cpu: CpuId,
-        (tid, state): (Tid, i64),
-    ) -> Stay {
-        let from = from.max(analysis.start);
+    fn inside(analysis: &Analysis, span: Range<Ktime>, cpu: CpuId, tid: Tid, state: i64) -> Stay {
+        let from = span.start.max(analysis.start);
         Stay {
             from,
             cpu,
-            to: to.max(from),
+            to: span.end.max(from),
             tid,
             state,
             place: 0,
@@ -358,7 +354,7 @@ struct Running {
 struct Change {
     /// The time in ns of the tasks that were on a CPU in a part of the interval.
     part: u64,
-    /// So many more tasks, or fewer, are on CPUs in the whole of this interval and of those after it.
+    /// The change of the number of tasks that are on CPUs in the whole interval and in all later ones.
     whole: i64,
 }
 

@@ -14,7 +14,7 @@ use crate::date::Date;
 use crate::recording::{base, imported, names, signed, Recording};
 use crate::Placed;
 
-/// Of a test's length, the part by which it may be earlier without a note.
+/// The divisor of a test's length: the test may be earlier by this part without a note.
 const TOLERATED: i64 = 10;
 
 /// A process of a test's own lasts longer than the test, by this or by a fifth, in ns.
@@ -191,7 +191,7 @@ impl Zone {
 
 struct Placer<'a> {
     recording: &'a Recording<'a>,
-    /// What times without a zone are ahead of UTC.
+    /// The difference from UTC of the times that have no zone, in ns.
     ahead: i64,
     /// Whether no other zone puts the times into the recording.
     zone: bool,
@@ -217,9 +217,9 @@ struct Placer<'a> {
 struct Times {
     from: i64,
     to: i64,
-    /// It may begin later by this.
+    /// The most by which the span may begin later, in ns.
     digit: i64,
-    /// It may begin and end earlier by this.
+    /// The most by which the span may begin and end earlier, in ns.
     early: i64,
     /// The reason why the times are not proven.
     doubt: Option<Doubt>,

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
@@ -247,14 +248,14 @@ impl Writer<'_> {
             let end = place(reader.buffer_position());
             match event {
                 Event::Start(element) => {
-                    let open = self.element(&element, (at, end), false, of);
+                    let open = self.element(&element, at..end, false, of);
                     self.open.push(open.map_err(damaged)?);
                     if self.open.len() > DEPTH {
                         return Err(damaged(format!("more than {DEPTH} nested elements")));
                     }
                 }
                 Event::Empty(element) => {
-                    let open = self.element(&element, (at, end), true, of);
+                    let open = self.element(&element, at..end, true, of);
                     open.map_err(damaged)?;
                 }
                 Event::End(_) => {
@@ -274,7 +275,7 @@ impl Writer<'_> {
     fn element(
         &mut self,
         element: &BytesStart<'_>,
-        (at, end): (usize, usize),
+        span: Range<usize>,
         is_empty: bool,
         of: &mut dyn FnMut(&str, &str) -> String,
     ) -> Result<Open, String> {
@@ -284,23 +285,23 @@ impl Writer<'_> {
                 let properties = of(&it.class, &it.name);
                 self.count += u64::from(!properties.is_empty());
                 if !is_empty {
-                    return Ok(Open::Case(end, properties));
+                    return Ok(Open::Case(span.end, properties));
                 }
-                self.fill((at, end), "testcase", &wrapped(&properties));
+                self.fill(span, "testcase", &wrapped(&properties));
             }
             ("properties", Some(Open::Case(_, properties))) => {
                 let properties = std::mem::take(properties);
                 if !is_empty {
-                    self.insert(end, &properties);
+                    self.insert(span.end, &properties);
                     return Ok(Open::Properties);
                 }
-                self.fill((at, end), "properties", &properties);
+                self.fill(span, "properties", &properties);
             }
             ("property", Some(Open::Properties)) if is_empty => {
                 let it = Facts::read(element.attributes())?;
                 if it.name.starts_with(OURS) {
-                    self.copy(at);
-                    self.copied = end;
+                    self.copy(span.start);
+                    self.copied = span.end;
                 }
             }
             _ => {}
@@ -322,16 +323,16 @@ impl Writer<'_> {
     }
 
     /// Makes an element with contents of one without, if there are any.
-    fn fill(&mut self, (at, end): (usize, usize), name: &str, text: &str) {
+    fn fill(&mut self, span: Range<usize>, name: &str, text: &str) {
         if text.is_empty() {
             return;
         }
-        let tag = self.text.get(at..end).unwrap_or_default();
+        let tag = self.text.get(span.clone()).unwrap_or_default();
         let tag = tag.strip_suffix("/>").unwrap_or(tag).trim_ascii_end();
-        self.copy(at);
+        self.copy(span.start);
         let filled = format!("{tag}>{text}</{name}>");
         self.out.extend_from_slice(filled.as_bytes());
-        self.copied = end;
+        self.copied = span.end;
     }
 }
 
@@ -423,7 +424,7 @@ mod tests {
         writer
             .all(&mut of)
             .map(|()| String::from_utf8(writer.out).unwrap_or_default())
-            .unwrap_or_else(|it| it.to_string())
+            .unwrap_or_else(|error| error.to_string())
     }
 
     #[test]

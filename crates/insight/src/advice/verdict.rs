@@ -69,7 +69,7 @@ impl Verdict {
         if self.blame == Blame::Code {
             parts.push(self.own());
         } else {
-            let range = units::interval(self.alone, (self.alone_at_least, self.alone_at_most));
+            let range = units::interval(self.alone, self.alone_at_least, self.alone_at_most);
             let lost = self.others.saturating_add(self.nobody);
             parts.push(match lost.saturating_add(self.quota) {
                 0 => format!("it takes {}", units::time(self.wall)),

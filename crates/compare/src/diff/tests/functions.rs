@@ -89,7 +89,7 @@ fn a_slower_program_has_its_function() {
     let program = |name: &str, base, new| ProgramChange {
         name: name.into(),
         count: (1, 1),
-        on_cpu: Judged::new(&[base], &[new]).unwrap(),
+        on_cpu: Difference::new(&[base], &[new]).unwrap(),
         path: None,
     };
     let grown = |program: &ProgramChange| diff.grown(program).map(|it| it.name.function.as_str());

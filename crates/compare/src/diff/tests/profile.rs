@@ -62,14 +62,14 @@ fn stacks_are_folded_with_the_means_of_both_sides() {
         run(&[("cc;main;a;b", 2), ("cc;main", 1)]),
     ];
     let new = [run(&[("cc;main;x", 7), ("cc;main;a;b", 1), ("as;m", 1)])];
-    let both = Both::new([&base, &new]).unwrap();
+    let both = ProfilePair::new([&base, &new]).unwrap();
     assert_eq!(
         both.folded(),
         "as;m 0 10000\ncc;main 5000 0\ncc;main;a;b 15000 10000\ncc;main;x 0 70000\n"
     );
     let mut lacking = run(&[]);
     lacking.profile = None;
-    assert!(Both::new([&base, &[lacking]]).is_none());
+    assert!(ProfilePair::new([&base, &[lacking]]).is_none());
 }
 
 /// A trace from a stranger can have as many stacks as it likes.

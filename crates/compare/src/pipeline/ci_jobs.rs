@@ -9,37 +9,37 @@ use super::{Graph, Job};
 use tr_insight::ci::Ci;
 use tr_text::escape;
 
-/// A job as the CI system tells it; times in ns since 1970.
+/// A job as the CI system reports it; times in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct CiJob {
     /// The name as the CI system has it, not escaped.
     pub name: String,
-    /// It needs these, if that is told.
+    /// The names of the jobs that this job needs, if the CI system reports them.
     pub needs: Option<Vec<String>>,
-    /// Its start on a runner.
+    /// The start of the job on a runner.
     pub started: u64,
     pub ended: u64,
-    /// Its wait for a runner before, in ns.
+    /// The job's wait for a runner before its start, in ns.
     pub queued: u64,
-    /// It ended badly.
+    /// Whether the job failed.
     pub failed: bool,
     /// The runner's name, not escaped.
     pub runner: Option<String>,
 }
 
-/// The difference between a runner's clock and the CI system's that still lets a recording lie in its
+/// The most by which a runner's clock and the CI system's may differ if a recording still counts as part of its
 /// job, in ns.
 const SLACK: u64 = 5_000_000_000;
-/// The CI systems' times are whole seconds.
+/// The resolution of the CI systems' times, in ns: whole seconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// A recording lies between the times of the CI system.
-fn lies_in(job: &Job, (started, ended): (u64, u64)) -> bool {
+/// Whether a recording lies between two times of the CI system.
+fn lies_in(job: &Job, started: u64, ended: u64) -> bool {
     job.start.saturating_add(SLACK) >= started && job.end <= ended.saturating_add(SLACK)
 }
 
 impl Job {
-    /// Takes a further recording of the same job.
+    /// Adds a further recording of the same job.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
         self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));
@@ -52,43 +52,47 @@ impl Job {
     }
 }
 
-impl Told {
-    /// The recording lies in the job.
+impl CiJob {
+    /// Whether the recording lies within the job's times.
     fn holds(&self, job: &Job) -> bool {
-        lies_in(job, (self.started, self.ended))
+        lies_in(job, self.started, self.ended)
     }
 
-    /// A CI system shows `build (ubuntu)` or `ci / build` for its job `build`.
+    /// Whether the CI system shows this name for the job: it shows `build (ubuntu)` or `ci / build` for `build`.
     fn is_called(&self, name: &str) -> bool {
         let inner = self.name.rsplit(" / ").next().unwrap_or_default();
         let plain = inner.split(" (").next().unwrap_or_default();
         [self.name.as_str(), inner, plain]
             .iter()
-            .any(|it| it.trim().eq_ignore_ascii_case(name))
+            .any(|part| part.trim().eq_ignore_ascii_case(name))
     }
 }
 
-/// Gives recordings the times of their jobs, adds the jobs that were not recorded, and the graph, if
-/// one is told. A job's recording has its name, or else it is the only one whose time it lies in.
-/// A second recording in a job is a part of it.
-pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Graph>) {
-    let mut left: Vec<&Told> = told.iter().collect();
+/// Gives each recording the times of its job, adds the jobs that were not recorded, and returns the graph of
+/// needs if the CI system reports it. A recording belongs to the job with its name, or else to the only job in whose
+/// time it lies. A second recording in a job is added to the first.
+pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Option<Graph>) {
+    let mut left: Vec<&CiJob> = ci_jobs.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();
     let mut jobs: Vec<Job> = Vec::with_capacity(recordings.len());
     for mut job in recordings {
-        let named = told.iter().any(|one| one.is_called(&job.name));
-        let fits = |one: &&Told| !named || one.is_called(&job.name);
-        let fits: Vec<&Told> = left.iter().copied().filter(fits).collect();
+        let named = ci_jobs.iter().any(|one| one.is_called(&job.name));
+        let fits = |one: &&CiJob| !named || one.is_called(&job.name);
+        let fits: Vec<&CiJob> = left.iter().copied().filter(fits).collect();
         let found = find(&fits, &job).and_then(|at| fits.get(at).copied());
         let Some(one) = found else {
-            let mut placed = jobs.iter_mut().filter(|it| named && it.apart > 0);
-            match placed.find(|it| it.name == job.name && lies_in(&job, (it.start, it.end))) {
+            let mut placed = jobs
+                .iter_mut()
+                .filter(|candidate| named && candidate.apart > 0);
+            match placed.find(|candidate| {
+                candidate.name == job.name && lies_in(&job, candidate.start, candidate.end)
+            }) {
                 Some(first) => first.add(job),
                 None => jobs.push(job),
             }
             continue;
         };
-        left.retain(|it| !std::ptr::eq(*it, one));
+        left.retain(|other| !std::ptr::eq(*other, one));
         names.insert(&one.name, job.name.clone());
         job.apart = one
             .started
@@ -113,8 +117,8 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
             ..Job::default()
         });
     }
-    let known = told.iter().any(|it| it.needs.is_some());
-    let graph = told.iter().filter_map(|one| {
+    let known = ci_jobs.iter().any(|job| job.needs.is_some());
+    let graph = ci_jobs.iter().filter_map(|one| {
         let needs = one.needs.iter().flatten();
         let needs = needs.map(|need| names.get(need.as_str()).unwrap_or(need).clone());
         Some((names.get(one.name.as_str())?.clone(), needs.collect()))
@@ -124,7 +128,7 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
 }
 
 /// The job of a recording, and its name if it is the leg of a matrix.
-pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option<&'a str>)> {
+pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, Option<&'a str>)> {
     let ci = Ci::new(&analysis.meta);
     let name = ci.get("job").unwrap_or_default();
     let start = analysis.meta.start_unix()?;
@@ -136,11 +140,11 @@ pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option
     };
     // Legs of a matrix have one name and one time; a runner has one job at a time.
     let runner = ci.get("runner");
-    let there = told
-        .iter()
-        .filter(|it| it.runner.is_some() && it.runner.as_deref() == runner && it.holds(&job));
-    let there: Vec<&Told> = there.collect();
-    let all: Vec<&Told> = told.iter().collect();
+    let there = ci_jobs.iter().filter(|other| {
+        other.runner.is_some() && other.runner.as_deref() == runner && other.holds(&job)
+    });
+    let there: Vec<&CiJob> = there.collect();
+    let all: Vec<&CiJob> = ci_jobs.iter().collect();
     let one = match there.as_slice() {
         [one] => *one,
         _ => all.get(find(&all, &job)?)?,
@@ -150,9 +154,9 @@ pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option
 }
 
 /// The job that a recording is of.
-fn find(told: &[&Told], job: &Job) -> Option<usize> {
-    let only = |fits: &dyn Fn(&Told) -> bool| {
-        let mut all = told.iter().enumerate().filter(|(_, one)| fits(one));
+fn find(ci_jobs: &[&CiJob], job: &Job) -> Option<usize> {
+    let only = |fits: &dyn Fn(&CiJob) -> bool| {
+        let mut all = ci_jobs.iter().enumerate().filter(|(_, one)| fits(one));
         let first = all.next().map(|(at, _)| at);
         first.filter(|_| all.next().is_none())
     };
