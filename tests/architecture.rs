@@ -111,7 +111,11 @@ fn each_decision_has_a_page() {
         // A name with a directory of the repository before it is a place that exists.
         for name in quoted(&text).filter(|name| !name.contains([' ', '{'])) {
             let top = name.split_once('/').map_or("", |(top, _)| top);
-            if ["crates", "src", "docs", "fleet", "scripts", "benches", "tests"].contains(&top) {
+            if [
+                "crates", "src", "docs", "fleet", "scripts", "benches", "tests",
+            ]
+            .contains(&top)
+            {
                 assert!(root().join(name).exists(), "{name} in {page}");
             }
         }

@@ -282,9 +282,10 @@ impl Files {
             let name = glued.filter(|_| !output).unwrap_or(word);
             let name = name.trim_start_matches("./").trim_end_matches('/');
             let archive = archives && at == 2;
-            let of_job = match relative {
-                true => !name.starts_with("/tmp/"),
-                false => name.starts_with('/'),
+            let of_job = if relative {
+                !name.starts_with("/tmp/")
+            } else {
+                name.starts_with('/')
             };
             if !output && of_job && name.len() > 2 && !name.starts_with('-') {
                 let is_made = made || glued.is_some() || archive || (makes_all && at > 0);

@@ -30,9 +30,10 @@ pub fn words(status: u32) -> String {
     let Some(signal) = killed_by(Some(status)) else {
         return format!("exit {}", code(status).unwrap_or(0));
     };
-    let core = match has_core(status) {
-        true => " (core dumped)",
-        false => "",
+    let core = if has_core(status) {
+        " (core dumped)"
+    } else {
+        ""
     };
     format!("killed by {}{core}", name(signal))
 }

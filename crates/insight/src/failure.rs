@@ -68,9 +68,10 @@ pub const PERHAPS: &str = "perhaps ";
 impl Failed {
     /// What stands before its name among those above another one.
     pub fn lead(&self) -> &'static str {
-        match self.perhaps {
-            true => PERHAPS,
-            false => "",
+        if self.perhaps {
+            PERHAPS
+        } else {
+            ""
         }
     }
 
@@ -190,10 +191,11 @@ impl Finder<'_> {
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.push(*ix);
-                    match answered[*ix] {
-                        _ if !self.sure.own.has(*ix) || killed[*ix] => {}
-                        true => tolerated += 1,
-                        false => unclear.push(*ix),
+                    let counts = self.sure.own.has(*ix) && !killed[*ix];
+                    if counts && answered[*ix] {
+                        tolerated += 1;
+                    } else if counts {
+                        unclear.push(*ix);
                     }
                 }
             }
@@ -408,9 +410,10 @@ impl Finder<'_> {
         let process = self.analysis.process(ix);
         let name = label::label(process);
         Failed {
-            name: match self.sure.own.has(ix) {
-                true => name,
-                false => format!("{name} (not COMMAND's)"),
+            name: if self.sure.own.has(ix) {
+                name
+            } else {
+                format!("{name} (not COMMAND's)")
             },
             end: self.sure.end(ix, process),
             after: ran(process),

@@ -71,10 +71,7 @@ impl CpuShares {
         let (mut build, mut others) = (0u64, 0u64);
         let mut unknown = 0u64;
         for ix in analysis.process_ids() {
-            let sum = match own.has(ix) {
-                true => &mut build,
-                false => &mut others,
-            };
+            let sum = if own.has(ix) { &mut build } else { &mut others };
             let times = &analysis.process(ix).times;
             *sum = sum.saturating_add(times.on_cpu);
             if own.has(ix) {
@@ -95,9 +92,10 @@ impl CpuShares {
 
     /// The words before that.
     fn least(&self) -> &'static str {
-        match self.least {
-            true => "at least ",
-            false => "",
+        if self.least {
+            "at least "
+        } else {
+            ""
         }
     }
 

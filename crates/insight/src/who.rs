@@ -52,9 +52,12 @@ pub fn allowed(meta: &Metadata) -> Option<String> {
             _ => ranges.push((*cpu, *cpu)),
         }
     }
-    let ranges = ranges.iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    let ranges = ranges.iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
     });
     let ranges = ranges.collect::<Vec<_>>().join(",");
     let [some, all] = [allowed.len(), meta.cpus.len()].map(|it| units::count(it as u64));

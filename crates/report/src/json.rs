@@ -294,9 +294,10 @@ impl<'a> All<'a> {
         let rows = rows(view);
         let chosen = processes(view, rows.is_some());
         All {
-            totals: match is_known(analysis) {
-                true => AllTotals::Known(Totals::new(&analysis.totals)),
-                false => AllTotals::Unknown(no_totals()),
+            totals: if is_known(analysis) {
+                AllTotals::Known(Totals::new(&analysis.totals))
+            } else {
+                AllTotals::Unknown(no_totals())
             },
             audit: by_events(analysis, audit(analysis)).filter(|_| is_known(analysis)),
             processes: Processes { analysis, chosen },

@@ -412,9 +412,10 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
             let before = failed.get(&args);
             let ended = |it: &&ProcessIx| analysis.process(**it).end <= child.start;
             again.extend(before.filter(ended));
-            match exit::failed(child.status) {
-                true => failed.insert(args, *ix),
-                false => failed.remove(&args),
+            if exit::failed(child.status) {
+                failed.insert(args, *ix)
+            } else {
+                failed.remove(&args)
             };
         }
     }

@@ -178,9 +178,10 @@ fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit
         return Limit::Told(jobs);
     }
     if own.family != Family::Make {
-        return match own.runs_one() {
-            true => Limit::One,
-            false => Limit::Unknown,
+        return if own.runs_one() {
+            Limit::One
+        } else {
+            Limit::Unknown
         };
     }
     let above = facts.owner(owner);
@@ -291,9 +292,10 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
     Some(Candidate {
-        kind: match is_runner(facts, first.owner) {
-            true => Kind::Tests,
-            false => Kind::FewJobs,
+        kind: if is_runner(facts, first.owner) {
+            Kind::Tests
+        } else {
+            Kind::FewJobs
         },
         finding: format!(
             "{name} run{s} {} × {program} {at_once}, {}",
@@ -304,9 +306,12 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             .filter(|_| !first.inherits)
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
-            .unwrap_or_else(|| match first.inherits {
-                true => "call it as $(MAKE), if it is not".into(),
-                false => "run them at once".into(),
+            .unwrap_or_else(|| {
+                if first.inherits {
+                    "call it as $(MAKE), if it is not".into()
+                } else {
+                    "run them at once".into()
+                }
             }),
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),

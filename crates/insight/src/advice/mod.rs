@@ -177,14 +177,16 @@ impl Combined {
     pub fn text(&self, shown: usize) -> String {
         const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
         let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
-        let these = match self.changes < shown {
-            true => "the first",
-            false => "these",
+        let these = if self.changes < shown {
+            "the first"
+        } else {
+            "these"
         };
         let (best, worst) = self.to;
-        let to = match worst >= self.from {
-            true => format!("{} at best", units::time(best)),
-            false => units::range(best, worst),
+        let to = if worst >= self.from {
+            format!("{} at best", units::time(best))
+        } else {
+            units::range(best, worst)
         };
         let from = units::time(self.from);
         format!("combined, {these} {number}: {from} → {to}")
@@ -271,9 +273,10 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let had = Had::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
-    let nothing = match changes.is_empty() {
-        true => Some((facts.wall, facts.limits()?.on(facts.cpus).min(facts.wall))),
-        false => None,
+    let nothing = if changes.is_empty() {
+        Some((facts.wall, facts.limits()?.on(facts.cpus).min(facts.wall)))
+    } else {
+        None
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
@@ -329,9 +332,10 @@ fn rated(
 ) -> Result<Vec<Rated>, NoPath> {
     let mut rated: Vec<Rated> = Vec::new();
     // However the same work is divided, these CPUs need so long for it.
-    let spare = match candidates.iter().any(|it| it.stays) {
-        true => own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus)),
-        false => own,
+    let spare = if candidates.iter().any(|it| it.stays) {
+        own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
+    } else {
+        own
     };
     for (candidate, bit) in candidates.into_iter().zip(0..) {
         // Where others have the CPUs, a wait for a disk is longer, too.
@@ -347,9 +351,10 @@ fn rated(
         }
         let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
         let gain = saved(Effect::Best).min(candidate.cap);
-        let gain = match candidate.stays {
-            true => gain.min(spare),
-            false => gain,
+        let gain = if candidate.stays {
+            gain.min(spare)
+        } else {
+            gain
         };
         if enough(gain) {
             let at_least = match candidate.kind {

@@ -152,9 +152,10 @@ impl Verdict {
         let names = self.names.iter();
         let names = names.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
         let names: Vec<String> = names.collect();
-        let names = match names.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", names.join(", ")),
+        let names = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", names.join(", "))
         };
         format!(
             "others had the CPUs for {}{names}",

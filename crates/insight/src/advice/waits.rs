@@ -256,10 +256,7 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     let by_signal = |it: &Process| exit::killed_by(it.status).is_some();
     // The first start or end after the last sleep. All that end by a signal may be given up at once.
     let others = children().filter(|it| !by_signal(it) && label::program(it) != "sleep");
-    let other = others.map(|it| match it.start >= last {
-        true => it.start,
-        false => it.end,
-    });
+    let other = others.map(|it| if it.start >= last { it.start } else { it.end });
     let other = other.min();
     let failed = exit::failed(process.status);
     let mut killed = children().filter(|it| by_signal(it) && it.end.since(last) <= longest);

@@ -291,9 +291,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         let (name, s) = facts.names(*first, groups.iter().copied());
         Some(Candidate {
             finding: format!("{name} repeat{s} {} of work", units::time(sum)),
-            action: match compiler {
-                true => "use a compiler cache (ccache, sccache)".into(),
-                false => "do it once and keep the result".into(),
+            action: if compiler {
+                "use a compiler cache (ccache, sccache)".into()
+            } else {
+                "do it once and keep the result".into()
             },
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,

@@ -100,9 +100,10 @@ impl<'a> Sure<'a> {
                 let perhaps = if stop.is_proven { "" } else { PERHAPS };
                 return format!("{perhaps}stopped by {} ({signal})", stop.by);
             }
-            return match timed_out(process) {
-                true => format!("timed out ({})", end.trim_start_matches("killed by ")),
-                false => end,
+            return if timed_out(process) {
+                format!("timed out ({})", end.trim_start_matches("killed by "))
+            } else {
+                end
             };
         };
         let container = self.containers.as_ref().and_then(|it| it[ix]);

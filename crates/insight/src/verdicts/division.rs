@@ -118,9 +118,10 @@ impl<'a> Divider<'a> {
         let mut timers = 0;
         let mut rest = path;
         while let Some((segment, inside)) = rest.first() {
-            let count = match inside {
-                true => 1,
-                false => rest.iter().take_while(|(_, inside)| !inside).count(),
+            let count = if *inside {
+                1
+            } else {
+                rest.iter().take_while(|(_, inside)| !inside).count()
             };
             let (run, after) = rest.split_at(count.min(rest.len()));
             rest = after;
@@ -276,9 +277,10 @@ impl<'a> Divider<'a> {
                 let waited = self.ends.waited(self.analysis, segment);
                 let host = Host::waited(self.analysis, &waited).map(Host::text);
                 let server = waited.server.map(|comm| who::comm(&comm));
-                let part = match waited.local {
-                    true => Part::Server,
-                    false => Part::Network,
+                let part = if waited.local {
+                    Part::Server
+                } else {
+                    Part::Network
                 };
                 divided.add_by(part, server.or(host), ns);
             }

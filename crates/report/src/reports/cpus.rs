@@ -228,9 +228,10 @@ pub(super) fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
         return (view.is_chosen(), "the chosen processes");
     }
     let own = Own::of(view.analysis);
-    let build = match own.is_part() {
-        true => "COMMAND and its descendants",
-        false => "the recorded tasks",
+    let build = if own.is_part() {
+        "COMMAND and its descendants"
+    } else {
+        "the recorded tasks"
     };
     (own.into_table(), build)
 }
@@ -312,9 +313,10 @@ impl Cpus {
     }
 
     fn table<'t>(&self, style: &'t Style) -> Table<'t, CpuRow> {
-        let rest = match self.all {
-            true => "unknown",
-            false => "idle or others",
+        let rest = if self.all {
+            "unknown"
+        } else {
+            "idle or others"
         };
         let waited = |(.., cpu): &CpuRow| units::time(cpu.preempted_wait_ns);
         Table::new("then waited", waited)

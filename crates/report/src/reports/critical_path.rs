@@ -77,9 +77,10 @@ pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String>
 /// Parts of 2 % of the whole or more, in words. `before`: a time, and the wait in it. All in ns.
 fn outside(whole: u64, (before, waited): (u64, u64), after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
-    let of_it = match much(waited) {
-        true => format!(", {} of it in the run queue", units::time(waited)),
-        false => String::new(),
+    let of_it = if much(waited) {
+        format!(", {} of it in the run queue", units::time(waited))
+    } else {
+        String::new()
     };
     let parts = [
         ("before its exec", before, of_it),
@@ -217,9 +218,10 @@ impl<'a> PathReport<'a> {
             Then::Waited => format!(", waited for {name}"),
             Then::Awaited => format!(", awaited by {name}"),
         };
-        match leg.then_inferred {
-            true => then + " (inferred)",
-            false => then,
+        if leg.then_inferred {
+            then + " (inferred)"
+        } else {
+            then
         }
     }
 
@@ -241,9 +243,10 @@ impl<'a> PathReport<'a> {
             run.iter().for_each(|leg| spent.add_all(&leg.spent));
             let to = run.last().map_or(leg.to, |last| last.to);
             let (from, to) = (self.view.since(leg.from), self.view.since(to));
-            let (name, paint) = match one {
-                true => (self.task(leg, behind.first(), room), Paint::Plain),
-                false => (self.between(run, room), Paint::Dim),
+            let (name, paint) = if one {
+                (self.task(leg, behind.first(), room), Paint::Plain)
+            } else {
+                (self.between(run, room), Paint::Dim)
             };
             rows.push(LegRow {
                 from: Cell::At(from),

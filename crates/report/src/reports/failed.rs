@@ -47,9 +47,10 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
         if (1..more).contains(&beside.len()) {
             beside.push("…".to_owned());
         }
-        let beside = match beside.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", beside.join(", ")),
+        let beside = if beside.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", beside.join(", "))
         };
         parts.push(format!("{} more failed{beside}", units::count(more as u64)));
     }
@@ -104,10 +105,10 @@ fn to_the_root(above: &[Failed], style: &Style) -> String {
             names.push("…".to_owned());
         }
         let perhaps = hidden.any(|it| it.perhaps);
-        names.extend(root.iter().map(|it| match perhaps {
-            true => name(PERHAPS, it),
-            false => own(it),
-        }));
+        names.extend(
+            root.iter()
+                .map(|it| if perhaps { name(PERHAPS, it) } else { own(it) }),
+        );
         format!("→ {}", names.join(" → "))
     };
     let mut texts = ROOMS.into_iter().map(text);

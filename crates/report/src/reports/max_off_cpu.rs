@@ -128,9 +128,10 @@ impl Report for MaxOffCpu<'_> {
         style.line(&mut out, &title);
         if self.rows.is_empty() {
             let unknown = self.view.processes().any(|it| it.times.unknown > 0);
-            let unknown = match unknown {
-                true => "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out",
-                false => "  none",
+            let unknown = if unknown {
+                "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out"
+            } else {
+                "  none"
             };
             style.line(&mut out, unknown);
             return out;

@@ -65,9 +65,12 @@ fn sums<'a, K: 'a>(
         .few()
         .fact("sent", "sent_bytes", bytes(|it| it.sent_bytes))
         .few()
-        .fact("on path", "path_wait_ns", move |(_, sum)| match path {
-            true => Cell::Time(sum.path_wait),
-            false => Cell::Unknown,
+        .fact("on path", "path_wait_ns", move |(_, sum)| {
+            if path {
+                Cell::Time(sum.path_wait)
+            } else {
+                Cell::Unknown
+            }
         })
         .few()
         .shown(any(|it| it.path_wait))

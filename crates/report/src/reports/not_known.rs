@@ -16,13 +16,14 @@ pub struct NotKnown {
 
 /// Why a recording without scheduling events does not tell what they do.
 pub(super) fn without_events(meta: &Metadata) -> String {
-    match meta.is_light() {
-        true => format!("not known with --light: {TR} record without it records the switches"),
-        false => format!(
+    if meta.is_light() {
+        format!("not known with --light: {TR} record without it records the switches")
+    } else {
+        format!(
             "not known with --method {}: it records no scheduling events ({TR} doctor tells what \
              this machine allows)",
             escape::text(meta.recorded_by().as_bytes())
-        ),
+        )
     }
 }
 

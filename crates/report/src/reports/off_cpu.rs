@@ -269,9 +269,10 @@ impl<'a> OffCpu<'a> {
         let used = self.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(Reason, u64)> = used.map(|(reason, sum)| (reason, sum.total)).collect();
         let width = |reason: Reason| units::width(column(reason)).max(TIME) + 2;
-        let mut room = match style.markdown {
-            true => usize::MAX,
-            false => style.width.saturating_sub(ROW),
+        let mut room = if style.markdown {
+            usize::MAX
+        } else {
+            style.width.saturating_sub(ROW)
         };
         if used.iter().map(|(reason, _)| width(*reason)).sum::<usize>() <= room {
             return (used.into_iter().map(|(reason, _)| reason).collect(), vec![]);

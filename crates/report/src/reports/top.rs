@@ -159,9 +159,10 @@ fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let what = who::recorded_where(meta);
-    let (end, wall) = match is_blank(analysis) {
-        true => (Some(exit::NO_END.into()), "?".into()),
-        false => (exit::of_command(analysis), units::time(analysis.wall())),
+    let (end, wall) = if is_blank(analysis) {
+        (Some(exit::NO_END.into()), "?".into())
+    } else {
+        (exit::of_command(analysis), units::time(analysis.wall()))
     };
     let mut facts: Vec<String> = end.into_iter().chain([wall]).collect();
     facts.extend(CpuShares::of(analysis).used(analysis));
@@ -203,9 +204,10 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         escape::text(view.file.as_bytes()),
         units::date(meta.start_unix()),
         who::kernel(&analysis.meta),
-        match is_blank(analysis) {
-            true => "? processes".into(),
-            false => units::plural(analysis.totals.processes, "process", "processes"),
+        if is_blank(analysis) {
+            "? processes".into()
+        } else {
+            units::plural(analysis.totals.processes, "process", "processes")
         },
         format!("{events} events, {}", lost(analysis)),
     ];
@@ -241,9 +243,10 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     if times.on_cpu == 0 {
         return;
     }
-    let lead = match analysis.totals.threads > analysis.totals.processes {
-        true => format!("All {} threads   ", units::count(analysis.totals.threads)),
-        false => "All processes   ".to_owned(),
+    let lead = if analysis.totals.threads > analysis.totals.processes {
+        format!("All {} threads   ", units::count(analysis.totals.threads))
+    } else {
+        "All processes   ".to_owned()
     };
     let mut parts = vec![format!("{ON_CPU} {}", units::time(times.on_cpu))];
     for (what, ns) in [

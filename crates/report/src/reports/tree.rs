@@ -359,9 +359,10 @@ impl Levels {
     /// The lines from a process to its parents; only the last levels of a deep
     /// one.
     pub(super) fn joints(&self, room: usize, style: &Style) -> String {
-        let [through, none, branch, end, cut] = match style.ascii {
-            false => ["│  ", "   ", "├─ ", "└─ ", "⋯  "],
-            true => ["|  ", "   ", "|- ", "`- ", ".. "],
+        let [through, none, branch, end, cut] = if style.ascii {
+            ["|  ", "   ", "|- ", "`- ", ".. "]
+        } else {
+            ["│  ", "   ", "├─ ", "└─ ", "⋯  "]
         };
         let (Some((own, above)), 2..) = (self.last.split_last(), self.depth) else {
             return String::new();

@@ -87,9 +87,12 @@ impl Wanted {
     }
 
     fn table(&self) -> Table<'_, &MachineSize> {
-        let this = |machine: &&MachineSize| match machine.cpus == self.cpus {
-            true => self.this.into(),
-            false => String::new(),
+        let this = |machine: &&MachineSize| {
+            if machine.cpus == self.cpus {
+                self.this.into()
+            } else {
+                String::new()
+            }
         };
         Table::new("", this)
             .fact("CPUs", "cpus", |machine| Cell::Count(machine.cpus))
