@@ -10,6 +10,7 @@ mod ends;
 mod explains;
 mod failed_tests;
 mod files;
+mod finder;
 mod held;
 mod links;
 mod passes;
@@ -25,9 +26,10 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::tools::Role;
 use tr_format::event::Ktime;
 
-use self::chain::Finder;
-use self::ends::Sure;
+use self::ends::ProcessEnds;
+pub use self::ends::PERHAPS;
 use self::failed_tests::Tests;
+use self::finder::Finder;
 use self::links::Chain;
 use self::passes::{fails, program, role};
 use super::timeout::{ran, timed_out};
@@ -61,9 +63,6 @@ pub struct Failed {
     /// A limit of time ended it, so that what held it back can be the reason.
     pub was_late: bool,
 }
-
-/// Before the name of what failed for one of several possible reasons.
-pub const PERHAPS: &str = "perhaps ";
 
 impl Failed {
     /// What stands before its name among those above another one.
@@ -145,7 +144,7 @@ impl Failures {
     /// of COMMAND's. `judged`: the recording's steps, where they are known already.
     pub fn new(analysis: &Analysis, chosen: &[ProcessIx], judged: Option<&Judged<'_>>) -> Failures {
         let root = critical_path::root(analysis).ok();
-        let sure = Sure::new(analysis);
+        let sure = ProcessEnds::new(analysis);
         let is_any =
             |ix: &ProcessIx| fails(analysis.process(*ix)) || sure.out_of_memory.contains_key(ix);
         let failed: Vec<ProcessIx> = chosen.iter().copied().filter(is_any).collect();
@@ -158,7 +157,7 @@ impl Failures {
             return Failures::default();
         };
         let tests = Tests::new(analysis, &judged.steps);
-        Finder::new(analysis, (sure, tests), root).all(&failed, judged)
+        Finder::new(analysis, sure, tests, root).all(&failed, judged)
     }
 }
 
@@ -382,7 +381,7 @@ impl Finder<'_> {
             return None;
         }
         let process = self.analysis.process(ix);
-        if Sure::is_crash(process) {
+        if ProcessEnds::is_crash(process) {
             return Some(if self.is_death_test(ix) {
                 Rank::Aside
             } else {

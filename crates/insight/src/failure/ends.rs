@@ -11,14 +11,16 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
-use super::PERHAPS;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
 use tr_text::units;
 
+/// The word before the name of a failure that is one of several possible reasons.
+pub const PERHAPS: &str = "perhaps ";
+
 /// The ends of a recording's processes.
-pub(super) struct Sure<'a> {
+pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
     /// The container that each process is in, if any was killed.
@@ -34,12 +36,12 @@ pub(super) struct Sure<'a> {
     pub(super) own: Own,
 }
 
-impl<'a> Sure<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Sure<'a> {
+impl<'a> ProcessEnds<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> ProcessEnds<'a> {
         let killed = killed(analysis).map(|it| (it.process, it.resident));
         let out_of_memory: BTreeMap<_, _> = killed.collect();
         let containers = (!out_of_memory.is_empty()).then(|| query::containers(analysis));
-        let mut sure = Sure {
+        let mut sure = ProcessEnds {
             out_of_memory,
             containers,
             kills_told: analysis.meta.has(Extra::Memory),
@@ -156,7 +158,7 @@ pub(super) struct Stop {
 }
 
 /// The processes that a signal of another one killed on purpose, with its sender.
-fn senders(analysis: &Analysis, sure: &Sure<'_>) -> Vec<(ProcessIx, Sender)> {
+fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sender)> {
     let all = analysis.process_ids();
     let stopped = all.filter(|ix| sure.on_purpose(*ix, analysis.process(*ix)));
     let senders = stopped.filter_map(|ix| {

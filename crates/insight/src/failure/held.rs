@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
-use super::ends::Sure;
+use super::ends::ProcessEnds;
 use super::Failed;
 use crate::steps::{Step, StepIx, StepKind};
 use crate::verdicts::{Judged, Verdict};
@@ -14,7 +14,7 @@ use crate::verdicts::{Judged, Verdict};
 pub(super) fn add(
     found: &mut [&mut Failed],
     analysis: &Analysis,
-    sure: &Sure<'_>,
+    sure: &ProcessEnds<'_>,
     judged: &Judged<'_>,
 ) {
     if found.is_empty() {

@@ -6,17 +6,15 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 
-use super::chain::Finder;
+use super::finder::{Finder, PipeReads};
 use super::passes::{decides, fails, passes, program, Passes, AT_ONCE};
 use crate::label;
 
-pub(super) const HIDDEN: usize = 4;
+/// The most failures hidden by pipelines that are reported.
+const HIDDEN: usize = 4;
 
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 pub(super) const SUBSHELLS: usize = 8;
-
-/// The waits of one process for data in pipes, by the processes that wrote it: when each wait began and ended.
-pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
 impl Finder<'_> {
     /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
