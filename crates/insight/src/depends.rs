@@ -29,7 +29,7 @@ const RESULT: &str = "output of ";
 fn is_of_cargo(name: &str) -> bool {
     [CRATE, SCRIPT, RESULT]
         .iter()
-        .any(|it| name.starts_with(it))
+        .any(|prefix| name.starts_with(prefix))
 }
 
 #[derive(Default)]
@@ -58,8 +58,8 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
 
 /// The tools that start as many workers as there are CPUs, and whose jobs are not known.
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
-    let name = |(group, it): (_, &Execution)| {
-        let name = it.program.split(' ').next()?;
+    let name = |(group, execution): (_, &Execution)| {
+        let name = execution.program.split(' ').next()?;
         let tool = job_tools::of(tools::by_name(name)?.family)?;
         let follows = tool.follows(&facts.args(group));
         follows.then(|| name.to_owned())
@@ -131,9 +131,9 @@ enum Needs {
 }
 
 fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
-    let family = analysis.process(owner).tool().map(|it| it.family);
+    let family = analysis.process(owner).tool().map(|tool| tool.family);
     let tool = family.and_then(job_tools::of);
-    match (tool.and_then(|it| it.starts), family) {
+    match (tool.and_then(|tool| tool.starts), family) {
         (Some(Starts::Listed), Some(Family::Ctest | Family::Prove)) => Needs::Declared,
         (Some(Starts::Listed), _) => Needs::None,
         _ => Needs::Files,
@@ -173,15 +173,16 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         let ended = |other: &&&Job| other.end <= job.start;
         // Two compilations do not need each other, not even of one source.
         let compiles = label::role_of(&its.program.1) == Some(Role::Compiler);
-        let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
-        let other =
-            |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);
+        let of = |process: &ProcessIx| numbers.get(process).and_then(|at| files.get(*at));
+        let other = |process: &ProcessIx| {
+            of(process).is_none_or(|of| !compiles || of.program.1 != its.program.1)
+        };
         let [best, likely, worst] = after;
         best.extend(job.needs);
         for name in its.named.iter().chain(&its.made) {
             let made = makers.get(name.as_str()).into_iter().flatten();
             // The last one that made it had waited for those before, if it had to.
-            best.extend(made.filter(ended).map(|it| it.process).next_back());
+            best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
             // What cargo's jobs name is no file, and has its maker.
             if named.len() < RARE && !is_of_cargo(name) {
@@ -189,7 +190,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
                     named
                         .iter()
                         .filter(ended)
-                        .map(|it| it.process)
+                        .map(|job| job.process)
                         .filter(other),
                 );
             }
@@ -246,8 +247,8 @@ fn words(args: &[&[u8]]) -> Vec<String> {
         let arg = String::from_utf8_lossy(arg);
         if command && arg.contains(char::is_whitespace) {
             let apart = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
-            let parts = arg.split(apart).filter(|it| !it.is_empty());
-            words.extend(parts.map(|it| it.trim_matches(['"', '\'']).to_owned()));
+            let parts = arg.split(apart).filter(|part| !part.is_empty());
+            words.extend(parts.map(|part| part.trim_matches(['"', '\'']).to_owned()));
         } else {
             words.push(arg.to_string());
         }
@@ -261,7 +262,7 @@ impl Files {
         let path = words.first().map_or("", String::as_str);
         let program = path.rsplit('/').next().unwrap_or(path);
         let family = tools::by_name(program).map(|tool| tool.family);
-        let by_cargo = words.iter().any(|it| it == "--out-dir");
+        let by_cargo = words.iter().any(|word| word == "--out-dir");
         if family == Some(Family::Rustc) && by_cargo {
             return self.add_crate(words);
         }
@@ -277,7 +278,7 @@ impl Files {
         for (at, word) in words.iter().enumerate() {
             let glued = ["-o", ">>", ">"]
                 .iter()
-                .find_map(|it| word.strip_prefix(it));
+                .find_map(|prefix| word.strip_prefix(prefix));
             let output = OUTPUT.contains(&word.as_str());
             let name = glued.filter(|_| !output).unwrap_or(word);
             let name = name.trim_start_matches("./").trim_end_matches('/');

@@ -64,7 +64,11 @@ impl DiskSum {
 /// The time of each thread on the critical path in which it waited for a disk.
 pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
-    for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
+    for segment in path
+        .segments
+        .iter()
+        .filter(|segment| segment.kind == Kind::Disk)
+    {
         let sum = waits.entry(segment.thread).or_default();
         *sum = sum.saturating_add(segment.length());
     }
@@ -90,8 +94,13 @@ pub fn sum(
     let processes = processes_of(analysis, threads);
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     // A process that has not exited has no figures yet, but for threads of it that have.
-    sum.io = processes.iter().filter_map(|it| it.io).reduce(add);
-    sum.part = processes.iter().any(|it| it.alive || it.io.is_none());
+    sum.io = processes
+        .iter()
+        .filter_map(|process| process.io)
+        .reduce(add);
+    sum.part = processes
+        .iter()
+        .any(|process| process.alive || process.io.is_none());
     sum.major_faults = major_faults(&processes);
     for ix in threads {
         sum.wait(analysis, *ix);

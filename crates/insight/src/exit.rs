@@ -57,7 +57,8 @@ pub const UNFINISHED: &str = "ended before its command did";
 /// An import may know that COMMAND ended without knowing its status.
 pub fn is_unfinished(analysis: &Analysis) -> bool {
     let summary = analysis.summary.as_ref();
-    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
+    let ran = summary
+        .filter(|summary| summary.status.is_none() && summary.reason != EndReason::CommandEnded);
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 
@@ -70,8 +71,8 @@ pub fn columns<'a, R: 'a>(
     let exit = move |row: &R| of(row).0.map(Exit::from);
     table
         .json_data("exit", move |row| serde_json::json!(exit(row)))
-        .csv_data("exit_code", move |row| exit(row).and_then(|it| it.code))
-        .csv_data("signal", move |row| exit(row).and_then(|it| it.signal))
+        .csv_data("exit_code", move |row| exit(row).and_then(|exit| exit.code))
+        .csv_data("signal", move |row| exit(row).and_then(|exit| exit.signal))
         .column(title, move |row| {
             let (status, alive) = of(row);
             cell(status, alive)

@@ -199,7 +199,10 @@ impl Finder<'_> {
                 }
             }
         }
-        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|it| it.failed.process).collect();
+        let told: BTreeSet<ProcessIx> = found
+            .iter()
+            .filter_map(|found| found.failed.process)
+            .collect();
         let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
         let tests = self.failed_tests(judged, &chosen, is_told).into_iter();
         found.extend(tests.map(|test| {
@@ -221,12 +224,13 @@ impl Finder<'_> {
             let cause = self.cause(&Chain { processes, missed });
             found.extend(cause.map(|cause| Found::new(rank, cause)));
         }
-        let mut failed: Vec<&mut Failed> = found.iter_mut().map(|it| &mut it.failed).collect();
+        let mut failed: Vec<&mut Failed> =
+            found.iter_mut().map(|found| &mut found.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
-        found.sort_by_key(|it| (it.rank, it.failed.at, it.failed.pid));
+        found.sort_by_key(|found| (found.rank, found.failed.at, found.failed.pid));
         Failures {
-            command: found.iter().position(|it| it.is_command),
-            told: found.into_iter().map(|it| it.failed).collect(),
+            command: found.iter().position(|found| found.is_command),
+            told: found.into_iter().map(|found| found.failed).collect(),
             tolerated,
             beside: self.beside(&chain, &unclear),
             unclear: unclear.len(),
@@ -247,7 +251,8 @@ impl Finder<'_> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
             let parent = process.parent.map(|ix| self.analysis.process(ix));
-            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
+            let goes_on =
+                |parent: &Process| parent.status == Some(0) || process.start < program(parent);
             above == Some(&true) || parent.is_some_and(goes_on)
         })
     }
@@ -343,11 +348,11 @@ impl Finder<'_> {
             .filter(is_below)
             .map(|ix| self.process(*ix))
             .collect();
-        beside.sort_by_key(|it| (Reverse(it.after), it.pid));
+        beside.sort_by_key(|failed| (Reverse(failed.after), failed.pid));
         let mut seen = BTreeSet::new();
         beside.retain(|failed| seen.insert((failed.name.clone(), failed.end.clone())));
         beside.truncate(BESIDE);
-        beside.sort_by_key(|it| (it.at, it.pid));
+        beside.sort_by_key(|failed| (failed.at, failed.pid));
         beside
     }
 
@@ -360,7 +365,10 @@ impl Finder<'_> {
             ..self.process(*ix)
         });
         let mut above: Vec<Failed> = above.collect();
-        if let Some(command) = above.last_mut().filter(|it| it.process == self.root) {
+        if let Some(command) = above
+            .last_mut()
+            .filter(|failed| failed.process == self.root)
+        {
             command.name = "the command".into();
             if command.process.is_some_and(|ix| !self.fails(ix)) {
                 command.end += " all the same";

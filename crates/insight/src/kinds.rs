@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn each_kind_is_in_one_column() {
         for kind in Kind::ALL {
-            let columns = COLUMNS.iter().filter(|it| it.kinds.contains(&kind));
+            let columns = COLUMNS.iter().filter(|column| column.kinds.contains(&kind));
             assert_eq!(columns.count(), 1, "{kind:?}");
         }
     }

@@ -168,6 +168,6 @@ pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> Networ
     sum.path_wait = waited
         .iter()
         .flatten()
-        .fold(0, |sum, it| sum.saturating_add(it.ns));
+        .fold(0, |sum, wait| sum.saturating_add(wait.ns));
     sum
 }

@@ -138,7 +138,7 @@ pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     let above = process.parent.into_iter();
     let above = above.flat_map(|ix| analysis.lineage(ix));
     let all = std::iter::once(process).chain(above.map(|ix| analysis.process(ix)));
-    let pids = all.flat_map(|it| [it.pid.0, it.ns_pid.0]);
+    let pids = all.flat_map(|process| [process.pid.0, process.ns_pid.0]);
     pids.take(2 * GENERATIONS).collect()
 }
 

@@ -48,11 +48,13 @@ impl Jobs {
     /// Of the living processes by their pids.
     pub fn of<T>(living: &HashMap<u32, Living<T>>) -> Jobs {
         let mut children: HashMap<u32, usize> = HashMap::new();
-        for parent in living.values().filter_map(|it| it.parent) {
+        for parent in living.values().filter_map(|process| process.parent) {
             *children.entry(parent).or_default() += 1;
         }
-        let jobs = living.iter().filter(|(pid, it)| {
-            !children.contains_key(pid) && it.waits != Some(Waits::Pipe) && belongs(living, it)
+        let jobs = living.iter().filter(|(pid, process)| {
+            !children.contains_key(pid)
+                && process.waits != Some(Waits::Pipe)
+                && belongs(living, process)
         });
         let mut all = Jobs {
             number: 0,
@@ -68,7 +70,9 @@ impl Jobs {
         all.longest = first.map(|(_, pid)| pid);
         let mut above = all.longest.and_then(|pid| living.get(&pid)?.parent);
         while let Some(pid) = above.filter(|_| all.waiting < DEEP) {
-            let waits = living.get(&pid).filter(|it| it.waits == Some(Waits::Child));
+            let waits = living
+                .get(&pid)
+                .filter(|process| process.waits == Some(Waits::Child));
             let Some(parent) = waits.filter(|_| children.get(&pid) == Some(&1)) else {
                 break;
             };
@@ -132,9 +136,9 @@ pub fn of(analysis: &Analysis) -> Option<String> {
     let living: HashMap<u32, Living<_>> = alive.collect();
     let jobs = Jobs::of(&living);
     let longest = jobs.longest.and_then(|pid| living.get(&pid));
-    Some(jobs.text(longest.map(|it| {
-        let label = label::label(analysis.process(it.name));
-        (label, analysis.end.0.saturating_sub(it.since))
+    Some(jobs.text(longest.map(|longest| {
+        let label = label::label(analysis.process(longest.name));
+        (label, analysis.end.0.saturating_sub(longest.since))
     })))
 }
 

@@ -77,7 +77,7 @@ impl Part {
                 return Part {
                     kind,
                     program: None,
-                    outside: outside.flatten().map(|it| it.comm),
+                    outside: outside.flatten().map(|outsider| outsider.comm),
                     remote: None,
                 };
             }
@@ -159,7 +159,7 @@ pub fn with_parts(
         let mut part = Part::of(analysis, groups, segment);
         if segment.kind == Kind::Network {
             let waited = waited.next();
-            part.remote = waited.and_then(|it| Host::waited(analysis, it));
+            part.remote = waited.and_then(|wait| Host::waited(analysis, wait));
         }
         parts.push(part);
         let (time, count) = sums.entry(part).or_default();

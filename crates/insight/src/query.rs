@@ -216,11 +216,11 @@ impl Filter {
         let inside = step.map(|name| Steps::new(analysis).processes_in(analysis, name));
         let pattern = self.container.as_ref();
         let contained = pattern.map(|pattern| {
-            let is = |it: &Called| {
-                let mut texts = [&it.name, &it.image, &it.id].into_iter();
-                texts.any(|it| pattern.is_match(it))
+            let is = |container: &Called| {
+                let mut texts = [&container.name, &container.image, &container.id].into_iter();
+                texts.any(|text| pattern.is_match(text))
             };
-            containers(analysis).map(|it| it.is_some_and(is))
+            containers(analysis).map(|container| container.is_some_and(is))
         });
         let tables = [below, inside, contained];
         let in_tables = |ix| tables.iter().flatten().all(|table| table[ix]);

@@ -79,8 +79,8 @@ impl CpuShares {
             }
         }
         let all = analysis.meta.options.cpus.is_empty();
-        let idle_known = all && analysis.cpus.iter().all(|(_, it)| it.idle_known);
-        let idle = analysis.cpus.iter().map(|(_, it)| it.idle);
+        let idle_known = all && analysis.cpus.iter().all(|(_, cpu)| cpu.idle_known);
+        let idle = analysis.cpus.iter().map(|(_, cpu)| cpu.idle);
         CpuShares {
             build: self.build.map(|_| build),
             others: self.build.filter(|_| own.is_part()).map(|_| others),

@@ -89,14 +89,17 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         add(&mut sum.on_cpu, own(Times::on_cpu_known));
         add(&mut sum.run_queue, own(Times::run_queue_known));
         let spent = times.spent.filter(|_| is_told(Kind::RunQueue, basis));
-        add(&mut sum.starved, spent.map(|it| it.of(Kind::RunQueue)));
+        add(
+            &mut sum.starved,
+            spent.map(|parts| parts.of(Kind::RunQueue)),
+        );
         sum.spent = sum.spent.zip(times.spent).map(|(mut sum, more)| {
             sum.add_all(&more);
             sum
         });
         add(&mut sum.path, Some(times.on_path));
         let figures = verdicts.figures(at);
-        let queued = figures.map_or(0, |it| it.queued);
+        let queued = figures.map_or(0, |figures| figures.queued);
         sum.queued = sum.queued.saturating_add(queued);
         sum.parts = sum.parts.take().zip(figures).map(|(mut sum, more)| {
             sum.add_all(&more.parts);
@@ -110,7 +113,7 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         let size = (told.is_some(), step.wall());
         if size >= sum.judged {
             sum.judged = size;
-            sum.verdict = verdicts.of(at).map(|it| (it.name(), it.ns));
+            sum.verdict = verdicts.of(at).map(|verdict| (verdict.name(), verdict.ns));
         }
     }
     sums

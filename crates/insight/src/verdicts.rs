@@ -131,7 +131,8 @@ impl Verdicts {
         });
         let mut all = Verdicts(verdicts.collect());
         let told = all.0.iter_mut().enumerate();
-        let told = told.filter_map(|(at, it)| Some((at, it.as_mut().filter(|it| it.told)?)));
+        let told = told
+            .filter_map(|(at, entry)| Some((at, entry.as_mut().filter(|verdict| verdict.told)?)));
         for (at, verdict) in told.take(NAMED) {
             let divided = divided.get(at).and_then(Option::as_ref);
             verdict.by = match &contention {
@@ -140,7 +141,7 @@ impl Verdicts {
                     let waits = divider.waits(at, &path);
                     named(others(contention, analysis, waits).collect())
                 }
-                _ => divided.map_or_else(Vec::new, |it| named(it.by(verdict.part))),
+                _ => divided.map_or_else(Vec::new, |divided| named(divided.by(verdict.part))),
             };
         }
         all
@@ -153,7 +154,8 @@ impl Verdicts {
 
     /// That on a step; `None`: nothing stands out, or not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
-        self.figures(step).filter(|it| it.part != Part::Unknown)
+        self.figures(step)
+            .filter(|verdict| verdict.part != Part::Unknown)
     }
 
     /// A step's figures; the verdict is [`Part::Unknown`] if nothing stands out.
@@ -163,7 +165,7 @@ impl Verdicts {
 
     /// That on a step that failed or was slow, if it was held back.
     pub fn told(&self, step: StepIx) -> Option<&Verdict> {
-        self.of(step).filter(|it| it.told)
+        self.of(step).filter(|verdict| verdict.told)
     }
 }
 
@@ -175,7 +177,7 @@ fn has_inner(steps: &Steps) -> Vec<bool> {
 /// A test of which no result is known, in a process that failed (libtest's threads).
 fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     let around = step.parent.and_then(|at| steps.list().get(at));
-    let around = around.filter(|it| it.process == step.process && it.failed());
+    let around = around.filter(|outer| outer.process == step.process && outer.failed());
     let silent = step.status.is_none() && step.result.is_none();
     step.kind == StepKind::Test && silent && around.is_some()
 }
@@ -245,7 +247,7 @@ impl Medians {
                 suites.entry(step.parent).or_default().push((share, at));
             }
         }
-        suites.values_mut().for_each(|it| it.sort_unstable());
+        suites.values_mut().for_each(|suite| suite.sort_unstable());
         Medians(suites)
     }
 

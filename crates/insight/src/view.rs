@@ -56,7 +56,8 @@ impl<'a> View<'a> {
 
     /// Their threads.
     pub fn threads(&self) -> impl Iterator<Item = ThreadIx> + 'a {
-        self.processes().flat_map(|it| it.threads.iter().copied())
+        self.processes()
+            .flat_map(|process| process.threads.iter().copied())
     }
 
     /// The rows that CSV and JSON have.

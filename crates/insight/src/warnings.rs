@@ -322,7 +322,7 @@ pub fn inexact(facts: &Facts) -> Option<&'static str> {
 /// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.
 fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
     let processes = analysis.processes.iter();
-    let asks = |it: &&Process| it.tool().is_some_and(|tool| tool.asks_daemon);
+    let asks = |process: &&Process| process.tool().is_some_and(|tool| tool.asks_daemon);
     let calls = processes.filter(asks).map(label::program);
     let runs = |call: &String| {
         let verb = call.split(' ').nth(1).and_then(ContainerVerb::of);

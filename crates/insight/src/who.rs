@@ -60,7 +60,7 @@ pub fn allowed(meta: &Metadata) -> Option<String> {
         }
     });
     let ranges = ranges.collect::<Vec<_>>().join(",");
-    let [some, all] = [allowed.len(), meta.cpus.len()].map(|it| units::count(it as u64));
+    let [some, all] = [allowed.len(), meta.cpus.len()].map(|number| units::count(number as u64));
     (!ranges.is_empty()).then(|| format!("{ranges} ({some} of {all})"))
 }
 

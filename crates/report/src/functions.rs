@@ -53,11 +53,11 @@ pub struct Sampled {
 impl Sampled {
     /// One sample, which stands for so many ns.
     pub fn of(analysis: &Analysis, it: &Timed, ns: u64) -> Sampled {
-        let wait = Some(it).filter(|it| it.doing == Doing::OffCpu);
+        let wait = Some(it).filter(|sample| sample.doing == Doing::OffCpu);
         Sampled {
             stack: it.stack,
             doing: it.doing,
-            reason: wait.and_then(|it| reason_of(analysis, it)),
+            reason: wait.and_then(|wait| reason_of(analysis, wait)),
             sum: SampleSum { samples: 1, ns },
         }
     }
@@ -170,9 +170,11 @@ impl Functions {
         let names = (width.saturating_sub(62) / 2).clamp(8, 40);
         let binaries = if by.is_some() { names } else { 2 * names };
         Table::new("function", |row: &&FunctionRow| row.name.function.clone())
-            .data("name", move |row| group(row).map(|it| it.name.clone()))
+            .data("name", move |row| {
+                group(row).map(|group| group.name.clone())
+            })
             .fact(id, "pid", move |row| {
-                let pid = group(row).and_then(|it| it.pid);
+                let pid = group(row).and_then(|group| group.pid);
                 pid.map_or(Cell::Empty, Cell::Id)
             })
             .spare()
@@ -196,7 +198,7 @@ impl Functions {
                 units::shorten(&row.name.binary, binaries).into()
             })
             .words(title, move |row| {
-                let name = group(row).map(|it| units::shorten(&it.name, names));
+                let name = group(row).map(|group| units::shorten(&group.name, names));
                 name.map_or(Cell::Empty, Cell::Text)
             })
             .last(&format!("pid, reason, in, {title}"))
@@ -280,9 +282,10 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let thread = sample.thread;
     let from = Ktime(sample.time.0.saturating_sub(sample.ns));
     let stretches = timeline.since(thread, from).take(STRETCHES);
-    let stretches = stretches.take_while(|it| it.from < sample.time);
-    let waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_) | Bucket::Unknown));
-    waits.max_by_key(|it| it.to.min(sample.time).since(it.from.max(from)))
+    let stretches = stretches.take_while(|stretch| stretch.from < sample.time);
+    let waits =
+        stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_) | Bucket::Unknown));
+    waits.max_by_key(|stretch| stretch.to.min(sample.time).since(stretch.from.max(from)))
 }
 
 /// The reason of a sampled wait.

@@ -251,7 +251,8 @@ impl Server {
         if !process.shared {
             return None;
         }
-        let is_own = |it: &&servers::Server| std::ptr::eq(analysis.process(it.process), process);
+        let is_own =
+            |server: &&servers::Server| std::ptr::eq(analysis.process(server.process), process);
         let server = analysis.servers.iter().find(is_own)?;
         let client = server.client.map(|ix| analysis.process(ix).pid.0);
         Some(Server::new(client, server.other.map(|pid| pid.0)))

@@ -110,7 +110,7 @@ impl Summary {
         let advised = advised.unwrap_or_default();
         let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
         let combined = advised.combined(advice.len());
-        let combined = combined.map(|it| it.text(advice.len()));
+        let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
         let all = Judged::new(analysis);
         let mut warnings = warnings::warnings(analysis);
@@ -124,8 +124,8 @@ impl Summary {
             outcome: outcome(analysis),
             facts: facts(analysis),
             warnings,
-            blame: advised.verdict.as_ref().map(|it| it.blame.name()),
-            verdict: advised.verdict.map(|it| it.text()),
+            blame: advised.verdict.as_ref().map(|verdict| verdict.blame.name()),
+            verdict: advised.verdict.map(|verdict| verdict.text()),
             advice,
             combined,
             machine,
@@ -186,7 +186,7 @@ impl Summary {
     /// For a forge's page: nothing of the trace can mention, link or end an element there.
     pub fn markdown(&self, links: Links<'_>) -> String {
         let list = |all: &[String]| {
-            let all = all.iter().map(|it| escape::markdown(it));
+            let all = all.iter().map(|text| escape::markdown(text));
             all.collect::<Vec<_>>().join(" · ")
         };
         let mut out = String::new();
@@ -238,14 +238,16 @@ impl Summary {
 impl Summary {
     /// The failures that count, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
-        let label = |it: &Failed| name(&units::shorten(&it.name, NAME));
+        let label = |failed: &Failed| name(&units::shorten(&failed.name, NAME));
         let told = &self.failures.told;
         let shown = told.iter().take(MOST);
-        let lines = shown.map(|it| {
-            let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
-            let above = it.above.iter();
-            words.extend(above.map(|it| format!("{}{} {}", it.lead(), label(it), text(&it.end))));
-            let held = it
+        let lines = shown.map(|failed| {
+            let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
+            let above = failed.above.iter();
+            words.extend(
+                above.map(|above| format!("{}{} {}", above.lead(), label(above), text(&above.end))),
+            );
+            let held = failed
                 .held_by()
                 .into_iter()
                 .map(|held| format!(": {}", text(held)));
@@ -321,9 +323,9 @@ fn facts(analysis: &Analysis) -> Vec<String> {
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
-    let parts = shares.iter().take(MOST).map(|it| Timed {
-        name: units::shorten(&it.name, NAME),
-        ns: it.time,
+    let parts = shares.iter().take(MOST).map(|share| Timed {
+        name: units::shorten(&share.name, NAME),
+        ns: share.time,
         failed: false,
     });
     Path {
@@ -367,7 +369,11 @@ fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
 /// time stand those in it, if they explain half of it, and its failure.
 fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
-    for (at, step) in list.iter().enumerate().filter(|(_, it)| !it.is_moment()) {
+    for (at, step) in list
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| !step.is_moment())
+    {
         inside.entry(step.parent).or_default().push((at, step));
     }
     let by_length = |found: &mut Vec<(usize, &Step)>| {

@@ -61,7 +61,10 @@ impl<'a> Facts<'a> {
     /// `None`: there is no path.
     pub fn new(analysis: &'a Analysis, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let own = Own::of(analysis);
-        let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
+        let works = path
+            .segments
+            .iter()
+            .filter(|segment| segment.kind != Time::RunQueue);
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
             number += 1;
@@ -90,7 +93,12 @@ impl<'a> Facts<'a> {
                 of.push(group);
             }
         }
-        facts.segments = facts.path.segments.iter().map(|it| facts.at(it)).collect();
+        facts.segments = facts
+            .path
+            .segments
+            .iter()
+            .map(|segment| facts.at(segment))
+            .collect();
         Some(facts)
     }
 
@@ -104,7 +112,9 @@ impl<'a> Facts<'a> {
                 .parent
                 .and_then(|parent| self.groups.at(parent, process.start));
             let execs = || process.execs.iter();
-            let in_execs = execs().fold(0u64, |ns, it| ns.saturating_add(it.times.on_cpu));
+            let in_execs = execs().fold(0u64, |ns, execution| {
+                ns.saturating_add(execution.times.on_cpu)
+            });
             let before = process.times.on_cpu.saturating_sub(in_execs);
             Execution {
                 process: ix,
@@ -138,7 +148,7 @@ impl<'a> Facts<'a> {
     fn at(&self, segment: &Segment) -> (Option<Group>, Reason) {
         let process = self.analysis.thread(segment.thread).process;
         let timeline = self.analysis.timeline.as_ref();
-        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
+        let stretch = timeline.and_then(|stretches| stretches.around(segment.thread, segment.from));
         let reason = stretch.map_or(Reason::Unknown, |stretch| stretch.reason);
         (self.groups.at(process, segment.from), reason)
     }
@@ -149,7 +159,7 @@ impl<'a> Facts<'a> {
 
     pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
         let all = (0..).zip(&self.executions);
-        all.filter(|(_, it)| self.own.has(it.process))
+        all.filter(|(_, execution)| self.own.has(execution.process))
     }
 
     pub fn process(&self, group: Group) -> Option<&'a Process> {
@@ -185,7 +195,7 @@ impl<'a> Facts<'a> {
     /// is its own matter.
     pub fn runs_containers(&self, group: Group) -> bool {
         let tool = self.process(group).and_then(Process::tool);
-        tool.is_some_and(|it| it.family == Family::Container)
+        tool.is_some_and(|tool| tool.family == Family::Container)
     }
 
     pub fn label(&self, group: Group) -> String {
@@ -208,7 +218,8 @@ impl<'a> Facts<'a> {
     /// The number of processes of some executions: several programs of one process are one run.
     pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
         let executions = groups.into_iter().filter_map(|group| self.execution(group));
-        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).collect();
+        let processes: BTreeSet<ProcessIx> =
+            executions.map(|execution| execution.process).collect();
         processes.len()
     }
 
@@ -276,7 +287,7 @@ impl<'a> Facts<'a> {
     /// Whether an execution's process, or one that it comes from, is among some.
     pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
         let own = self.execution(group);
-        let all = own.map(|it| self.analysis.lineage(it.process));
+        let all = own.map(|execution| self.analysis.lineage(execution.process));
         all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
@@ -334,7 +345,7 @@ impl<'a> Facts<'a> {
         let segments = self.path.segments.iter().zip(covers);
         segments
             .filter(|(_, is_in)| **is_in)
-            .map(|(it, _)| it.length())
+            .map(|(segment, _)| segment.length())
             .fold(0, u64::saturating_add)
     }
 
@@ -380,12 +391,15 @@ impl<'a> Facts<'a> {
         let executions = candidate
             .evidence
             .iter()
-            .filter_map(|it| self.execution(*it));
-        let mut processes: Vec<_> = executions.clone().map(|it| it.process).collect();
+            .filter_map(|group| self.execution(*group));
+        let mut processes: Vec<_> = executions
+            .clone()
+            .map(|execution| execution.process)
+            .collect();
         processes.sort_unstable();
         processes.dedup();
-        let from = executions.clone().map(|it| it.start).min();
-        let to = executions.map(|it| it.end).max();
+        let from = executions.clone().map(|execution| execution.start).min();
+        let to = executions.map(|execution| execution.end).max();
         Advice {
             kind: candidate.kind,
             finding: candidate.finding,
@@ -410,7 +424,7 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
             }
             let args: Vec<&[u8]> = child.argv.args().collect();
             let before = failed.get(&args);
-            let ended = |it: &&ProcessIx| analysis.process(**it).end <= child.start;
+            let ended = |earlier: &&ProcessIx| analysis.process(**earlier).end <= child.start;
             again.extend(before.filter(ended));
             if exit::failed(child.status) {
                 failed.insert(args, *ix)

@@ -44,7 +44,11 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let main = main_programs(facts);
     // A check of a configuration rests on those before it, and its tool has no jobs.
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
-    let configurations: Vec<Group> = facts.all().map(|it| it.0).filter(configures).collect();
+    let configurations: Vec<Group> = facts
+        .all()
+        .map(|entry| entry.0)
+        .filter(configures)
+        .collect();
     let configurations = facts.below(&configurations);
     let tried_again = facts.tried_again();
     for (group, it) in facts.all() {
@@ -82,7 +86,9 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
     for ((owner, program), jobs) in by_owner {
-        let parent = facts.execution(owner).map_or("", |it| it.program.as_str());
+        let parent = facts
+            .execution(owner)
+            .map_or("", |execution| execution.program.as_str());
         if let Some(row) = row(facts, owner, jobs, &told) {
             rows.entry((parent, program)).or_default().push(row);
         }
@@ -160,10 +166,12 @@ impl Limit {
 /// The number of jobs that the nearest make was told, for each execution: that one itself, or one that it comes from.
 fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
-        let program = facts.execution(group).map(|it| it.program.as_str());
+        let program = facts
+            .execution(group)
+            .map(|execution| execution.program.as_str());
         let make = program.and_then(programs::known);
-        let make = make.filter(|it| it.family == Family::Make);
-        let own = make.and_then(|it| it.jobs(&facts.args(group)));
+        let make = make.filter(|tool| tool.family == Family::Make);
+        let own = make.and_then(|tool| tool.jobs(&facts.args(group)));
         own.or_else(|| above.copied().flatten())
     })
 }
@@ -198,8 +206,9 @@ fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
         let mut threads = analysis.process(process).threads.iter();
         threads.any(|thread| {
             let mut stretches = timeline.of(*thread);
-            stretches.any(|it| {
-                it.reason == Reason::Poll || analysis.awaited(*thread, &it) == Some(Awaited::Slot)
+            stretches.any(|stretch| {
+                stretch.reason == Reason::Poll
+                    || analysis.awaited(*thread, &stretch) == Some(Awaited::Slot)
             })
         })
     })
@@ -254,7 +263,10 @@ fn row(
         .fold(0, u64::saturating_add);
     let longest = slowest.to.since(slowest.from);
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
-    let others = groups.iter().copied().filter(|it| *it != slowest.group);
+    let others = groups
+        .iter()
+        .copied()
+        .filter(|group| *group != slowest.group);
     Some(Row {
         jobs: Jobs {
             owner: owners,
@@ -349,7 +361,7 @@ struct Told {
 fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, Told> {
     let mut told: BTreeMap<ProcessIx, Told> = BTreeMap::new();
     let imported = facts.analysis.imported.iter();
-    for test in imported.filter(|it| it.kind == ImportedKind::Test) {
+    for test in imported.filter(|span| span.kind == ImportedKind::Test) {
         let of = told.entry(test.process).or_default();
         of.count += 1;
         of.longest = of.longest.max(test.to.since(test.from));
@@ -367,16 +379,17 @@ fn at_once_least(time: u64, cpus: u64, told: Told, each: u64) -> u64 {
 /// A test runner that runs all tests itself, one after the other.
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told(facts);
-    let candidate = |(group, it): (Group, &super::facts::Execution)| {
-        let known = programs::known(&it.program).filter(|it| it.role == Role::Tests)?;
-        if !(known.family == Family::Pytest && it.program != "pytest worker"
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+        let known = programs::known(&execution.program)
+            .filter(|known_program| known_program.role == Role::Tests)?;
+        if !(known.family == Family::Pytest && execution.program != "pytest worker"
             || known.family == Family::Rspec)
             || known.jobs(&facts.args(group)).is_some()
             || facts.cpus < 2
         {
             return None;
         }
-        let told = told.get(&it.process).copied();
+        let told = told.get(&execution.process).copied();
         let (action, each) = match (known.family, told) {
             (Family::Pytest, None) => (
                 "divide them by pytest-xdist if they take more than a few ms each",

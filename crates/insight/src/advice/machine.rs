@@ -138,7 +138,7 @@ impl Withheld {
 /// The container whose quota throttled the build for most of `all` ns, and for how long.
 fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
-    let (container, ns) = containers.max_by_key(|it| it.1)?;
+    let (container, ns) = containers.max_by_key(|container| container.1)?;
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 

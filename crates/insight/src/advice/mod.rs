@@ -196,17 +196,21 @@ impl Combined {
 impl Advised {
     /// The first changes together: none, if fewer than two of these are simulated.
     pub fn combined(&self, first: usize) -> Option<Combined> {
-        let of = |it: &&Combined| it.changes <= first;
+        let of = |combined: &&Combined| combined.changes <= first;
         self.combined.iter().take_while(of).last().copied()
     }
 
     /// What to change: what others took is the verdict's.
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
-        self.changes.iter().filter(|it| !it.kind.is_forecast())
+        self.changes
+            .iter()
+            .filter(|advice| !advice.kind.is_forecast())
     }
 
     pub fn machines(&self) -> impl Iterator<Item = &Advice> {
-        self.changes.iter().filter(|it| it.kind.is_forecast())
+        self.changes
+            .iter()
+            .filter(|advice| advice.kind.is_forecast())
     }
 }
 
@@ -247,8 +251,8 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         machine::candidates,
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
-    candidates.retain(|it| it.cap > 0);
-    candidates.sort_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
+    candidates.retain(|candidate| candidate.cap > 0);
+    candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
     candidates.truncate(schedule::MOST);
     let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
@@ -256,10 +260,15 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let withheld = Withheld::new(facts, own);
     let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
     let mut kept = distinct(facts, rated);
-    kept.sort_by_key(|(it, _)| (std::cmp::Reverse(middle((it.at_least, it.gain))), it.kind));
+    kept.sort_by_key(|(advice, _)| {
+        (
+            std::cmp::Reverse(middle((advice.at_least, advice.gain))),
+            advice.kind,
+        )
+    });
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
-    let gains = kept.iter().map(|(it, _)| it.gain);
+    let gains = kept.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // A rule may know a bound.
     let together = own
@@ -268,8 +277,8 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
     let combined = combined(&schedule, (own, alone), &kept);
-    let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
-    let has_own = changes.iter().any(|it| !it.kind.is_machine());
+    let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
+    let has_own = changes.iter().any(|advice| !advice.kind.is_machine());
     let had = Had::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
@@ -282,14 +291,14 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let saved = has_own.then_some(together);
     let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
     // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
-    if verdict.blame != Blame::Code && changes.iter().any(|it| it.kind == Kind::Poll) {
+    if verdict.blame != Blame::Code && changes.iter().any(|advice| advice.kind == Kind::Poll) {
         let soonest = facts.limits()?.on(facts.cpus);
         verdict.alone_at_least = verdict.alone_at_least.min(soonest);
     }
     Ok(Advised {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
-        together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
+        together: Some(together).filter(|gain| sum.saturating_sub(*gain) > sum / 20),
         combined,
         changes,
         nothing,
@@ -305,7 +314,7 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let groups = path::groups(facts.analysis);
     let shares = path::shares(facts.analysis, &groups, facts.path);
     let mut known = shares.into_iter();
-    let longest = known.find(|it| is_known_wait(it.part.kind, it.by.as_deref()))?;
+    let longest = known.find(|wait| is_known_wait(wait.part.kind, wait.by.as_deref()))?;
     let outside = longest.by.filter(|_| longest.part.kind == Time::Outside);
     let mostly = match outside {
         Some(name) => Mostly::Outside(name, longest.time),
@@ -332,7 +341,7 @@ fn rated(
 ) -> Result<Vec<Rated>, NoPath> {
     let mut rated: Vec<Rated> = Vec::new();
     // However the same work is divided, these CPUs need so long for it.
-    let spare = if candidates.iter().any(|it| it.stays) {
+    let spare = if candidates.iter().any(|candidate| candidate.stays) {
         own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
     } else {
         own
@@ -418,7 +427,7 @@ fn verdict(
     (changes, saved, bound): (&[Advice], Option<u64>, Option<u64>),
     had: Had,
 ) -> Verdict {
-    let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
+    let stolen = changes.iter().find(|advice| advice.kind == Kind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
     let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
     let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
@@ -440,7 +449,7 @@ fn verdict(
         names: had.names,
         quota,
         quota_of: withheld.container.clone(),
-        stolen: stolen.map_or(0, |it| it.gain),
+        stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
         bound,
         mostly: bound.and_then(|bound| waits(facts, bound)),
@@ -487,9 +496,13 @@ fn middle((at_least, at_most): (u64, u64)) -> u64 {
 
 /// Leaves out what a more specific candidate explains already.
 fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
-    rated.sort_by_key(|it| {
-        let kind = it.candidate.kind;
-        (kind.is_generic(), std::cmp::Reverse(middle(it.gain)), kind)
+    rated.sort_by_key(|rated| {
+        let kind = rated.candidate.kind;
+        (
+            kind.is_generic(),
+            std::cmp::Reverse(middle(rated.gain)),
+            kind,
+        )
     });
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();

@@ -191,8 +191,10 @@ impl Had {
             };
         };
         let segments = path.segments.iter();
-        let waits = segments.filter(|it| it.kind == Time::RunQueue);
-        let waits = waits.filter_map(|it| Contention::within(analysis, it.thread, it.from, it.to));
+        let waits = segments.filter(|segment| segment.kind == Time::RunQueue);
+        let waits = waits.filter_map(|segment| {
+            Contention::within(analysis, segment.thread, segment.from, segment.to)
+        });
         let (sum, names) = contention.by_name(analysis, waits);
         let told = match sum.others.saturating_add(sum.rest) {
             0 => others,

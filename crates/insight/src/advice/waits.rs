@@ -86,11 +86,13 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let execution = facts.execution(group)?;
         let runner = facts
             .owner(group)
-            .filter(|it| facts.role(*it) == Some(Role::Tests));
-        let runner = runner.and_then(|it| facts.execution(it));
-        Some(runner.map_or(Sleeper::Program(&execution.program), |it| {
-            Sleeper::TestsOf(&it.program)
-        }))
+            .filter(|owner| facts.role(*owner) == Some(Role::Tests));
+        let runner = runner.and_then(|owner| facts.execution(owner));
+        Some(
+            runner.map_or(Sleeper::Program(&execution.program), |runner| {
+                Sleeper::TestsOf(&runner.program)
+            }),
+        )
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
     for (process, slept) in by_process {
@@ -111,11 +113,11 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     // Each has a set of all groups: a forged file has thousands of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
-    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|it| &it.slept))));
+    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
     all.truncate(MOST);
     let groups = |naps: &[Naps]| -> BTreeSet<Group> {
-        let slept = naps.iter().flat_map(|it| &it.slept);
-        slept.map(|it| it.group).collect()
+        let slept = naps.iter().flat_map(|naps| &naps.slept);
+        slept.map(|nap| nap.group).collect()
     };
     let on_path: Vec<BTreeSet<Group>> = all.iter().map(|naps| groups(naps)).collect();
     let of_others = |own: usize, group: Group| {
@@ -135,26 +137,26 @@ fn of_naps(
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
     // Of a process that slept for a twentieth of another one's time nothing is told.
-    let longest = naps.iter().map(|it| sum(&it.slept)).max().unwrap_or(0);
-    let counts = |it: &&Naps| sum(&it.slept).saturating_mul(SMALL) >= longest;
+    let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
+    let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
-    let mut slept: Vec<Slept> = naps.iter().flat_map(|it| &it.slept).copied().collect();
-    slept.sort_by_key(|it| it.from);
+    let mut slept: Vec<Slept> = naps.iter().flat_map(|naps| &naps.slept).copied().collect();
+    slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
     let longest = slept.iter().map(Slept::length).max()?;
     // A program's own sleeps of this length matter if there are many.
     if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
         return None;
     }
-    let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
+    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
     let times = |count: usize| match count {
         1 => String::new(),
         count => format!(", {} times", units::count(count as u64)),
     };
-    let intervals = || naps.iter().filter_map(|it| Some(it.checks?.0));
-    let caps = naps.iter().filter_map(|it| {
-        let (interval, loops) = it.checks?;
+    let intervals = || naps.iter().filter_map(|naps| Some(naps.checks?.0));
+    let caps = naps.iter().filter_map(|naps| {
+        let (interval, loops) = naps.checks?;
         Some(interval.saturating_mul(loops))
     });
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
@@ -186,7 +188,7 @@ fn of_naps(
         action: action.into(),
         without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
         cap,
-        evidence: slept.iter().map(|it| it.group).collect(),
+        evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
 }
@@ -213,7 +215,7 @@ impl Naps {
     fn of(facts: &Facts<'_>, slept: Vec<Slept>) -> Naps {
         let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
         // A sleep of a tenth of the longest one is none of the loop's.
-        let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
+        let long = |nap: &&Slept| nap.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
         Naps {
             count: long.len(),
@@ -243,7 +245,7 @@ fn is_tools(facts: &Facts<'_>, slept: &Slept) -> bool {
 /// and the kill waited for what those need, and ends a server. `slept`: its sleeps, in order.
 fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
-    let last = slept.last().map_or(Ktime(0), |it| it.to);
+    let last = slept.last().map_or(Ktime(0), |nap| nap.to);
     if slept.len() < LOOP {
         return false;
     }
@@ -251,36 +253,47 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     let children = || {
         let children = process.children.iter();
         let children = children.map(|ix| facts.analysis.process(*ix));
-        children.filter(|it| it.end >= last)
+        children.filter(|child| child.end >= last)
     };
-    let by_signal = |it: &Process| exit::killed_by(it.status).is_some();
+    let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
     // The first start or end after the last sleep. All that end by a signal may be given up at once.
-    let others = children().filter(|it| !by_signal(it) && label::program(it) != "sleep");
-    let other = others.map(|it| if it.start >= last { it.start } else { it.end });
+    let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
+    let other = others.map(|child| {
+        if child.start >= last {
+            child.start
+        } else {
+            child.end
+        }
+    });
     let other = other.min();
     let failed = exit::failed(process.status);
-    let mut killed = children().filter(|it| by_signal(it) && it.end.since(last) <= longest);
-    killed.any(|it| {
-        let alone = other.is_none_or(|other| other > it.end);
-        (failed || alone) && lives(slept, it.start, it.end)
+    let mut killed =
+        children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
+    killed.any(|child| {
+        let alone = other.is_none_or(|other| other > child.end);
+        (failed || alone) && lives(slept, child.start, child.end)
     })
 }
 
 /// Whether a life has most of some sleeps, which are in order.
 fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
-    let until = slept.partition_point(|it| it.from <= end);
-    let inside = until.saturating_sub(slept.partition_point(|it| it.from < start));
+    let until = slept.partition_point(|nap| nap.from <= end);
+    let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
 }
 
 /// The executions that sleep: those on the path, and those beside it that do the same.
 fn sleeping(facts: &Facts<'_>, slept: &[Slept], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
-    let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
-    let on_path = || slept.iter().map(|it| it.group);
+    let program = |group: Group| {
+        facts
+            .execution(group)
+            .map(|execution| execution.program.as_str())
+    };
+    let on_path = || slept.iter().map(|nap| nap.group);
     let programs: BTreeSet<_> = on_path().map(program).collect();
-    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).collect();
-    let all = facts.all().filter(|(group, it)| {
-        let owner = it.owner.and_then(program);
+    let by: BTreeSet<_> = slept.iter().map(|nap| program(nap.by)).collect();
+    let all = facts.all().filter(|(group, execution)| {
+        let owner = execution.owner.and_then(program);
         programs.contains(&program(*group))
             && (by.contains(&program(*group)) || by.contains(&owner))
             && !of_others(*group)
@@ -321,8 +334,8 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
 /// most of its sleeps.
 fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
     let lives = |start, end| lives(slept, start, end);
-    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|it| it.process).collect();
+    let sleepers = slept.iter().filter_map(|nap| facts.execution(nap.by));
+    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|execution| execution.process).collect();
     sleepers.into_iter().any(|ix| {
         let process = facts.analysis.process(ix);
         let children = process
@@ -334,16 +347,16 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
             .iter()
             .skip(1)
             .map(|ix| facts.analysis.thread(*ix));
-        let works = |it: &tr_analyze::model::Thread| {
-            let busy = it.times.on_cpu.saturating_add(it.times.blocked);
-            busy.saturating_mul(10) >= it.wall()
+        let works = |thread: &tr_analyze::model::Thread| {
+            let busy = thread.times.on_cpu.saturating_add(thread.times.blocked);
+            busy.saturating_mul(10) >= thread.wall()
         };
         children
-            .map(|it| (it.start, it.end))
+            .map(|child| (child.start, child.end))
             .any(|(start, end)| lives(start, end))
             || workers
-                .filter(|it| works(it))
-                .any(|it| lives(it.start, it.end))
+                .filter(|thread| works(thread))
+                .any(|thread| lives(thread.start, thread.end))
     })
 }
 
@@ -371,7 +384,11 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let among_themselves = network::among_themselves(analysis);
     let timeline = analysis.timeline.as_ref();
     let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
-    for it in analysis.lookups.iter().filter(|it| it.answered.is_none()) {
+    for it in analysis
+        .lookups
+        .iter()
+        .filter(|lookup| lookup.answered.is_none())
+    {
         if let Some(thread) = it.thread {
             let process = analysis.thread(thread).process;
             unanswered.entry(process).or_default().push(it);
@@ -386,9 +403,9 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         let late = wait.waker() == Actor::Interrupt;
         let query = || {
             let queries = unanswered.get(&waited.process)?;
-            let asked = queries.partition_point(|it| it.asked <= wait.to);
+            let asked = queries.partition_point(|lookup| lookup.asked <= wait.to);
             let mut last = queries.get(..asked)?.iter().rev().take(QUERIES);
-            last.find(|it| it.waited_until() >= wait.from)
+            last.find(|lookup| lookup.waited_until() >= wait.from)
         };
         let query = query().filter(|_| waited.connection.is_none());
         let silent = match query {
@@ -426,18 +443,23 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
         let sum = |silent: bool| -> u64 {
-            let counts = fetches.iter().filter(|it| it.silent.is_some() || !silent);
-            counts.map(|it| it.ns).fold(0, u64::saturating_add)
+            let counts = fetches
+                .iter()
+                .filter(|fetch| fetch.silent.is_some() || !silent);
+            counts.map(|fetch| fetch.ns).fold(0, u64::saturating_add)
         };
         let unsure = sum(true).saturating_mul(2) > sum(false);
         let cap = sum(unsure);
-        let told = fetches.iter().filter(|it| it.silent.is_some() || !unsure);
-        let groups: BTreeSet<Group> = told.map(|it| it.group).collect();
+        let told = fetches
+            .iter()
+            .filter(|fetch| fetch.silent.is_some() || !unsure);
+        let groups: BTreeSet<Group> = told.map(|fetch| fetch.group).collect();
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let time = units::time(cap);
         let (finding, action) = match unsure {
             true => {
-                let who: BTreeSet<Silent> = fetches.iter().filter_map(|it| it.silent).collect();
+                let who: BTreeSet<Silent> =
+                    fetches.iter().filter_map(|fetch| fetch.silent).collect();
                 let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
                 (
                     format!("{name} wait{s} {time} without an answer from {who}"),
@@ -450,7 +472,9 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
             ),
         };
         // Those beside the path wait as well.
-        let all = facts.all().filter(|(_, it)| it.program == program);
+        let all = facts
+            .all()
+            .filter(|(_, execution)| execution.program == program);
         Some(Candidate {
             finding,
             action,
@@ -469,7 +493,9 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// From whom no answer came, and what to do.
 fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
-    let servers = who.iter().all(|it| matches!(it, Silent::NameServer(_)));
+    let servers = who
+        .iter()
+        .all(|silent| matches!(silent, Silent::NameServer(_)));
     let (who, why) = match who.first() {
         Some(Silent::NameServer(server)) if who.len() == 1 => {
             (format!("the name server {server}"), "it does not")

@@ -50,7 +50,7 @@ fn everything(of: Box<[bool]>) -> Without {
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
-        .filter(|(_, it)| label::role_of(&it.program) == Some(Role::Linker));
+        .filter(|(_, execution)| label::role_of(&execution.program) == Some(Role::Linker));
     let all = facts.set(all.map(|(group, _)| group));
     let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
     let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
@@ -112,12 +112,12 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
 
 /// Single executions that run alone on the path.
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
-    let candidate = |(group, it): (Group, &super::facts::Execution)| {
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
         let role = facts.role(group);
         let tests = role == Some(Role::Tests);
         if alone.saturating_mul(ALONE) < facts.worked
-            || tests && !beside_workers(facts, (group, it))
+            || tests && !beside_workers(facts, (group, execution))
             || has_peers(facts, group)
         {
             return None;
@@ -130,7 +130,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             return None;
         }
         // Nobody keeps what the whole build is for. A tool divides no work of its own.
-        let whole = role.is_none() && is_whole(facts, it);
+        let whole = role.is_none() && is_whole(facts, execution);
         let (kind, finding, action, cap) = match starts_last(facts, group) {
             Some((at, gain)) if role == Some(Role::Compiler) => (
                 Kind::Last,
@@ -190,11 +190,13 @@ fn beside_workers(facts: &Facts<'_>, (group, it): (Group, &super::facts::Executi
 /// Others of the same file work about as long: the jobs are as they should be, but for their
 /// number at once.
 fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
-    let own = facts.execution(group).map_or(0, |it| it.on_cpu);
+    let own = facts
+        .execution(group)
+        .map_or(0, |execution| execution.on_cpu);
     let file = facts.file(group);
-    let peers = facts.all().filter(|(other, it)| {
+    let peers = facts.all().filter(|(other, execution)| {
         *other != group
-            && it.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
+            && execution.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
             && facts.file(*other) == file
     });
     !file.is_empty() && peers.count() >= 2
@@ -207,16 +209,22 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     let own = facts.execution(group)?;
     let others = facts
         .all()
-        .filter(|(other, it)| *other != group && it.program == own.program);
+        .filter(|(other, execution)| *other != group && execution.program == own.program);
     let others: Vec<(Group, &super::facts::Execution)> = others.collect();
-    let length = |it: &super::facts::Execution| it.end.since(it.start);
-    let first = others.iter().map(|(_, it)| it.start).min()?;
-    let longest = others.iter().map(|(_, it)| length(it)).max()?;
-    let last = others.iter().map(|(_, it)| it.end).max()?;
+    let length = |execution: &super::facts::Execution| execution.end.since(execution.start);
+    let first = others.iter().map(|(_, execution)| execution.start).min()?;
+    let longest = others
+        .iter()
+        .map(|(_, execution)| length(execution))
+        .max()?;
+    let last = others.iter().map(|(_, execution)| execution.end).max()?;
     if others.len() < 2 || length(own) < longest || own.end < last || own.start <= first {
         return None;
     }
-    let all = others.iter().map(|(_, it)| it.on_cpu).chain([own.on_cpu]);
+    let all = others
+        .iter()
+        .map(|(_, execution)| execution.on_cpu)
+        .chain([own.on_cpu]);
     let work: u64 = all.fold(0, u64::saturating_add);
     let least = (work / facts.cpus).max(length(own));
     Some((
@@ -269,11 +277,11 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         };
         // Another CPU time is other work: the files may differ. Executions at the same time
         // are workers of one program.
-        let end = facts.execution(*first_group).map(|it| it.end);
+        let end = facts.execution(*first_group).map(|execution| execution.end);
         let alike = again.iter().filter(|(group, cpu)| {
             cpu.saturating_mul(2) <= first.saturating_mul(3)
                 && first.saturating_mul(2) <= cpu.saturating_mul(3)
-                && facts.execution(*group).map(|it| it.start) >= end
+                && facts.execution(*group).map(|execution| execution.start) >= end
         });
         let (groups, sum) = by_program.entry(program).or_default();
         for (group, cpu) in alike {
@@ -309,11 +317,13 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 /// directory, which is not recorded: `make -C`, and shells with a `cd`.
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
-        let program = facts.execution(group).map(|it| it.program.as_str());
+        let program = facts
+            .execution(group)
+            .map(|execution| execution.program.as_str());
         let role = program.and_then(label::role_of)?;
         let tells = |arg: &&[u8]| match role {
             Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
-            Role::Shell => arg.windows(3).any(|it| it == b"cd "),
+            Role::Shell => arg.windows(3).any(|bytes| bytes == b"cd "),
             _ => false,
         };
         Some(facts.args(group)).filter(|args| args.iter().any(tells))
@@ -343,7 +353,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
-        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).collect();
+        let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
         let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
         let sum = lengths
             .map(|process| process.wall())

@@ -38,7 +38,7 @@ pub(super) struct ProcessEnds<'a> {
 
 impl<'a> ProcessEnds<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> ProcessEnds<'a> {
-        let killed = killed(analysis).map(|it| (it.process, it.resident));
+        let killed = killed(analysis).map(|kill| (kill.process, kill.resident));
         let out_of_memory: BTreeMap<_, _> = killed.collect();
         let containers = (!out_of_memory.is_empty()).then(|| query::containers(analysis));
         let mut sure = ProcessEnds {
@@ -108,10 +108,13 @@ impl<'a> ProcessEnds<'a> {
                 end
             };
         };
-        let container = self.containers.as_ref().and_then(|it| it[ix]);
+        let container = self
+            .containers
+            .as_ref()
+            .and_then(|containers| containers[ix]);
         let limit = self
             .limit
-            .filter(|limit| container.is_none() && resident.is_none_or(|it| it <= *limit));
+            .filter(|limit| container.is_none() && resident.is_none_or(|bytes| bytes <= *limit));
         let killed = match container {
             Some(called) => format!("killed in {}: out of memory", label::container(called)),
             None => "killed: out of memory".to_owned(),
@@ -127,7 +130,7 @@ impl<'a> ProcessEnds<'a> {
     /// Whether a signal killed a process which nobody sends to end a program in good order.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
-        signal.is_some_and(|it| it != KILL && !status::is_for(it, Purpose::Order))
+        signal.is_some_and(|number| number != KILL && !status::is_for(number, Purpose::Order))
     }
 
     /// Whether SIGKILL ended a process, and the recording does not show whether memory was short.
@@ -140,7 +143,9 @@ impl<'a> ProcessEnds<'a> {
     pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
-        signal.is_some_and(|it| status::is_for(it, Purpose::Order) || it == KILL && by_kill())
+        signal.is_some_and(|number| {
+            status::is_for(number, Purpose::Order) || number == KILL && by_kill()
+        })
     }
 }
 

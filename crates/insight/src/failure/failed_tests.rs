@@ -32,7 +32,8 @@ impl Tests {
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
             // Parents come first.
-            let above = |of: &HashSet<StepIx>| step.parent.is_some_and(|it| of.contains(&it));
+            let above =
+                |of: &HashSet<StepIx>| step.parent.is_some_and(|parent| of.contains(&parent));
             let around = above(&asked);
             asked.extend(Some(at).filter(|_| around || passed(step)));
             let inside = above(&within) || is_test(step);
@@ -78,6 +79,6 @@ pub(super) fn expected(analysis: &Analysis) -> Arena<ProcessIx, bool> {
             _ => above == Some(&true),
         }
     });
-    let parents = analysis.processes.iter().map(|it| it.parent);
+    let parents = analysis.processes.iter().map(|process| process.parent);
     parents.map(|ix| ix.is_some_and(|ix| passes[ix])).collect()
 }

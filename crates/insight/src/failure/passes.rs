@@ -56,7 +56,7 @@ pub(super) fn passes(process: &Process) -> Passes {
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
-    signal.is_some_and(|it| it != INTERRUPT) && exits()
+    signal.is_some_and(|number| number != INTERRUPT) && exits()
 }
 
 /// When a process's program began: children of an earlier one are none of its.

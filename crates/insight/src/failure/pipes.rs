@@ -66,7 +66,9 @@ impl Finder<'_> {
         let (mut top, mut above) = (process, process.parent);
         for _ in 0..SUBSHELLS {
             let parent = above.map(|ix| self.analysis.process(ix));
-            let Some(parent) = parent.filter(|it| fails(it) && it.execs.is_empty()) else {
+            let Some(parent) =
+                parent.filter(|subshell| fails(subshell) && subshell.execs.is_empty())
+            else {
                 break;
             };
             (top, above) = (parent, parent.parent);

@@ -237,21 +237,26 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
 }
 
 fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
-    let end = |it: &Imported| {
-        let ended = !it.whole || !analysis.process(it.process).alive;
-        (it.to, ended)
+    let end = |imported: &Imported| {
+        let ended = !imported.whole || !analysis.process(imported.process).alive;
+        (imported.to, ended)
     };
-    analysis.imported.iter().map(move |it| Span {
-        kind: match it.kind {
+    analysis.imported.iter().map(move |imported| Span {
+        kind: match imported.kind {
             ImportedKind::Target => StepKind::Target,
             ImportedKind::Unit => StepKind::Unit,
             ImportedKind::Test => StepKind::Test,
         },
-        result: it.result.unwrap_or_default().as_bytes().to_vec(),
-        thread: it.thread,
-        whole: it.whole,
-        doubt: it.doubt,
-        ..Span::of_mark(&it.name, it.from, end(it), Some(it.process))
+        result: imported.result.unwrap_or_default().as_bytes().to_vec(),
+        thread: imported.thread,
+        whole: imported.whole,
+        doubt: imported.doubt,
+        ..Span::of_mark(
+            &imported.name,
+            imported.from,
+            end(imported),
+            Some(imported.process),
+        )
     })
 }
 
@@ -372,7 +377,10 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     for same in spans.chunk_by(|a, b| a.from == b.from) {
         for span in same {
             if inside(&ends, span.from, span.to) {
-                crossed.get_mut(at).into_iter().for_each(|it| *it = true);
+                crossed
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|is_crossed| *is_crossed = true);
             }
             at += 1;
         }
@@ -386,7 +394,10 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     for same in order.chunk_by(|a, b| end(a) == end(b)) {
         for (at, span) in same.iter().filter_map(|at| Some((*at, spans.get(*at)?))) {
             if inside(&begins, span.from, span.to) {
-                crossed.get_mut(at).into_iter().for_each(|it| *it = true);
+                crossed
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|is_crossed| *is_crossed = true);
             }
         }
         let of_same = same.iter().filter_map(|at| spans.get(*at));

@@ -115,7 +115,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     ]);
     assert_eq!(told(&failed, &both, None), (Part::Quota, true));
     // Nothing stands out, or too little is known.
-    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|it| (it, 250 * MS));
+    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|part| (part, 250 * MS));
     assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
     let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
     assert_eq!(judge((&failed, true), &unknown, None), None);
@@ -170,7 +170,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
         let mut analysis = beside(8);
         let steps = Steps::new(&analysis);
         let list = steps.list();
-        let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|it| it.process).collect();
+        let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|step| step.process).collect();
         let root = list[0].process.unwrap();
         let starved = analysis.process_ids().filter(|ix| !owned.contains(ix));
         let starved = starved.filter(|ix| analysis.process(*ix).times.sleep == 0);
@@ -184,7 +184,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
         analysis.processes[root.0 as usize].status = Some(2 << 8);
         let steps = Steps::new(&analysis);
         let verdicts = Verdicts::new(&analysis, &steps);
-        verdicts.of(0).is_some_and(|it| it.told)
+        verdicts.of(0).is_some_and(|verdict| verdict.told)
     };
     assert!(told(9, false));
     assert!(!told(9, true));
@@ -233,5 +233,5 @@ fn a_short_step_has_figures() {
     let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
     assert!(short.any(|(at, _)| verdicts
         .figures(at)
-        .is_some_and(|it| it.parts.get(Part::Work) > 0)));
+        .is_some_and(|verdict| verdict.parts.get(Part::Work) > 0)));
 }

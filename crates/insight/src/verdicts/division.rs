@@ -104,7 +104,7 @@ impl<'a> Divider<'a> {
             ends: Ends::new(analysis),
             threads,
             memory: memory_of(analysis, steps),
-            no_memory: killed(analysis).map(|it| it.process).collect(),
+            no_memory: killed(analysis).map(|kill| kill.process).collect(),
         }
     }
 
@@ -144,28 +144,31 @@ impl<'a> Divider<'a> {
     /// program that is ended because it is not needed any more waits for its next job.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
-        let processes = threads.map(|it| self.analysis.thread(*it).process);
+        let processes = threads.map(|thread| self.analysis.thread(*thread).process);
         let processes = processes.filter(|ix| !self.no_memory.contains(ix));
         let processes = processes.map(|ix| self.analysis.process(ix));
-        let ended = processes.filter(|it| it.status.is_some_and(ended_in_time));
-        let worked = ended.filter(|it| {
-            let times = it.times;
+        let ended = processes.filter(|process| process.status.is_some_and(ended_in_time));
+        let worked = ended.filter(|process| {
+            let times = process.times;
             let waited = times.sleep.saturating_add(times.blocked);
-            waited.saturating_mul(10) <= it.wall()
+            waited.saturating_mul(10) <= process.wall()
         });
         // A helper that spins beside its parent's work is ended when that is done.
-        let worked = worked.filter(|it| {
-            let parent = it.parent;
-            parent.is_some_and(|parent| self.only_waits(parent, it))
+        let worked = worked.filter(|process| {
+            let parent = process.parent;
+            parent.is_some_and(|parent| self.only_waits(parent, process))
         });
-        worked.map(|it| it.times.run_queue).max().unwrap_or(0)
+        worked
+            .map(|process| process.times.run_queue)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether a process had next to no CPU time, and wanted none, while another one lived.
     fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
         let span = (during.start, during.end);
         let threads = self.analysis.process(ix).threads.iter();
-        let stretches = threads.flat_map(|it| self.stretches(*it, span));
+        let stretches = threads.flat_map(|thread| self.stretches(*thread, span));
         let mut busy = 0u64;
         for (number, it) in stretches.enumerate() {
             if number >= STRETCHES {
@@ -181,7 +184,7 @@ impl<'a> Divider<'a> {
     /// Whether the kernel killed a process in the step for lack of memory.
     pub fn lacked_memory(&self, at: StepIx) -> bool {
         let threads = self.threads.get(&at).into_iter().flatten();
-        let inside = threads.map(|it| self.analysis.thread(*it).process);
+        let inside = threads.map(|thread| self.analysis.thread(*thread).process);
         let own = self.steps.list().get(at).and_then(|step| step.process);
         let mut processes = inside.chain(own);
         processes.any(|ix| self.no_memory.contains(&ix))
@@ -204,10 +207,10 @@ impl<'a> Divider<'a> {
         let threads = self.threads.get(&at).into_iter().flatten();
         let stretches = threads.flat_map(|thread| {
             let stretches = self.stretches(*thread, span);
-            stretches.filter(|it| self.is_inside(at, *thread, it.to))
+            stretches.filter(|stretch| self.is_inside(at, *thread, stretch.to))
         });
-        let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
-        let on_cpu = on_cpu.map(|it| it.length());
+        let on_cpu = stretches.filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)));
+        let on_cpu = on_cpu.map(|stretch| stretch.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
         divided.queued = share(waited, had, all);
         divided.times.take(Part::Own, divided.queued, Part::Work);
@@ -222,10 +225,10 @@ impl<'a> Divider<'a> {
                 Kind::RunQueue => waits.extend(self.wait(segment)),
                 Kind::Sleep if segment.length() >= SHORT => {
                     let busiest = self.busiest(at, segment).into_iter().flatten();
-                    let queued =
-                        busiest.filter(|(_, it)| matches!(it.doing, Bucket::RunQueue { .. }));
-                    waits.extend(queued.filter_map(|(thread, it)| {
-                        Contention::within(self.analysis, thread, it.from, it.to)
+                    let queued = busiest
+                        .filter(|(_, stretch)| matches!(stretch.doing, Bucket::RunQueue { .. }));
+                    waits.extend(queued.filter_map(|(thread, stretch)| {
+                        Contention::within(self.analysis, thread, stretch.from, stretch.to)
                     }));
                 }
                 _ => {}
@@ -240,18 +243,20 @@ impl<'a> Divider<'a> {
 
     /// Tasks outside of the step, until they ended the wait of `then`.
     fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut Divided) {
-        let ns = run
-            .iter()
-            .fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+        let ns = run.iter().fold(0u64, |sum, (segment, _)| {
+            sum.saturating_add(segment.length())
+        });
         let last = run
             .last()
-            .map(|(it, _)| self.analysis.thread(it.thread).process);
+            .map(|(segment, _)| self.analysis.thread(segment.thread).process);
         let name = last.map(|process| label::label(self.analysis.process(process)));
-        let awaited = then.and_then(|(it, _)| self.awaited(it.thread, it.from));
+        let awaited = then.and_then(|(segment, _)| self.awaited(segment.thread, segment.from));
         let unknown = run
             .iter()
-            .filter(|(it, _)| matches!(it.kind, Kind::Unknown | Kind::Lived));
-        let unknown = unknown.fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+            .filter(|(segment, _)| matches!(segment.kind, Kind::Unknown | Kind::Lived));
+        let unknown = unknown.fold(0u64, |sum, (segment, _)| {
+            sum.saturating_add(segment.length())
+        });
         divided.times.add(Part::Unknown, unknown);
         let part = match awaited {
             Some(Awaited::Lock) => Part::Lock,
@@ -287,7 +292,7 @@ impl<'a> Divider<'a> {
             Part::Outside => {
                 let by = segment
                     .ended_by(self.analysis)
-                    .map(|it| who::comm(&it.comm));
+                    .map(|waker| who::comm(&waker.comm));
                 let part = match self.awaited(segment.thread, segment.to) {
                     Some(Awaited::Lock) => Part::Lock,
                     Some(Awaited::Socket) => Part::Server,
@@ -311,13 +316,15 @@ impl<'a> Divider<'a> {
     /// A wait for a page of a file or from swap.
     fn is_fault(&self, segment: &Segment) -> bool {
         let timeline = self.analysis.timeline.as_ref();
-        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
-        stretch.is_some_and(|it| it.reason == Reason::PageFault)
+        let stretch = timeline.and_then(|stretches| stretches.around(segment.thread, segment.from));
+        stretch.is_some_and(|stretch| stretch.reason == Reason::PageFault)
     }
 
     /// A wait for a CPU, by who had it.
     fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
-        let had = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
+        let had = wait
+            .zip(self.contention)
+            .map(|(wait, contention)| contention.divide(wait));
         divided.times.add_run_queue(ns, had.unwrap_or_default());
     }
 
@@ -353,23 +360,28 @@ impl<'a> Divider<'a> {
     /// with its stretches, cut to that time.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
-        let others = others.filter(|it| {
-            *it != segment.thread
-                && self.is_inside(at, *it, segment.to.min(self.analysis.thread(*it).end))
+        let others = others.filter(|thread| {
+            *thread != segment.thread
+                && self.is_inside(
+                    at,
+                    *thread,
+                    segment.to.min(self.analysis.thread(*thread).end),
+                )
         });
-        let lives = |it: &ThreadIx| {
-            let thread = self.analysis.thread(*it);
+        let lives = |ix: &ThreadIx| {
+            let thread = self.analysis.thread(*ix);
             thread.start < segment.to && segment.from < thread.end
         };
         let stretches = |thread| self.stretches(thread, (segment.from, segment.to));
         let all = others.filter(lives).map(|thread| {
             let all = stretches(thread);
-            let counts = all.filter(|it| self.explains(at, thread, it, segment).is_some());
-            let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
+            let counts =
+                all.filter(|stretch| self.explains(at, thread, stretch, segment).is_some());
+            let ns = counts.fold(0u64, |sum, stretch| sum.saturating_add(stretch.length()));
             (ns, thread)
         });
         let (_, thread) = all.max_by_key(|(ns, thread)| (*ns, std::cmp::Reverse(*thread)))?;
-        Some(stretches(thread).map(|it| (thread, it)).collect())
+        Some(stretches(thread).map(|stretch| (thread, stretch)).collect())
     }
 
     fn stretches(
@@ -380,13 +392,13 @@ impl<'a> Divider<'a> {
         let timeline = self.analysis.timeline.as_ref();
         let all = timeline.into_iter();
         let all = all.flat_map(move |timeline| timeline.since(thread, from));
-        let all = all.take_while(move |it| it.from < to);
-        let cut = all.map(move |it| Stretch {
-            from: it.from.max(from),
-            to: it.to.min(to),
-            ..it
+        let all = all.take_while(move |stretch| stretch.from < to);
+        let cut = all.map(move |stretch| Stretch {
+            from: stretch.from.max(from),
+            to: stretch.to.min(to),
+            ..stretch
         });
-        cut.filter(|it| it.from < it.to)
+        cut.filter(|stretch| stretch.from < stretch.to)
     }
 
     /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU

@@ -163,15 +163,15 @@ object! {
         more: usize = failures.told.len().saturating_sub(FAILURES),
         // What failed and led to what is not known: how many, and the first.
         unclear: usize = failures.unclear,
-        beside: Vec<String> = failures.beside.iter().map(|it| format!("{} {}", it.name, it.end)).collect(),
+        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name, failed.end)).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
-        calm: Vec<u32> = failures.calm.iter().map(|it| it.0).collect(),
+        calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
     }
 
     FailureRow(failed: &Failed) {
-        process: Option<u32> = failed.process.map(|it| it.0),
+        process: Option<u32> = failed.process.map(|ix| ix.0),
         name: String = failed.name.clone(),
         end: String = failed.end.clone(),
         after: u64 = failed.after,
@@ -189,7 +189,7 @@ object! {
         from: u64 = advice.from.since(analysis.meta.start),
         to: u64 = advice.to.since(analysis.meta.start),
         // The processes that are the evidence, the first of many.
-        processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|it| it.0).collect(),
+        processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|ix| ix.0).collect(),
     }
 
     Sizes(segments: &Segments) {
@@ -202,9 +202,9 @@ object! {
 
     // Functions have a column for each property.
     StackSizes(stacks: &Stacks, strings: &mut Strings) {
-        functions: Vec<u32> = names(stacks, strings, |it| &it.name.function),
-        binaries: Vec<u32> = names(stacks, strings, |it| &it.name.binary),
-        kernel: Vec<u8> = stacks.functions.iter().map(|it| it.kernel.into()).collect(),
+        functions: Vec<u32> = names(stacks, strings, |function| &function.name.function),
+        binaries: Vec<u32> = names(stacks, strings, |function| &function.name.binary),
+        kernel: Vec<u8> = stacks.functions.iter().map(|function| function.kernel.into()).collect(),
         stacks: usize = stacks.callers.len(),
         samples: usize = stacks.samples.len(),
         unit: u64 = stacks.unit,
@@ -353,15 +353,15 @@ columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
 /// The longest connections and DNS queries, in order of their beginning.
 fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
     let connections = analysis.connections.iter();
-    let connections = connections.map(|it| Bar::connection(analysis, it));
+    let connections = connections.map(|connection| Bar::connection(analysis, connection));
     let lookups = analysis.lookups.iter();
-    let lookups = lookups.map(|it| Bar::lookup(analysis, it));
+    let lookups = lookups.map(|lookup| Bar::lookup(analysis, lookup));
     let mut chosen: Vec<Bar> = connections.chain(lookups).collect();
     if chosen.len() > CONNECTIONS {
-        chosen.sort_by_key(|it| std::cmp::Reverse(it.to.since(it.from)));
+        chosen.sort_by_key(|bar| std::cmp::Reverse(bar.to.since(bar.from)));
         chosen.truncate(CONNECTIONS);
     }
-    chosen.sort_by_key(|it| it.from);
+    chosen.sort_by_key(|bar| bar.from);
     let mut columns = Connections::default();
     for bar in &chosen {
         columns.push(analysis, bar, strings);
@@ -454,9 +454,11 @@ pub fn document(
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),
         failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.judged))),
-        verdict: advised.verdict.as_ref().map(|it| it.text()),
-        advice: changes.map(|it| Change::new(analysis, it)).collect(),
-        combined: advised.combined(shown).map(|it| it.text(shown)),
+        verdict: advised.verdict.as_ref().map(|verdict| verdict.text()),
+        advice: changes
+            .map(|advice| Change::new(analysis, advice))
+            .collect(),
+        combined: advised.combined(shown).map(|combined| combined.text(shown)),
         anomalies: warnings::anomalies(&analysis.quality),
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,
@@ -513,12 +515,19 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let (shares, parts) = path::with_parts(analysis, &groups, path);
-    let of: BTreeMap<Part, u32> = shares.iter().map(|it| it.part).zip(0..).collect();
+    let of: BTreeMap<Part, u32> = shares.iter().map(|share| share.part).zip(0..).collect();
     let of = parts.iter().map(|part| of.get(part).copied().unwrap_or(0));
     let mut pieces = Pieces::default();
     steps(path, of).iter().for_each(|step| pieces.push(step));
     let shares = shares.into_iter();
-    let shares = shares.map(|it| (it.name, it.time, it.count, kinds::state(it.part.kind)));
+    let shares = shares.map(|share| {
+        (
+            share.name,
+            share.time,
+            share.count,
+            kinds::state(share.part.kind),
+        )
+    });
     Path {
         from: path.from.since(analysis.meta.start),
         pieces,

@@ -168,7 +168,7 @@ impl Piece {
         match self {
             Piece::One(stretch) => {
                 let at = share(stretch.doing);
-                std::array::from_fn(|it| if it == at { stretch.length() } else { 0 })
+                std::array::from_fn(|index| if index == at { stretch.length() } else { 0 })
             }
             Piece::Mixed(times) => *times,
         }

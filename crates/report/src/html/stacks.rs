@@ -97,11 +97,16 @@ impl Stacks {
                 .map(|(_, function)| u64::from(*function)),
         );
         columns.varints(self.counts.iter().copied());
-        columns.bytes(&samples.clone().map(|it| it.kind).collect::<Vec<_>>());
+        columns.bytes(
+            &samples
+                .clone()
+                .map(|sample| sample.kind)
+                .collect::<Vec<_>>(),
+        );
         columns.varints(self.since.iter().copied());
-        columns.varints(samples.clone().map(|it| u64::from(it.stack)));
-        columns.varints(samples.clone().map(|it| it.sum.samples));
-        columns.varints(samples.map(|it| it.sum.ns));
+        columns.varints(samples.clone().map(|sample| u64::from(sample.stack)));
+        columns.varints(samples.clone().map(|sample| sample.sum.samples));
+        columns.varints(samples.map(|sample| sample.sum.ns));
     }
 
     /// The columns that say when: times are rounded down to units.
@@ -134,13 +139,14 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     }
     let mut out = Stacks::default();
     let all = all.iter().copied();
-    let (on, waits): (Vec<Timed>, Vec<Timed>) = all.partition(|it| it.doing == Doing::OnCpu);
+    let (on, waits): (Vec<Timed>, Vec<Timed>) =
+        all.partition(|sample| sample.doing == Doing::OnCpu);
     out.together = on.len().div_ceil(room.samples.max(1)).max(1);
     let (waits, short) = longest(waits, room.waits);
     out.short = short;
     let mut chosen = together(&on, out.together);
-    chosen.extend(waits.into_iter().map(|it| (it, one(&it))));
-    chosen.sort_by_key(|(it, _)| *it);
+    chosen.extend(waits.into_iter().map(|wait| (wait, one(&wait))));
+    chosen.sort_by_key(|(sample, _)| *sample);
     let numbers = Numbers::new(analysis, &chosen, room.stacks);
     for (it, sum) in &chosen {
         let number = numbers.known.get(&it.stack);
@@ -172,7 +178,7 @@ fn one(it: &Timed) -> SampleSum {
 fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {
-        waits.sort_by_key(|it| (Reverse(it.ns), *it));
+        waits.sort_by_key(|wait| (Reverse(wait.ns), *wait));
         for it in waits.split_off(room) {
             short.add(one(&it));
         }
@@ -187,7 +193,7 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));
     let groups = groups.filter_map(|group| {
         let mut sum = SampleSum::default();
-        group.iter().for_each(|it| sum.add(one(it)));
+        group.iter().for_each(|sample| sum.add(one(sample)));
         Some((*group.get(group.len() / 2)?, sum))
     });
     groups.collect()

@@ -58,7 +58,11 @@ fn end(step: &Step) -> Option<String> {
 
 fn uses(basis: Basis, it: &Told<'_>) -> Vec<Option<u64>> {
     let spent = it.times.spent.filter(|_| !it.step.is_moment());
-    let told = |spent| kinds::COLUMNS.iter().map(move |it| it.told(&spent, basis));
+    let told = |spent| {
+        kinds::COLUMNS
+            .iter()
+            .map(move |column| column.told(&spent, basis))
+    };
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 

@@ -66,9 +66,9 @@ pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String>
     let stretches = first
         .into_iter()
         .flat_map(|(timeline, ix)| timeline.of(*ix));
-    let waits = stretches.take_while(|it| it.from < path.from);
-    let waits = waits.filter(|it| matches!(it.doing, Bucket::RunQueue { .. }));
-    let waited = waits.fold(0u64, |sum, it| sum.saturating_add(it.length()));
+    let waits = stretches.take_while(|stretch| stretch.from < path.from);
+    let waits = waits.filter(|stretch| matches!(stretch.doing, Bucket::RunQueue { .. }));
+    let waited = waits.fold(0u64, |sum, stretch| sum.saturating_add(stretch.length()));
     let before = (path.from.since(analysis.start), waited);
     let whole = analysis.end.since(analysis.start);
     outside(whole, before, analysis.end.since(path.to))
@@ -458,7 +458,7 @@ impl<'a> PathReport<'a> {
             "least_any_cpus_ns": limits.map(|limits| limits.span),
             "more_slots_ns": limits.and_then(|limits| limits.more_slots),
             "free": free.collect::<Value>(),
-            "functions": self.functions.as_ref().map(|it| it.json(self.view.ask.most())),
+            "functions": self.functions.as_ref().map(|functions| functions.json(self.view.ask.most())),
         })
     }
 }

@@ -142,9 +142,13 @@ impl DiskRequests<'_> {
 
     /// The groups of requests, and the samples.
     fn parts(&self, most: usize) -> Value {
-        let table = requests(Table::unnamed(), |it: &&Requests| *it, |table| table)
-            .data("bytes", |it| it.bytes)
-            .data("buckets", |it| it.buckets.to_vec());
+        let table = requests(
+            Table::unnamed(),
+            |requests: &&Requests| *requests,
+            |table| table,
+        )
+        .data("bytes", |requests| requests.bytes)
+        .data("buckets", |requests| requests.buckets.to_vec());
         let groups = GROUPS.iter().zip(&self.groups);
         let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
         let samples = self.samples.iter().take(most);

@@ -54,19 +54,19 @@ fn figures<'a, R: 'a>(
         }
     };
     table
-        .fact(IO_WAIT, "waited_ns", time(|it| it.waited))
+        .fact(IO_WAIT, "waited_ns", time(|sum| sum.waited))
         .few()
-        .fact("fsync", "sync_ns", time(|it| it.sync))
+        .fact("fsync", "sync_ns", time(|sum| sum.sync))
         .few()
-        .shown(any(|it| it.sync))
-        .fact("faults", "fault_ns", time(|it| it.fault))
+        .shown(any(|sum| sum.sync))
+        .fact("faults", "fault_ns", time(|sum| sum.fault))
         .few()
-        .shown(any(|it| it.fault))
+        .shown(any(|sum| sum.fault))
         .fact("on path", "path_ns", move |row| {
             Cell::known(of(row).path, Cell::Time)
         })
         .few()
-        .shown(any(|it| it.path.unwrap_or(0)))
+        .shown(any(|sum| sum.path.unwrap_or(0)))
         .fact("read", "read_bytes", bytes(|(read, _)| read))
         .few()
         .fact("written", "written_bytes", bytes(|(_, written)| written))
@@ -75,7 +75,7 @@ fn figures<'a, R: 'a>(
             Cell::known(of(row).major_faults, Cell::Count)
         })
         .few()
-        .shown(any(|it| it.major_faults.unwrap_or(0)))
+        .shown(any(|sum| sum.major_faults.unwrap_or(0)))
 }
 
 impl<'a> Disk<'a> {
@@ -140,12 +140,12 @@ impl Report for Disk<'_> {
         out += &self.table().first(title, &self.rows, most, style);
         // Who waited for which disk, if there were several; in fsync for which file, if one is known.
         let disks = self.waited.iter().flatten();
-        if disks.filter(|it| it.what.is_some()).count() >= 2 {
+        if disks.filter(|wait| wait.what.is_some()).count() >= 2 {
             let table = ("waits for block I/O", waited::disks());
             self.waits(&mut out, style, table, |row| &row.waited);
         }
         let mut synced = self.rows.iter().flat_map(|row| &row.synced);
-        if synced.any(|it| it.what.is_some()) {
+        if synced.any(|wait| wait.what.is_some()) {
             let table = ("waits in fsync", waited::files());
             self.waits(&mut out, style, table, |row| &row.synced);
         }
@@ -154,16 +154,16 @@ impl Report for Disk<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let all = figures(Table::unnamed(), |it: &&DiskSum| *it, |_| true);
+        let all = figures(Table::unnamed(), |sum: &&DiskSum| *sum, |_| true);
         let none = Members::default();
         let disks = |waited: &[Waited<_>]| {
-            let waited = waited.iter().map(|it| (&none, it));
+            let waited = waited.iter().map(|wait| (&none, wait));
             waited::disks().rows(waited)
         };
         let table = self.table();
         let rows = self.view.asked(&self.rows).map(|row| {
             let known = |of: Value| self.waited.as_ref().map(|_| of);
-            let files = waited::files().rows(row.synced.iter().map(|it| (&none, it)));
+            let files = waited::files().rows(row.synced.iter().map(|wait| (&none, wait)));
             let parts = json!({ "disks": known(disks(&row.waited)), "synced": known(files) });
             with(table.json(&row), parts)
         });
@@ -208,9 +208,9 @@ impl<'a> Disk<'a> {
         of: fn(&'r DiskRow<'a>) -> &'r [Waited<T>],
     ) {
         let rows = self.rows.iter();
-        let waits = rows.flat_map(|row| of(row).iter().map(|it| (&row.group, it)));
+        let waits = rows.flat_map(|row| of(row).iter().map(|wait| (&row.group, wait)));
         let mut waits: Vec<waited::WaitedRow<'r, T>> = waits.collect();
-        waits.sort_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        waits.sort_by_key(|(_, wait)| Reverse((wait.ns, wait.count)));
         let most = self.view.ask.top;
         let title = units::top(title, most, waits.len());
         out.push('\n');

@@ -24,10 +24,10 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
     // Of jobs that ended together one says why.
-    let mut held = shown.clone().find_map(|(_, it)| it.held_by());
+    let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     for (_, failure) in shown {
         line(out, failure, style);
-        if let Some(held) = held.take_if(|it| Some(&**it) == failure.held_by()) {
+        if let Some(held) = held.take_if(|reason| Some(&**reason) == failure.held_by()) {
             style.wrapped(out, Paint::Dim, &indent(), held);
         }
         if !failure.above.is_empty() {
@@ -42,7 +42,8 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let mut parts = Vec::new();
     if let more @ 1.. = failures.told.len() - count + unclear {
         let beside = failures.beside.iter().take(unclear);
-        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, NAME), it.end);
+        let name =
+            |failed: &Failed| format!("{} {}", units::shorten(&failed.name, NAME), failed.end);
         let mut beside: Vec<String> = beside.map(name).collect();
         if (1..more).contains(&beside.len()) {
             beside.push("…".to_owned());
@@ -94,21 +95,24 @@ fn to_the_root(above: &[Failed], style: &Style) -> String {
     let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
-        let name = |lead: &str, it: &Failed| {
-            let name = units::shorten(&it.name, length);
-            format!("{lead}{name} {}", it.end)
+        let name = |lead: &str, failed: &Failed| {
+            let name = units::shorten(&failed.name, length);
+            format!("{lead}{name} {}", failed.end)
         };
-        let own = |it: &Failed| name(it.lead(), it);
+        let own = |failed: &Failed| name(failed.lead(), failed);
         let mut names: Vec<String> = between.iter().take(most).map(own).collect();
         let mut hidden = between.iter().skip(most);
         if between.len() > most {
             names.push("…".to_owned());
         }
-        let perhaps = hidden.any(|it| it.perhaps);
-        names.extend(
-            root.iter()
-                .map(|it| if perhaps { name(PERHAPS, it) } else { own(it) }),
-        );
+        let perhaps = hidden.any(|failed| failed.perhaps);
+        names.extend(root.iter().map(|failed| {
+            if perhaps {
+                name(PERHAPS, failed)
+            } else {
+                own(failed)
+            }
+        }));
         format!("→ {}", names.join(" → "))
     };
     let mut texts = ROOMS.into_iter().map(text);

@@ -63,7 +63,10 @@ impl<'a> Flame<'a> {
             functions: Functions::new(&view.analysis.stacks, samples),
             groups,
             programs,
-            cpu: view.processes().map(|it| it.times.on_cpu_known()).sum(),
+            cpu: view
+                .processes()
+                .map(|process| process.times.on_cpu_known())
+                .sum(),
         }
     }
 
@@ -87,21 +90,25 @@ impl<'a> Flame<'a> {
 fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();
-    let sums = sums.filter(move |it| stacks.timed.is_empty() || it.doing == Doing::OnCpu);
-    let sums = sums.map(|it| {
+    let sums =
+        sums.filter(move |sample_sum| stacks.timed.is_empty() || sample_sum.doing == Doing::OnCpu);
+    let sums = sums.map(|sample_sum| {
         let sampled = Sampled {
-            stack: it.stack,
-            doing: it.doing,
+            stack: sample_sum.stack,
+            doing: sample_sum.doing,
             reason: None,
             sum: SampleSum {
-                samples: it.count,
-                ns: it.ns,
+                samples: sample_sum.count,
+                ns: sample_sum.ns,
             },
         };
-        (it.thread, sampled)
+        (sample_sum.thread, sampled)
     });
-    let waits = stacks.timed.iter().filter(|it| it.doing == Doing::OffCpu);
-    sums.chain(waits.map(move |it| (it.thread, Sampled::of(analysis, it, it.ns))))
+    let waits = stacks
+        .timed
+        .iter()
+        .filter(|wait| wait.doing == Doing::OffCpu);
+    sums.chain(waits.map(move |wait| (wait.thread, Sampled::of(analysis, wait, wait.ns))))
 }
 
 /// The depths of the stacks, by program; those with most samples of one frame or without the outermost
@@ -126,8 +133,8 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
             program.cut = program.cut.saturating_add(cut);
         }
     }
-    programs.retain(|it| it.samples > 0);
-    let bad = |it: &SampledProgram| it.flat.saturating_add(it.cut);
+    programs.retain(|program| program.samples > 0);
+    let bad = |program: &SampledProgram| program.flat.saturating_add(program.cut);
     programs.sort_by(|a, b| (bad(b), &a.name).cmp(&(bad(a), &b.name)));
     programs
 }
@@ -149,15 +156,20 @@ impl Report for Flame<'_> {
         type Part = fn(&SampledProgram) -> u64;
         let parts: [(Part, u64, &str); 2] = [
             (
-                |it| it.flat,
+                |program| program.flat,
                 FLAT,
                 "have one frame: code without frame pointers",
             ),
-            (|it| it.cut, CUT, "are cut: deeper than 127 frames"),
+            (
+                |program| program.cut,
+                CUT,
+                "are cut: deeper than 127 frames",
+            ),
         ];
         for (of, least, what) in parts {
-            let many = |it: &&SampledProgram| {
-                it.samples >= SOME && of(it).saturating_mul(100) >= it.samples.saturating_mul(least)
+            let many = |program: &&SampledProgram| {
+                program.samples >= SOME
+                    && of(program).saturating_mul(100) >= program.samples.saturating_mul(least)
             };
             for it in self.programs.iter().filter(many).take(PROGRAMS) {
                 let share = of(it).saturating_mul(100) / it.samples.max(1);
@@ -169,12 +181,12 @@ impl Report for Flame<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let programs = self.programs.iter().map(|it| {
+        let programs = self.programs.iter().map(|program| {
             json!({
-                "name": it.name,
-                "samples": it.samples,
-                "one_frame": it.flat,
-                "cut": it.cut,
+                "name": program.name,
+                "samples": program.samples,
+                "one_frame": program.flat,
+                "cut": program.cut,
             })
         });
         let own = json!({

@@ -38,7 +38,7 @@ impl<'a> Lookups<'a> {
     /// Those of the processes that `is_chosen`; with `all` those of unknown ones, too.
     pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
         let analysis = view.analysis;
-        let mine = |it: &&Lookup| process(view, it).map_or(all, &is_chosen);
+        let mine = |lookup: &&Lookup| process(view, lookup).map_or(all, &is_chosen);
         let known = analysis.meta.has(Extra::Dns);
         Lookups {
             view: *view,
@@ -130,22 +130,24 @@ impl<'a> Lookups<'a> {
     /// Their columns, in CSV among those of connections.
     pub fn table(&self) -> Table<'_, &Lookup> {
         let analysis = self.view.analysis;
-        let process = |it: &&Lookup| process(&self.view, it).map(|ix| analysis.process(ix));
-        Table::new("", |it: &&Lookup| who::asked_name(it))
-            .data("pid", move |it| process(it).map(|process| process.pid.0))
-            .data("process", move |it| process(it).map(label::label))
-            .csv_data("direction", |_| "dns")
-            .data("remote=server", |it| it.query.server.to_string())
-            .csv_data("remote_port", |_| 53)
-            .data("begun_ns=asked_ns", |it| self.view.since(it.asked))
-            .data("closed_ns=answered_ns", |it| {
-                it.answered.map(|at| self.view.since(at))
+        let process = |lookup: &&Lookup| process(&self.view, lookup).map(|ix| analysis.process(ix));
+        Table::new("", |lookup: &&Lookup| who::asked_name(lookup))
+            .data("pid", move |lookup| {
+                process(lookup).map(|process| process.pid.0)
             })
-            .data("ending=answer", |it| answer(it))
+            .data("process", move |lookup| process(lookup).map(label::label))
+            .csv_data("direction", |_| "dns")
+            .data("remote=server", |lookup| lookup.query.server.to_string())
+            .csv_data("remote_port", |_| 53)
+            .data("begun_ns=asked_ns", |lookup| self.view.since(lookup.asked))
+            .data("closed_ns=answered_ns", |lookup| {
+                lookup.answered.map(|at| self.view.since(at))
+            })
+            .data("ending=answer", |lookup| answer(lookup))
             .named("name")
-            .data("type", |it| kind(it.query.kind))
-            .json_data("addresses", |it| {
-                let addresses = it.addresses.iter().map(ToString::to_string);
+            .data("type", |lookup| kind(lookup.query.kind))
+            .json_data("addresses", |lookup| {
+                let addresses = lookup.addresses.iter().map(ToString::to_string);
                 addresses.collect::<Vec<_>>()
             })
     }

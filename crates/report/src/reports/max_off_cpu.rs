@@ -127,7 +127,10 @@ impl Report for MaxOffCpu<'_> {
         );
         style.line(&mut out, &title);
         if self.rows.is_empty() {
-            let unknown = self.view.processes().any(|it| it.times.unknown > 0);
+            let unknown = self
+                .view
+                .processes()
+                .any(|process| process.times.unknown > 0);
             let unknown = if unknown {
                 "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out"
             } else {

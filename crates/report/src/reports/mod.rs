@@ -41,7 +41,7 @@ use tr_text::named;
 /// The machines of which a report tells what they would do: that of the recording, and larger ones.
 fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     let larger = (1..=16).map(|power| 1 << power);
-    std::iter::once(cpus).chain(larger.filter(move |it| *it > cpus))
+    std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
 /// Those of them that the tasks which wanted a CPU at once could have used.
@@ -136,7 +136,7 @@ impl ReportKind {
         let about = |topic| {
             ReportKind::ALL
                 .into_iter()
-                .filter(move |it| it.topic() == topic)
+                .filter(move |report| report.topic() == topic)
         };
         Topic::ALL.into_iter().flat_map(about)
     }

@@ -196,8 +196,8 @@ impl<'a> OffCpu<'a> {
             sum.longest.map(|waited| of(self, &waited))
         };
         Table::new("", name)
-            .csv_data("name", |(group, ..)| group.map(|it| it.name.clone()))
-            .csv_data("pid", |(group, ..)| group.and_then(|it| it.pid))
+            .csv_data("name", |(group, ..)| group.map(|group| group.name.clone()))
+            .csv_data("pid", |(group, ..)| group.and_then(|group| group.pid))
             .data("reason", |(_, reason, _)| reason.name())
             .fact("time", "total_ns", |(.., sum)| Cell::Time(sum.total))
             .column("share", move |(_, reason, sum)| match reason {
@@ -244,7 +244,9 @@ impl<'a> OffCpu<'a> {
         rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
-        self.view.processes().for_each(|it| sums.add(&it.by_kernel));
+        self.view
+            .processes()
+            .for_each(|process| sums.add(&process.by_kernel));
         let by_kernel = sums.on_cpu.saturating_add(sums.run_queue);
         let rows = rows.into_iter().map(|(reason, sum)| (None, reason, sum));
         self.sums(whole, by_kernel)

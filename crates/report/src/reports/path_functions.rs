@@ -27,9 +27,9 @@ impl PathFunctions {
         }
         let found = path.sampled(&analysis.stacks);
         let samples = found.samples.iter();
-        let samples = samples.map(|(it, ns)| (None, Sampled::of(analysis, it, *ns)));
+        let samples = samples.map(|(sample, ns)| (None, Sampled::of(analysis, sample, *ns)));
         Some(PathFunctions {
-            has: [Extra::Stacks, Extra::OffCpuStacks].map(|it| analysis.meta.has(it)),
+            has: [Extra::Stacks, Extra::OffCpuStacks].map(|extra| analysis.meta.has(extra)),
             functions: Functions::new(&analysis.stacks, samples),
             found,
         })

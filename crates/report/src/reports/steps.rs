@@ -187,7 +187,10 @@ impl<'a> StepsReport<'a> {
             }
             count += new.len();
             for at in new {
-                shown.get_mut(at).into_iter().for_each(|it| *it = true);
+                shown
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|is_shown| *is_shown = true);
             }
         }
         shown
@@ -340,8 +343,9 @@ impl<'a> StepsReport<'a> {
 
     /// The columns; a `wide` table has more.
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
-        let known = |(.., times): (_, _, &StepTimes)| times.spent.map(|it| it.of(Kind::Unknown));
-        let unknown = self.all().any(|it| known(it).is_some_and(|ns| ns > 0));
+        let known =
+            |(.., times): (_, _, &StepTimes)| times.spent.map(|spent| spent.of(Kind::Unknown));
+        let unknown = self.all().any(|row| known(row).is_some_and(|ns| ns > 0));
         let analysis = self.view.analysis;
         let (whole, basis) = (analysis.wall(), analysis.basis());
         let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
@@ -374,18 +378,18 @@ impl<'a> StepsReport<'a> {
             .shown(wide)
             .column(
                 RUN_QUEUE,
-                spent(Kind::RunQueue, |it| Cell::Time(it.of(Kind::RunQueue))),
+                spent(Kind::RunQueue, |spent| Cell::Time(spent.of(Kind::RunQueue))),
             )
             .column(
                 OTHER_WAITS,
-                spent(Kind::Sleep, |it| match kinds::waited(&it) {
+                spent(Kind::Sleep, |spent| match kinds::waited(&spent) {
                     (0, _) => Cell::Time(0),
                     (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
                 }),
             )
             .column(
                 UNKNOWN,
-                spent(Kind::Unknown, |it| Cell::Time(it.of(Kind::Unknown))),
+                spent(Kind::Unknown, |spent| Cell::Time(spent.of(Kind::Unknown))),
             )
             .shown(wide && unknown)
             .column("path", move |line| match line.step {
@@ -411,10 +415,10 @@ impl<'a> StepsReport<'a> {
         let basis = self.view.analysis.basis();
         let table = table
             .data("id", |line| line.step.map(|(at, ..)| at))
-            .data("parent", step(|it| json!(it.parent)))
-            .data("depth", step(|it| json!(it.depth)))
-            .data("kind", step(|it| json!(it.kind.name())))
-            .data("name", step(|it| json!(it.name)))
+            .data("parent", step(|step| json!(step.parent)))
+            .data("depth", step(|step| json!(step.depth)))
+            .data("kind", step(|step| json!(step.kind.name())))
+            .data("name", step(|step| json!(step.name)))
             .data("pid", |line| {
                 let process = line.step.and_then(|(_, step, _)| step.process);
                 process.map(|ix| self.view.analysis.process(ix).pid.0)
@@ -422,20 +426,20 @@ impl<'a> StepsReport<'a> {
             .data("start_ns", |line| {
                 line.step.map(|(_, step, _)| self.view.since(step.from))
             })
-            .data("wall_ns", step(|it| json!(it.wall())))
+            .data("wall_ns", step(|step| json!(step.wall())))
             .data("end_ns", |line| {
                 let ended = line.step.filter(|(_, step, _)| step.ended);
                 ended.map(|(_, step, _)| self.view.since(step.from) + step.wall())
             })
-            .json_data("started_before", step(|it| json!(it.started_before)))
-            .json_data("moment", step(|it| json!(it.is_moment())));
+            .json_data("started_before", step(|step| json!(step.started_before)))
+            .json_data("moment", step(|step| json!(step.is_moment())));
         let status = |line: &StepLine<'_>| (line.step.and_then(|(_, step, _)| step.status), false);
         let table = exit::columns(table, "", status)
             .shown(false)
-            .data("result", step(|it| json!(it.result)))
+            .data("result", step(|step| json!(step.result)))
             .json_data(
                 "no_figures",
-                step(|it| json!(it.doubt.map(imports::no_figures))),
+                step(|step| json!(step.doubt.map(imports::no_figures))),
             )
             .data("processes", work(|times| times.processes));
         let table = summed(
@@ -448,9 +452,9 @@ impl<'a> StepsReport<'a> {
         let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
         let table = table.json_data("spent", move |line| {
             let uses = |spent: ByKind| {
-                let uses = kinds::of_steps().map(|it| {
-                    let ns = kinds::is_told(it, basis).then(|| spent.of(it));
-                    (format!("{}_ns", it.name()), ns.into())
+                let uses = kinds::of_steps().map(|column| {
+                    let ns = kinds::is_told(column, basis).then(|| spent.of(column));
+                    (format!("{}_ns", column.name()), ns.into())
                 });
                 Value::Object(uses.collect())
             };
@@ -460,7 +464,7 @@ impl<'a> StepsReport<'a> {
             let key = format!("path_{}_ns", what.name());
             table.csv_data(key, move |line| {
                 let told = spent(line).filter(|_| kinds::is_told(what, basis));
-                told.map(|it| it.of(what))
+                told.map(|column| column.of(what))
             })
         })
     }
@@ -471,14 +475,16 @@ impl<'a> StepsReport<'a> {
         table
             .json_data("verdict", move |line| of(line).map(Verdict::json))
             .csv_data("verdict", move |line| of(line).map(Verdict::name))
-            .csv_data("verdict_ns", move |line| of(line).map(|it| it.ns))
+            .csv_data("verdict_ns", move |line| of(line).map(|verdict| verdict.ns))
             .csv_data("had_cpu_ns", move |line| {
-                of(line).map(|it| it.parts.get(Part::Work))
+                of(line).map(|figures| figures.parts.get(Part::Work))
             })
             .csv_data("wanted_cpu_ns", move |line| {
-                of(line).map(|it| it.parts.wanted())
+                of(line).map(|figures| figures.parts.wanted())
             })
-            .csv_data("held_back", move |line| of(line).map(|it| it.told))
+            .csv_data("held_back", move |line| {
+                of(line).map(|verdict| verdict.told)
+            })
     }
 
     fn name(&self, line: &StepLine<'_>) -> String {

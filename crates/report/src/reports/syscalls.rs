@@ -105,9 +105,11 @@ impl<'a> SystemCalls<'a> {
         let each = |row: &&CallRow| row.sum.ns.checked_div(row.sum.count).unwrap_or(0) / 1000;
         let seconds = |row: &&CallRow| Cell::Text(format!("{:.6}", row.sum.ns as f64 / 1e9));
         Table::new(self.by.map_or("syscall", By::title), last)
-            .data("name", |row| self.group(row).map(|it| it.name.clone()))
+            .data("name", |row| {
+                self.group(row).map(|group| group.name.clone())
+            })
             .fact("pid", "pid", |row| {
-                let pid = self.group(row).and_then(|it| it.pid);
+                let pid = self.group(row).and_then(|group| group.pid);
                 pid.map_or(Cell::Empty, Cell::Id)
             })
             .shown(self.by == Some(By::Process))

@@ -166,7 +166,7 @@ fn header(out: &mut String, view: &View, style: &Style) {
     };
     let mut facts: Vec<String> = end.into_iter().chain([wall]).collect();
     facts.extend(CpuShares::of(analysis).used(analysis));
-    let status = analysis.summary.as_ref().and_then(|it| it.status);
+    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     let failed = exit::failed(status);
     let colored = |text: String| match facts.first().filter(|_| failed) {
         Some(status) => text.replacen(status, &style.paint(Paint::Bad, status), 1),

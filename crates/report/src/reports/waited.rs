@@ -47,7 +47,7 @@ fn sums<T: Ord>(
     }
     let waited = |(what, (count, ns))| Waited { what, count, ns };
     let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
-    waited.sort_by_key(|it| Reverse((it.ns, it.count)));
+    waited.sort_by_key(|wait| Reverse((wait.ns, wait.count)));
     Some(waited)
 }
 
@@ -79,18 +79,18 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&
 pub type WaitedRow<'r, T> = (&'r Members, &'r Waited<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
-    let device = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| disk.device.to_string());
-    let name = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| escape::text(&disk.name));
+    let device = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| disk.device.to_string());
+    let name = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| escape::text(&disk.name));
     let own = |table: Table<'a, _>| table.data("name", name).json_only().data("device", device);
-    let label = |it: &&Disk| devices::label(&escape::text(&it.name), it.device);
+    let label = |disk: &&Disk| devices::label(&escape::text(&disk.name), disk.device);
     table("disk", label, own)
 }
 
 pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
-    let file = |(_, it): &WaitedRow<'_, &[u8]>| it.what.map(escape::text);
+    let file = |(_, wait): &WaitedRow<'_, &[u8]>| wait.what.map(escape::text);
     table(
         "file",
-        |it: &&[u8]| escape::text(it),
+        |name: &&[u8]| escape::text(name),
         |table| table.data("file", file),
     )
 }
@@ -100,7 +100,7 @@ fn table<'a, T: 'a>(
     label: impl Fn(&T) -> String + 'a,
     own: impl FnOnce(Table<'a, WaitedRow<'a, T>>) -> Table<'a, WaitedRow<'a, T>>,
 ) -> Table<'a, WaitedRow<'a, T>> {
-    let label = move |(_, it): &WaitedRow<'_, T>| match &it.what {
+    let label = move |(_, wait): &WaitedRow<'_, T>| match &wait.what {
         Some(what) => label(what),
         None => "not known".to_owned(),
     };
@@ -109,9 +109,11 @@ fn table<'a, T: 'a>(
         .csv_only()
         .csv_data("pid", |(group, _)| group.pid);
     own(table)
-        .fact("waits", "io_waits=waits", |(_, it)| Cell::Count(it.count))
-        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, it)| {
-            Cell::Time(it.ns)
+        .fact("waits", "io_waits=waits", |(_, wait)| {
+            Cell::Count(wait.count)
+        })
+        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, wait)| {
+            Cell::Time(wait.ns)
         })
         .column(what, move |row| Cell::Text(label(row)))
         .last("io_waited_ns=waited_ns, io_waits=waits, disk, file")
@@ -119,13 +121,13 @@ fn table<'a, T: 'a>(
 
 /// All of them in a sentence; `None` without waits.
 pub fn sentence(waited: &[Waited<&Disk>]) -> Option<String> {
-    let part = |it: &Waited<&Disk>| {
-        let disk = match it.what {
+    let part = |wait: &Waited<&Disk>| {
+        let disk = match wait.what {
             None => "a disk that is not known".to_owned(),
             Some(disk) if disk.name.is_empty() => disk.device.to_string(),
             Some(disk) => escape::text(&disk.name),
         };
-        format!("{} for {disk}", units::time(it.ns))
+        format!("{} for {disk}", units::time(wait.ns))
     };
     let parts: Vec<String> = waited.iter().map(part).collect();
     (!parts.is_empty()).then(|| format!("Waits for block I/O: {}", parts.join(", ")))

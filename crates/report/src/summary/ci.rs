@@ -17,9 +17,9 @@ impl Summary {
     /// The steps that were held back, those that failed first: names, and what it was.
     fn held(&self) -> impl Iterator<Item = (&str, String)> {
         let failed = self.failures.told.iter();
-        let failed = failed.filter_map(|it| {
-            let held = it.held.as_ref()?;
-            Some((it.name.as_str(), format!("{}; {held}", it.fact())))
+        let failed = failed.filter_map(|failed| {
+            let held = failed.held.as_ref()?;
+            Some((failed.name.as_str(), format!("{}; {held}", failed.fact())))
         });
         let slow = self.slow.iter();
         failed.chain(slow.map(|(name, held)| (name.as_str(), format!("slow; {held}"))))
@@ -29,7 +29,7 @@ impl Summary {
     pub fn github(&self) -> String {
         let mut out = String::new();
         for (name, held) in self.held().take(ANNOTATIONS) {
-            let file = file(name).map(|it| format!("file={},", property(it)));
+            let file = file(name).map(|name| format!("file={},", property(name)));
             let file = file.unwrap_or_default();
             let text = format!("{name}: {held}");
             let _ = writeln!(out, "::warning {file}title=Held back::{}", data(&text));
