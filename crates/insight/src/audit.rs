@@ -31,8 +31,8 @@ pub struct Audit {
     pub kernel_ns: u64,
     /// The tasks' absolute differences in ns: median, 90 %, 99 %, maximum.
     pub differences_ns: [u64; 4],
-    /// The same of each task's difference divided by its switches, over the tasks
-    /// without unknown time: the distance of a switch's two timestamps.
+    /// The tasks' differences divided by their switches, in nanoseconds, with the same four figures: the
+    /// distance between the two timestamps of a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
     /// The sum of the differences of the tasks to which the events give more. It
     /// contains all that the kernel leaves out: interrupts and steal.

@@ -35,7 +35,7 @@ named! {
         Received = "received", "received by TCP";
         /// In bytes.
         Sent = "sent", "sent by TCP";
-        /// Of all processes together, in bytes.
+        /// The resident memory of all processes together, in bytes.
         Resident = "resident", "resident memory of all processes";
         /// Page faults that read from a disk.
         MajorFaults = "major-faults", "major faults";

@@ -21,7 +21,7 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// A file that so many jobs name, and none makes, ties them together: the lines of a recipe.
 const RARE: usize = 3;
 
-/// What a job of cargo names and makes is no file: the name begins so.
+/// The beginning of a name that cargo's jobs give to what they make, which is no file.
 const CRATE: &str = "crate ";
 const SCRIPT: &str = "script ";
 const RESULT: &str = "output of ";
@@ -120,9 +120,9 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
     after
 }
 
-/// What the jobs of a tool may need of each other.
+/// The reasons for which a tool's jobs may need each other.
 enum Needs {
-    /// Those that make the files which they name.
+    /// The jobs need those that make the files which they name.
     Files,
     /// Nothing, unless a test's properties or a rule say so: files tell what is possible.
     Declared,

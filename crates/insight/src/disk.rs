@@ -21,11 +21,11 @@ pub struct DiskSum {
     pub major_faults: Option<u64>,
     /// Waits for block I/O, and for files without block I/O of the thread's own.
     pub waited: u64,
-    /// Of `waited`: in fsync and its relatives.
+    /// The part of `waited` in fsync and its relatives.
     pub sync: u64,
-    /// Of `waited`: in page faults.
+    /// The part of `waited` in page faults.
     pub fault: u64,
-    /// Of the critical path; `None` without one.
+    /// The time on the critical path, or `None` without a path.
     pub path: Option<u64>,
 }
 

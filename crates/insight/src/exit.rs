@@ -49,7 +49,7 @@ pub fn of_command(analysis: &Analysis) -> Option<String> {
 /// In place of the end.
 pub const NO_END: &str = "no end";
 
-/// What a recording did that [`is_unfinished`].
+/// The words for a recording that [`is_unfinished`].
 pub const UNFINISHED: &str = "ended before its command did";
 
 /// The recording ended while COMMAND ran, so the figures are of a part of it.

@@ -42,15 +42,15 @@ use tr_text::units;
 /// A process or a step that failed.
 #[derive(Clone, Debug, Default)]
 pub struct Failed {
-    /// Its label, escaped for a terminal.
+    /// The label of the process or step, escaped for a terminal.
     pub name: String,
-    /// What became of it: `exit 1`, `killed: out of memory`.
+    /// The end in words: `exit 1`, `killed: out of memory`.
     pub end: String,
     /// How long it had run, in ns: of a process its last program.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
-    /// Those that it made fail, up to COMMAND.
+    /// The processes that this failure made fail, up to COMMAND.
     pub above: Vec<Failed>,
     /// Among those above: the one before it may be the reason, or something else.
     pub perhaps: bool,
@@ -58,14 +58,14 @@ pub struct Failed {
     at: Ktime,
     /// The step, if it is one.
     step: Option<StepIx>,
-    /// What held it back meanwhile, with the evidence.
+    /// The reason that delayed the process or step meanwhile, with the evidence.
     pub held: Option<String>,
     /// A limit of time ended it, so that what held it back can be the reason.
     pub was_late: bool,
 }
 
 impl Failed {
-    /// What stands before its name among those above another one.
+    /// The word before the failure's name in the list above another failure.
     pub fn lead(&self) -> &'static str {
         if self.perhaps {
             PERHAPS
@@ -331,8 +331,8 @@ impl Finder<'_> {
         branches
     }
 
-    /// What else may be the reason for COMMAND's failure: of these processes the children of the last one in the
-    /// chain whose failure is explained for certain.
+    /// Other possible reasons for COMMAND's failure: among the unclear processes, the children of the last
+    /// process in the chain whose failure is explained for certain.
     fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failed> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);

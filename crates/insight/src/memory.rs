@@ -30,7 +30,7 @@ pub struct MemorySum {
     /// The largest resident set of a process; `None` before its exit.
     pub peak: Option<u64>,
     pub major_faults: Option<u64>,
-    /// Those that follow are `None` where the recording does not tell them.
+    /// The number of direct reclaims. This field and those below are `None` where the recording lacks them.
     pub reclaims: Option<u64>,
     pub reclaimed: Option<u64>,
     pub swapped: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Resident {
     read: Option<u64>,
     /// The largest resident set of one process; 0 if none is known.
     peak: u64,
-    /// The same of those that began in the span, or were killed in it.
+    /// The largest resident set of a process that began in the span or was killed in it.
     inside: u64,
 }
 

@@ -28,7 +28,7 @@ impl Host {
         }
     }
 
-    /// That of a wait.
+    /// The host that a wait for a connection is for.
     pub fn waited(analysis: &Analysis, it: &Waited) -> Option<Host> {
         let connection = analysis.connections.get(it.connection?)?;
         Some(Host::of(connection))
@@ -117,9 +117,9 @@ pub struct NetworkSum {
     /// Bytes of those that are closed.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Those whose bytes are not known: established, and not closed.
+    /// The connections whose bytes are not known: established, and not closed.
     pub untold: u64,
-    /// Of the critical path.
+    /// The time on the critical path.
     pub path_wait: u64,
 }
 

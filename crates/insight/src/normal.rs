@@ -14,10 +14,9 @@ use crate::steps::StepKind;
 pub enum Paths {
     /// Whole paths, without COMMAND's working directory.
     Whole,
-    /// Of an absolute path outside the system's directories, the last directory
-    /// and the name.
+    /// For an absolute path outside the system's directories: the last directory and the name.
     Two,
-    /// Of such a path, only the name.
+    /// For an absolute path outside the system's directories: only the name.
     Name,
 }
 

@@ -10,11 +10,11 @@ use tr_text::units;
 
 #[derive(Clone, Debug)]
 pub struct Living<T> {
-    /// Its parent's pid; `None`: it is the recorded command.
+    /// The parent's pid; `None` for the recorded command.
     pub parent: Option<u32>,
-    /// Its start in ns.
+    /// The start of the process in nanoseconds.
     pub since: u64,
-    /// It waits, as far as that is known.
+    /// The event that the process waits for, as far as it is known.
     pub waits: Option<Waits>,
     /// Whatever names it.
     pub name: T,
@@ -35,8 +35,8 @@ const DEEP: usize = 1000;
 /// The jobs at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jobs {
-    /// Their number: processes without living children whose ancestors live up to the command,
-    /// and that do not wait for a pipe.
+    /// The number of jobs: processes without living children whose ancestors live up to the command, and that
+    /// do not wait for a pipe.
     pub number: usize,
     /// The pid of the one that has lived longest.
     pub longest: Option<u32>,
@@ -45,7 +45,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Of the living processes by their pids.
+    /// The jobs among the living processes, which are keyed by pid.
     pub fn of<T>(living: &HashMap<u32, Living<T>>) -> Jobs {
         let mut children: HashMap<u32, usize> = HashMap::new();
         for parent in living.values().filter_map(|process| process.parent) {
@@ -104,7 +104,7 @@ impl Jobs {
     }
 }
 
-/// Its ancestors live, up to the command.
+/// Whether a process's ancestors live, up to the command.
 fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     let mut above = process.parent;
     for _ in 0..DEEP {

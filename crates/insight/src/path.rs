@@ -62,7 +62,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// That of a segment.
+    /// The part that a path segment belongs to.
     fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
@@ -143,7 +143,7 @@ pub fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<
     with_parts(analysis, groups, path).0
 }
 
-/// The same, and the part of each segment.
+/// The shares, and the part of each segment.
 pub fn with_parts(
     analysis: &Analysis,
     groups: &Groups,

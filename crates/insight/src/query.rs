@@ -281,7 +281,7 @@ pub fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> 
     containers(analysis).map(|called| called.map(label::container))
 }
 
-/// What names the row that a process belongs to; `groups` is for [`By::Group`].
+/// The name of the row that a process belongs to. `groups` is for [`By::Group`].
 pub fn names<'a>(
     analysis: &'a Analysis,
     by: By,
@@ -396,7 +396,7 @@ pub fn sorted(
     first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
 }
 
-/// The same; `name` decides between equal rows.
+/// The first `most` of `processes`, in the order of their rows; `name` decides between equal rows.
 fn first_places(
     analysis: &Analysis,
     processes: &[ProcessIx],

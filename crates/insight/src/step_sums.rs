@@ -21,22 +21,22 @@ pub struct StepSum {
     pub wall: u64,
     /// The wall time of the longest.
     pub longest: u64,
-    /// Of all their threads.
+    /// The CPU time of all threads of the steps, in nanoseconds.
     pub on_cpu: Option<u64>,
-    /// Of all their threads.
+    /// The run queue time of all threads of the steps, in nanoseconds.
     pub run_queue: Option<u64>,
-    /// What the wall time went to.
+    /// The parts of the steps' wall time.
     pub spent: Option<ByKind>,
     /// The wall time that was spent in run queues.
     pub starved: Option<u64>,
     pub path: Option<u64>,
     /// The wall time by part; `None`: not known of one of them.
     pub parts: Option<PartTimes>,
-    /// Of `Work` of these, in run queues while the step's own tasks had the CPUs.
+    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
     pub queued: u64,
     /// So many failed or were slow, and were held back.
     pub held_back: Option<u64>,
-    /// What held back the first of those, with the evidence.
+    /// The reason that delayed the first of these steps, with the evidence.
     pub held: Option<String>,
     /// The verdict on the longest, of those that were held back if there is one, with its time.
     pub verdict: Option<(String, u64)>,

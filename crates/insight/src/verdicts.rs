@@ -41,10 +41,10 @@ const NAMED: usize = 50;
 pub(crate) const NAMES: usize = 3;
 pub(crate) const COUNTS: u64 = 20;
 
-/// What a step's wall time went to.
+/// The conclusion on a step's wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What most of it went to.
+    /// The part of the wall time that is largest.
     pub part: Part,
     /// The time of that, in ns; of waits for a CPU together.
     pub ns: u64,
@@ -54,18 +54,19 @@ pub struct Verdict {
     pub median: Option<u64>,
     /// All parts of the wall time, in ns.
     pub parts: PartTimes,
-    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
     pub queued: u64,
-    /// Who had the CPUs, or was waited for, by name with their times in ns.
+    /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds.
     pub by: Vec<(String, u64)>,
-    /// It failed or was slow, and that was not its own work or sleep.
+    /// Whether the verdict is reported: the step failed or was slow because of something other than its own
+    /// work or sleep.
     pub told: bool,
     /// A time-out ended it, or a wait inside it while something held it back.
     pub is_late: bool,
 }
 
 impl Verdict {
-    /// Its own work, or its own sleep.
+    /// Whether the reason is the step's own work, or its own sleep.
     pub fn is_own(&self) -> bool {
         matches!(self.part, Part::Work | Part::Sleep | Part::Other)
     }
@@ -152,7 +153,7 @@ impl Verdicts {
         !self.0.is_empty()
     }
 
-    /// That on a step; `None`: nothing stands out, or not enough is known.
+    /// The verdict on a step; `None`: nothing stands out, or not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
         self.figures(step)
             .filter(|verdict| verdict.part != Part::Unknown)
@@ -163,7 +164,7 @@ impl Verdicts {
         self.0.get(step)?.as_ref()
     }
 
-    /// That on a step that failed or was slow, if it was held back.
+    /// The verdict on a step that failed or was slow, if something delayed the step.
     pub fn told(&self, step: StepIx) -> Option<&Verdict> {
         self.of(step).filter(|verdict| verdict.told)
     }

@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         self.chosen.iter().map(|ix| analysis.process(*ix))
     }
 
-    /// Their threads.
+    /// The threads of the chosen processes.
     pub fn threads(&self) -> impl Iterator<Item = ThreadIx> + 'a {
         self.processes()
             .flat_map(|process| process.threads.iter().copied())

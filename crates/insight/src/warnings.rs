@@ -217,7 +217,7 @@ pub fn lost_events(analysis: &Analysis) -> Option<u64> {
     known.then_some(analysis.quality.lost_events)
 }
 
-/// The same in words, as far as it is known.
+/// The lost events in words, as far as they are known.
 pub fn lost(analysis: &Analysis) -> String {
     let quality = &analysis.quality;
     let lost = match (quality.lost.is_empty(), quality.lost_unknown) {
@@ -310,7 +310,7 @@ pub fn absent(facts: &Facts) -> Vec<&'static str> {
     absent.map(|(_, what)| *what).collect()
 }
 
-/// What is not exact about a recording's times.
+/// The way in which a recording's times are not exact.
 pub fn inexact(facts: &Facts) -> Option<&'static str> {
     match facts.switches {
         Known::Totals => Some("CPU times are totals of each task"),

@@ -45,7 +45,7 @@ pub struct Sampled {
     pub stack: u32,
     /// On a CPU, or off CPU.
     pub doing: Doing,
-    /// Of waits their reason; `None`: it was not looked for.
+    /// The reason of a wait; `None`: it was not looked for.
     pub reason: Option<Reason>,
     pub sum: SampleSum,
 }
@@ -77,7 +77,7 @@ struct FunctionRow {
     total: SampleSum,
 }
 
-/// What the samples of a row have in common: the group, what the tasks did and why, the function.
+/// The facts that the samples of a row share: the group, what the tasks did and why, the function.
 type Key = (Option<usize>, Doing, Option<Reason>, usize);
 
 /// The functions of some samples.

@@ -43,7 +43,7 @@ struct Document<'a> {
     reports: BTreeMap<String, Value>,
 }
 
-/// What stands in the document beside the other reports: that of the report `top`.
+/// The part of the document that belongs to the report `top`, beside the other reports.
 #[derive(Serialize)]
 struct All<'a> {
     totals: AllTotals,

@@ -44,12 +44,12 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
-    /// Whose the time is: the verdict's first word.
+    /// The verdict's first word: the side that the time belongs to.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
     /// The forecast for all of that advice.
     combined: Option<String>,
-    /// What others than the build took.
+    /// The advice about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
@@ -62,7 +62,7 @@ pub struct Summary {
 
 struct Path {
     title: &'static str,
-    /// Its length in ns.
+    /// The length of the path in nanoseconds.
     whole: u64,
     parts: Vec<Timed>,
 }

@@ -50,7 +50,7 @@ pub struct Facts<'a> {
     pub load: Vec<Load>,
     /// The path's length in ns.
     pub wall: u64,
-    /// The same without waits for a CPU: others do not make it longer.
+    /// The length of the path without its waits for a CPU, in nanoseconds. Other tasks do not make it longer.
     pub worked: u64,
     pub cpus: u64,
     tried_again: OnceCell<BTreeSet<ProcessIx>>,

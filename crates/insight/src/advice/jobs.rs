@@ -138,13 +138,13 @@ struct Row {
     jobs: Jobs,
 }
 
-/// What limits the number of jobs at once.
+/// The limit on the number of jobs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     /// The tool's own arguments; `None`: any number.
     Told(Option<u64>),
-    /// Those of a make above this one, whose slots it shares. It has one job at once if its call does not
-    /// pass the slots on: a recipe without `$(MAKE)`.
+    /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
+    /// not pass the slots on: a recipe without `$(MAKE)`.
     Inherited(Option<u64>),
     /// Nothing was told, and the tool runs one at once then.
     One,

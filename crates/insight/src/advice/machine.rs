@@ -26,11 +26,11 @@ pub(super) struct Withheld {
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
     contended: bool,
-    /// They have some of the CPUs.
+    /// Whether other tasks, or a quota, have some of the CPUs.
     pub shared: bool,
     /// The container whose quota it is, if it is not COMMAND's cgroup's.
     pub container: Option<String>,
-    /// Whose quota it is, and for how long it throttled.
+    /// The owner of the quota, and how long the quota throttled it.
     whose: String,
 }
 
@@ -145,16 +145,17 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
 /// Tasks that are not part of the build, in ns.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
-    /// Their CPU time.
+    /// The CPU time of the other tasks in nanoseconds.
     others: u64,
-    /// What the build leaves of the CPUs, and the time of one of them.
+    /// The CPU time that the build leaves, and the time of one CPU, in nanoseconds.
     left: u64,
     one: u64,
 }
 
 impl Foreign {
-    /// That of `others` beside the build's `own` time on so many CPUs in a time, if it is much. The
-    /// counters are of `online` CPUs: others may have been on those that the build was not allowed.
+    /// The part of the CPU time `others` beside the build's `own` time on so many CPUs in a time, if it is
+    /// large. The counters are of `online` CPUs: other tasks may have run on CPUs that the build was not
+    /// allowed to use.
     fn of((others, own): (u64, u64), (cpus, online): (u64, u64), length: u64) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU.
         let steps = online.saturating_mul(20_000_000);
@@ -171,7 +172,7 @@ impl Foreign {
     }
 }
 
-/// Those that use much of the CPUs, as far as the machine's counters tell.
+/// The other tasks that use much of the CPUs, as far as the machine's counters show.
 fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     if !samples_are_of_recorded_cpus(facts.analysis) {
         return None;

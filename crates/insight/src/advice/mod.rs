@@ -104,9 +104,9 @@ pub(crate) struct Candidate {
     jobs: Vec<Jobs>,
     /// The change is another number of jobs.
     number: bool,
-    /// Its work is done all the same: at other times, or by several tasks.
+    /// Whether the work remains to be done: at other times, or by several tasks.
     stays: bool,
-    /// It may save nothing.
+    /// Whether the change may save nothing.
     unsure: bool,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
@@ -146,18 +146,19 @@ const SHORTEST: u64 = 100_000_000;
 /// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
 const WORTH: u64 = 20_000_000;
 
-/// What there is to say about a build.
+/// The advice on a build and the verdict on it.
 #[derive(Clone, Debug, Default)]
 pub struct Advised {
     /// The build's own time and the machine's part; `None` where no time is known.
     pub verdict: Option<Verdict>,
     /// The changes, those with the largest gain in the middle first; at the end what is the machine's.
     pub changes: Vec<Advice>,
-    /// What all changes save together at most, if that is less than the sum of them.
+    /// The most that all changes save together, if that is less than their sum, in nanoseconds.
     pub together: Option<u64>,
     /// The first two changes together, the first three, and so on.
     combined: Vec<Combined>,
-    /// Of a build without any change: its time, and the least that these CPUs need for it, in ns.
+    /// For a build without any change: its time, and the least time that these CPUs need for it, in
+    /// nanoseconds.
     pub nothing: Option<(u64, u64)>,
 }
 
@@ -200,7 +201,7 @@ impl Advised {
         self.combined.iter().take_while(of).last().copied()
     }
 
-    /// What to change: what others took is the verdict's.
+    /// The changes that can be made. The CPU time that other tasks took belongs to the verdict.
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
         self.changes
             .iter()
@@ -223,7 +224,7 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
     advise_by(view, path, facts.as_ref())
 }
 
-/// The same of all processes, by facts that several ask.
+/// Like [`advise`] for a view of all processes, but reuses facts that other reports have already computed.
 pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> Advised {
     // Totals do not say when a task ran: no gain can be shown.
     if view.analysis.basis() != Basis::Events {
@@ -305,7 +306,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     })
 }
 
-/// What a build waits for that needs less than half of its time on these CPUs, if that is most of it.
+/// The cause of most of the waiting, for a build that needs less than half of its time on these CPUs.
 fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {
@@ -547,12 +548,12 @@ impl Kind {
         (0, worst)
     }
 
-    /// It is no change, but what the verdict forecasts.
+    /// Whether the line is a forecast of the verdict and no change.
     pub fn is_forecast(self) -> bool {
         matches!(self, Kind::Others | Kind::Throttled)
     }
 
-    /// It is for who runs the machine.
+    /// Whether the advice addresses the administrator of the machine.
     pub fn is_machine(self) -> bool {
         self.is_forecast() || self == Kind::Stolen
     }
@@ -562,7 +563,8 @@ impl Kind {
         matches!(self, Kind::Last | Kind::Alone)
     }
 
-    /// It is about waits. Jobs that wait can also run at once, so both are right.
+    /// The kind of wait that the advice is about. Jobs that wait can also run at once, so both lines are
+    /// right.
     fn of_waits(self) -> Option<Kind> {
         match self {
             Kind::Sleep | Kind::Poll => Some(Kind::Sleep),

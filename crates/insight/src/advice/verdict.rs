@@ -12,10 +12,10 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// Who can make the build shorter.
+    /// The side that can make the build shorter.
     pub enum Blame {
         Code = "code", "your code";
-        /// Who runs the machine.
+        /// The administrator of the machine can.
         Machine = "machine", "the machine";
         Both = "both", "your code and the machine";
     }
@@ -33,9 +33,9 @@ pub struct Verdict {
     pub alone_at_most: u64,
     /// The time in which others had the CPUs.
     pub others: u64,
-    /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
+    /// The CPU time that no known task had: an idle CPU began late, or the task came to it late.
     pub nobody: u64,
-    /// Those that had most of it, by name.
+    /// The programs that had most of the CPU time, by name.
     pub names: Vec<(String, u64)>,
     /// The time in which a quota stopped it.
     pub quota: u64,
@@ -43,18 +43,18 @@ pub struct Verdict {
     pub quota_of: Option<String>,
     /// The hypervisor took it, if that is much.
     pub stolen: u64,
-    /// What all changes save together at most.
+    /// The most that all changes save together, in nanoseconds.
     pub changes: u64,
-    /// Of a build without any change: the least that these CPUs need for it.
+    /// For a build without any change: the least time that these CPUs need for it, in nanoseconds.
     pub bound: Option<u64>,
-    /// Of a build without any change that mostly waits: for what.
+    /// For a build without any change that mostly waits: the cause of the waiting.
     pub(super) mostly: Option<Mostly>,
     /// COMMAND failed, of which this says nothing.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
 
-/// What a build mostly waits for, with the time in ns.
+/// The cause of most of a build's waiting, with its time in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mostly {
     /// The words for it.
@@ -171,12 +171,12 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
 
-/// Who had the CPUs while the path waited for one, in ns.
+/// The CPU time of the tasks that ran while the path waited for a CPU, in nanoseconds.
 pub(super) struct Had {
     pub others: u64,
     /// Nobody known.
     pub nobody: u64,
-    /// Those that had most of it, with their parts.
+    /// The programs that had most of the CPU time, with their parts of it.
     pub names: Vec<(String, u64)>,
 }
 

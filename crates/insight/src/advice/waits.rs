@@ -207,7 +207,7 @@ struct Naps {
     slept: Vec<Slept>,
     /// The number of the long ones.
     count: usize,
-    /// Of loops that sleep and check: the length of a sleep, and the number of loops.
+    /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
     checks: Option<(u64, u64)>,
 }
 
@@ -225,7 +225,7 @@ impl Naps {
     }
 }
 
-/// Whose sleeps one line has.
+/// The program or the test runner whose sleeps one line of advice covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
@@ -307,9 +307,9 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
-/// Of a loop that sleeps and checks whether other recorded work is done: the length of a
-/// sleep, and the number of such loops. It notices the end at most one sleep late. What it waits
-/// for runs meanwhile, or is a process that the loop's own has started, such as a server.
+/// The length of a sleep, and the number of loops, for a loop that sleeps and checks whether other recorded
+/// work is done. The loop notices the end at most one sleep late. The awaited work runs meanwhile, or is a
+/// process that the loop's own has started, such as a server.
 fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
     let shortest = slept.iter().map(Slept::length).min()?;
     let longest = slept.iter().map(Slept::length).max()?;
@@ -365,11 +365,11 @@ struct Fetch<'f> {
     group: Group,
     program: &'f str,
     ns: u64,
-    /// Its time-out ended it.
+    /// The server that did not answer, if a time-out ended the fetch.
     silent: Option<Silent>,
 }
 
-/// Who did not answer.
+/// A server that did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Silent {
     NameServer(Address),

@@ -202,9 +202,9 @@ fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
     !file.is_empty() && peers.count() >= 2
 }
 
-/// Of a job that is the longest of its program and ends last: the time from the first one's
-/// start to its own, and the most that another order saves. The jobs take the longest one's
-/// time at least, and their CPU time divided among the CPUs.
+/// For a job that is the longest of its program and ends last: the time from the first job's start to its
+/// own, and the most that another order saves. The jobs take at least the time of the longest one, and their
+/// CPU time divided among the CPUs.
 fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     let own = facts.execution(group)?;
     let others = facts

@@ -16,9 +16,9 @@ pub(super) struct Tests {
     pub(super) failed: Vec<StepIx>,
     /// The processes whose execution is a failed test.
     pub(super) is_failed: HashSet<ProcessIx>,
-    /// Those inside a test that did not fail, or below a configuration that succeeded.
+    /// The processes inside a test that did not fail, or below a configuration that succeeded.
     pub(super) is_asked: HashSet<ProcessIx>,
-    /// Those inside a test.
+    /// The processes inside a test.
     pub(super) is_within: HashSet<ProcessIx>,
 }
 

@@ -13,9 +13,9 @@ use crate::{exit, label};
 pub(super) enum Passes {
     /// A shell ends with the status of one of its commands.
     Status,
-    /// It fails if a child does.
+    /// The program fails if a child does.
     Any,
-    /// It runs tests: they may fail on purpose what they start.
+    /// The program runs tests, which may make what they start fail on purpose.
     Tests,
     /// Nothing is known of it: it fails if it ends at once.
     Last,

@@ -15,19 +15,19 @@ use super::StepKind;
 pub(super) struct Span {
     pub from: Ktime,
     pub to: Ktime,
-    /// It has an end; or it is a moment.
+    /// Whether the span has an end. A moment counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
     pub kind: StepKind,
-    /// Of a program's mark; empty if it gave none.
+    /// The result that a program's mark gave; empty if it gave none.
     pub result: Vec<u8>,
     /// The process in which it was set.
     pub process: Option<ProcessIx>,
     /// The thread in which it was set, if it is a span of one thread.
     pub thread: Option<ThreadIx>,
-    /// It overlaps with another one of its process, neither being inside the other.
+    /// Whether the span overlaps with another one of its process, neither being inside the other.
     pub overlaps: bool,
-    /// It is the whole life of the process, as another tool names it.
+    /// Whether the span is the whole life of the process, as another tool names it.
     pub whole: bool,
     /// The reason why the place in time is not proven, of another tool's span.
     pub doubt: Option<Doubt>,
@@ -38,12 +38,12 @@ pub(super) struct Span {
 const GENERATIONS: usize = 256;
 
 impl Span {
-    /// It can hold work: it has a length, a proven place and no other span that crosses it.
+    /// Whether the span can hold work: it has a length, a proven place and no other span that crosses it.
     pub fn holds_work(&self) -> bool {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
 
-    /// That of a mark; `to`: its end, and whether it has one.
+    /// The span of a mark; `to` has its end, and whether it ended.
     fn of_mark(
         name: &[u8],
         from: Ktime,

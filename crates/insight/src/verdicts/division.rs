@@ -37,19 +37,19 @@ const SHORT: u64 = 1_000_000;
 pub(super) struct Divided {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(Part, String), u64>,
-    /// Of `Other`, in uninterruptible waits.
+    /// The part of `Other` in uninterruptible waits, in nanoseconds.
     pub(super) blocked: u64,
-    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
     pub(super) queued: u64,
-    /// Of `Disk`, for pages that were not in memory.
+    /// The part of `Disk` for pages that were not in memory, in nanoseconds.
     pub(super) faults: u64,
-    /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
-    /// a disk meanwhile. A process that was killed at its work waited for one, too.
+    /// The part of waits that a timer of the step's own ended while another thread of the step had no CPU or
+    /// waited for a disk. A process that was killed at its work waited for one, too.
     pub timers: u64,
 }
 
 impl Divided {
-    /// Who was waited for.
+    /// The tasks that the step waited for in a part, with their times in nanoseconds.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
         by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
@@ -190,8 +190,8 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Of the waits for CPUs that the build's tasks had, the step's own tasks have the part that these had
-    /// of the CPUs: a pool of its own that is too large is the step's work.
+    /// Divides the waits for CPUs that the build's tasks had. The step's own tasks are charged with their
+    /// part of the CPUs: a pool of the step's own that is too large is the step's work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut Divided) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -266,7 +266,7 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// What a thread waited for right before that time.
+    /// The event that a thread waited for right before the given time.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;
@@ -356,8 +356,8 @@ impl<'a> Divider<'a> {
         divided.times.add(Part::Sleep, slept);
     }
 
-    /// Of the step's other threads the one that did or waited for the most in the time of a segment,
-    /// with its stretches, cut to that time.
+    /// The thread of the step's other threads that did or waited for the most in the time of a segment, with
+    /// its stretches, cut to that time.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
         let others = others.filter(|thread| {

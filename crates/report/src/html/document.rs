@@ -57,9 +57,9 @@ pub struct Document {
     /// The time by the number of tasks on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
-    /// Who had the CPUs, in words.
+    /// The shares of the CPU time, in words.
     shares: Vec<String>,
-    /// The same in ns.
+    /// The shares of the CPU time, in nanoseconds.
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
@@ -81,10 +81,10 @@ pub struct Document {
     /// The columns of what the wall time of a step went to.
     uses: Vec<&'static str>,
     connections: Connections,
-    /// Their number, if some are left out.
+    /// The number of connections, if some are left out.
     connections_of: usize,
     counters: Counters,
-    /// What a thread does.
+    /// The names of the states of a thread.
     states: [&'static str; 5],
     kinds: &'static [KindRow],
     segments: Sizes,

@@ -41,9 +41,9 @@ impl Default for Room {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name and its file's.
+    /// The names of the function and of its file.
     pub name: Name,
-    /// It is the kernel's.
+    /// Whether the function is the kernel's.
     pub kernel: bool,
 }
 
@@ -51,9 +51,9 @@ pub struct Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     pub thread: ThreadIx,
-    /// What it did, as the [`kind`] of a piece: on a CPU, or what it waited for.
+    /// The task's activity as the [`kind`] of a piece: on a CPU, or what it waited for.
     pub kind: u8,
-    /// Its time; of a wait the end.
+    /// The time of the sample; for a wait, its end.
     pub at: Ktime,
     /// The number of the stack; 0: none.
     pub stack: u32,
@@ -224,8 +224,8 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Those of the samples: the stacks with the longest time come first, and stay if there are
-    /// too many.
+    /// The numbers of the samples' stacks. The stacks with the longest time come first, and are kept if there
+    /// are too many.
     fn new(analysis: &'a Analysis, samples: &[(Timed, SampleSum)], room: usize) -> Numbers<'a> {
         let mut sums: HashMap<u32, u64> = HashMap::new();
         for (it, sum) in samples {

@@ -21,7 +21,7 @@ struct Told<'a> {
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// What stands out.
+    /// The verdict on the step, if something stands out.
     verdict: Option<&'a Verdict>,
     /// The rows of those that make a file which it names.
     after: Vec<u32>,
@@ -66,7 +66,7 @@ fn uses(basis: Basis, it: &Told<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// What its time went to, in words.
+/// The parts of a step's time, in words.
 fn spent(it: &Told<'_>) -> String {
     let result = it.step.result.clone();
     let spent = it.times.spent.filter(|_| !it.step.is_moment());

@@ -135,7 +135,7 @@ impl Cpus {
 }
 
 impl Cpus {
-    /// Who had the CPU while recorded tasks waited for it.
+    /// Prints the tasks that had the CPU while recorded tasks waited for it.
     fn who_had_the_cpu(&self, out: &mut String, style: &Style) {
         let Some((sum, names)) = &self.waits else {
             return;

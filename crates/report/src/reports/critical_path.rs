@@ -33,7 +33,7 @@ const FREE: usize = 6;
 /// Less time in ns around the path is how long a recording takes to begin and to end.
 const AROUND: u64 = 20_000_000;
 
-/// What a path of a recording without scheduling events is worth.
+/// The caveat for a path of a recording without scheduling events.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
@@ -57,8 +57,8 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
     }
 }
 
-/// What of the recording's time is not the path's: until COMMAND's exec, for which it may have waited in a
-/// run queue, and after its exit.
+/// The part of the recording's time that is outside of the path: until COMMAND's exec, before which COMMAND
+/// may have waited in a run queue, and after its exit.
 pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String> {
     let process = analysis.process(path.process);
     let timeline = analysis.timeline.as_ref();

@@ -24,7 +24,7 @@ pub struct Disk<'a> {
     view: View<'a>,
     by: By,
     all: DiskSum,
-    /// Those with the longest waits first.
+    /// The rows, those with the longest waits first.
     rows: Vec<DiskRow<'a>>,
     devices: Devices<'a>,
     /// All waits for block I/O by disk; `None`: not recorded.

@@ -37,9 +37,9 @@ struct SampledProgram {
     name: String,
     /// Samples with frames in user mode.
     samples: u64,
-    /// Those with one of them.
+    /// The number of samples with a single frame.
     flat: u64,
-    /// Those without their outermost frames: they were deeper than the programs copy.
+    /// The number of samples without their outermost frames: their stacks were deeper than the programs copy.
     cut: u64,
 }
 

@@ -30,7 +30,7 @@ pub struct Lengths<'a> {
     waits: Option<OfWaits>,
 }
 
-/// What a report about waits for a CPU has beside their lengths.
+/// The facts beside the lengths in a report about waits for a CPU.
 struct OfWaits {
     cpus: BTreeMap<CpuId, Hist>,
     /// The demand of all recorded tasks, whichever are chosen; `None` with `--cpu`.

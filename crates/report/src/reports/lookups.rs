@@ -35,7 +35,7 @@ struct Name {
 }
 
 impl<'a> Lookups<'a> {
-    /// Those of the processes that `is_chosen`; with `all` those of unknown ones, too.
+    /// The lookups of the processes for which `is_chosen` holds; with `all`, of unknown processes, too.
     pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
         let analysis = view.analysis;
         let mine = |lookup: &&Lookup| process(view, lookup).map_or(all, &is_chosen);
@@ -46,7 +46,7 @@ impl<'a> Lookups<'a> {
         }
     }
 
-    /// Those with the longest sum of times first.
+    /// The names, those with the longest sum of times first.
     fn by_name(&self) -> Vec<Name> {
         let end = self.view.analysis.end;
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
@@ -109,7 +109,7 @@ impl<'a> Lookups<'a> {
         style.more(out, rows.len(), self.view.ask.top, " names");
     }
 
-    /// Their JSON; null if the recording lacks them.
+    /// The lookups as JSON; null if the recording lacks them.
     pub fn json(&self) -> Value {
         let rows = self
             .chosen
@@ -118,7 +118,7 @@ impl<'a> Lookups<'a> {
         json!(rows)
     }
 
-    /// Those of CSV and JSON.
+    /// The lookups that CSV and JSON show.
     pub fn asked(&self) -> impl Iterator<Item = &Lookup> {
         self.chosen
             .iter()
@@ -127,7 +127,7 @@ impl<'a> Lookups<'a> {
             .take(self.view.ask.most())
     }
 
-    /// Their columns, in CSV among those of connections.
+    /// The columns of lookups, in CSV among those of connections.
     pub fn table(&self) -> Table<'_, &Lookup> {
         let analysis = self.view.analysis;
         let process = |lookup: &&Lookup| process(&self.view, lookup).map(|ix| analysis.process(ix));

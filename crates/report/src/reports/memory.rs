@@ -23,7 +23,7 @@ pub struct Memory<'a> {
     view: View<'a>,
     by: By,
     all: MemorySum,
-    /// Those with the largest resident sets first.
+    /// The rows, those with the largest resident sets first.
     rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
     samples: Vec<(u64, &'a Counters)>,

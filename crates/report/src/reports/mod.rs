@@ -44,7 +44,7 @@ fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
-/// Those of them that the tasks which wanted a CPU at once could have used.
+/// The larger machines that the tasks wanting a CPU at once could have used.
 fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
     let used = |cpus| found.could_use(cpus);
     machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
@@ -88,7 +88,7 @@ named! {
     }
 }
 
-/// What a report is made of.
+/// The facts that a report is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Sums, which every recording has.

@@ -31,7 +31,7 @@ struct ThreadWait {
     thread: ThreadIx,
     stretch: Stretch,
     reason: Reason,
-    /// Its start and its end are known.
+    /// Whether the start and the end of the wait are known.
     whole: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct OffCpu<'a> {
     view: View<'a>,
     by: By,
     all: ReasonSums,
-    /// Those with most time off CPU first, or in the order of `--sort`.
+    /// The groups, those with most time off CPU first, or in the order of `--sort`.
     groups: Vec<(Members, ReasonSums)>,
     /// The longest waits for a known reason, longest first.
     longest: Vec<ThreadWait>,

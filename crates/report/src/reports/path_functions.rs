@@ -20,7 +20,7 @@ pub struct PathFunctions {
 }
 
 impl PathFunctions {
-    /// Of a path; `None` if the recording has no stacks.
+    /// The functions of a path; `None` if the recording has no stacks.
     pub fn new(analysis: &Analysis, path: &CriticalPath) -> Option<PathFunctions> {
         if !analysis.meta.has_stacks() {
             return None;

@@ -551,7 +551,7 @@ enum StepItem<'t> {
 /// A step, or those without a line of their own.
 struct StepLine<'t> {
     step: Option<StepRow<'t>>,
-    /// Their number.
+    /// The number of hidden steps.
     hidden: usize,
     joints: String,
     /// CPU time in ns.

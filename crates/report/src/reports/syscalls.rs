@@ -24,7 +24,7 @@ pub struct SystemCalls<'a> {
     by: Option<By>,
     groups: Vec<Members>,
     all: CallSum,
-    /// Those with the longest time first.
+    /// The rows, those with the longest time first.
     rows: Vec<CallRow>,
 }
 

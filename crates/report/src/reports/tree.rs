@@ -31,7 +31,7 @@ const ALONE: u64 = 20;
 
 pub struct Tree<'a> {
     view: View<'a>,
-    /// Those of the chosen processes and of their ancestors.
+    /// The nodes of the chosen processes and of their ancestors.
     nodes: Arena<ProcessIx, Option<Node>>,
     /// Depth first: parents before children, siblings by start.
     order: Vec<ProcessIx>,

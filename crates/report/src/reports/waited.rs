@@ -22,7 +22,7 @@ pub struct Waited<T> {
     /// `None`: it is not known which.
     pub what: Option<T>,
     pub count: u64,
-    /// Their time in ns.
+    /// The time of the waits in nanoseconds.
     pub ns: u64,
 }
 
