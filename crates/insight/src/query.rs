@@ -323,7 +323,17 @@ pub fn rows(
     sort: Sort,
     groups: &[Group],
 ) -> Vec<GroupRow> {
-    first_rows(analysis, processes, (by, sort, groups), usize::MAX).0
+    let order = RowOrder { by, sort, groups };
+    first_rows(analysis, processes, order, usize::MAX).0
+}
+
+/// The way in which the rows of a table are grouped and sorted.
+#[derive(Clone, Copy, Debug)]
+pub struct RowOrder<'a> {
+    pub by: By,
+    pub sort: Sort,
+    /// The groups of [`By::Group`].
+    pub groups: &'a [Group],
 }
 
 /// The first `most` of these [`rows`], and the number of all. Only those processes
@@ -331,9 +341,10 @@ pub fn rows(
 pub fn first_rows(
     analysis: &Analysis,
     processes: &[ProcessIx],
-    (by, sort, groups): (By, Sort, &[Group]),
+    order: RowOrder<'_>,
     most: usize,
 ) -> (Vec<GroupRow>, usize) {
+    let RowOrder { by, sort, groups } = order;
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let named = |ix: ProcessIx| {

@@ -125,7 +125,7 @@ impl Verdicts {
             let divided = divided.as_ref()?;
             let failed = step.failed() || may_have_failed(steps, step);
             let failed = failed && has_inner.get(at) != Some(&true);
-            let mut verdict = judge((step, failed), divided, medians.of(step, at))?;
+            let mut verdict = judge(step, failed, divided, medians.of(step, at))?;
             // More CPU time would not have spared it.
             verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
             Some(verdict)
@@ -183,7 +183,8 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) -> Option<Verdict> {
+/// The verdict on a step. `failed`: it failed, and no step inside it did.
+fn judge(step: &Step, failed: bool, divided: &Divided, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;

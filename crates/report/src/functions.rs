@@ -63,6 +63,14 @@ impl Sampled {
     }
 }
 
+/// The groups that the rows of functions belong to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FunctionGroups<'a> {
+    /// The kind of the groups; `None`: all samples are one group.
+    pub by: Option<By>,
+    pub members: &'a [Members],
+}
+
 /// A function of all samples, or of those of a group.
 #[derive(Debug)]
 struct FunctionRow {
@@ -150,14 +158,15 @@ impl Functions {
         self.rows.iter().take(most)
     }
 
-    /// The columns. `by`: the kind of the groups.
+    /// The columns of the rows.
     fn table<'a>(
         &self,
-        (by, groups): (Option<By>, &'a [Members]),
+        groups: FunctionGroups<'a>,
         doing: Doing,
         width: usize,
     ) -> Table<'a, &'a FunctionRow> {
-        let group = |row: &&FunctionRow| row.group.and_then(|at| groups.get(at));
+        let FunctionGroups { by, members } = groups;
+        let group = |row: &&FunctionRow| row.group.and_then(|at| members.get(at));
         let id = match by {
             Some(By::Process) => "pid",
             Some(By::Thread) => "tid",
@@ -205,7 +214,7 @@ impl Functions {
     }
 
     /// The sums of the samples, those of waits by reason, and the first `most` rows in JSON.
-    pub fn json(&self, groups: (Option<By>, &[Members]), most: usize) -> Value {
+    pub fn json(&self, groups: FunctionGroups<'_>, most: usize) -> Value {
         let (on, off) = (self.sum(Doing::OnCpu), self.sum(Doing::OffCpu));
         let reasons = self.by_reason().into_iter();
         let reasons = reasons.map(|(reason, sum)| {
@@ -222,11 +231,7 @@ impl Functions {
     }
 
     /// The first `most` rows as CSV.
-    pub fn csv(
-        &self,
-        groups: (Option<By>, &[Members]),
-        most: usize,
-    ) -> Result<Vec<u8>, csv::Error> {
+    pub fn csv(&self, groups: FunctionGroups<'_>, most: usize) -> Result<Vec<u8>, csv::Error> {
         self.table(groups, Doing::OnCpu, 0).csv(self.rows(most))
     }
 
@@ -237,14 +242,8 @@ impl Functions {
         sums
     }
 
-    /// The tables of functions on a CPU and of those that waited, `limit` rows each. `by`: the
-    /// kind of the groups.
-    pub fn text(
-        &self,
-        style: &Style,
-        (by, groups): (Option<By>, &[Members]),
-        limit: Option<usize>,
-    ) -> String {
+    /// The tables of functions on a CPU and of those that waited, `limit` rows each.
+    pub fn text(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> String {
         let mut out = String::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {
             let all = self.sum(doing);
@@ -267,7 +266,7 @@ impl Functions {
             let rows: Vec<&FunctionRow> =
                 self.rows.iter().filter(|row| row.doing == doing).collect();
             let shown = limit.unwrap_or(ROWS);
-            let table = self.table((by, groups), doing, style.width);
+            let table = self.table(groups, doing, style.width);
             out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
             style.more(&mut out, rows.len(), shown, " functions");
         }

@@ -14,7 +14,7 @@ use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 
-use super::{Advice, Candidate};
+use super::{Advice, Candidate, Gain};
 use crate::ancestors::from_parents_to_children;
 use crate::{exit, label};
 use tr_text::units;
@@ -387,7 +387,7 @@ impl<'a> Facts<'a> {
         wanted.fold(0, u64::saturating_add)
     }
 
-    pub(crate) fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
+    pub(crate) fn advice(&self, candidate: Candidate, gain: Gain) -> Advice {
         let executions = candidate
             .evidence
             .iter()
@@ -404,8 +404,8 @@ impl<'a> Facts<'a> {
             kind: candidate.kind,
             finding: candidate.finding,
             action: candidate.action,
-            at_least,
-            gain,
+            at_least: gain.at_least,
+            gain: gain.at_most,
             from: from.unwrap_or(self.path.from).max(self.path.from),
             to: to.unwrap_or(self.path.to).min(self.path.to),
             processes,

@@ -8,7 +8,7 @@ use tr_analyze::share;
 use tr_analyze::what_if::Without;
 
 use super::facts::Facts;
-use super::{least, Advice, Candidate, Kind};
+use super::{least, Advice, Candidate, Gain, Kind};
 use crate::label;
 use tr_text::units;
 
@@ -131,7 +131,11 @@ impl Withheld {
             evidence: self.waiting.clone(),
             ..Candidate::of(kind)
         };
-        Some(facts.advice(candidate, (gain.saturating_sub(self.error), gain)))
+        let gain = Gain {
+            at_least: gain.saturating_sub(self.error),
+            at_most: gain,
+        };
+        Some(facts.advice(candidate, gain))
     }
 }
 
@@ -152,20 +156,38 @@ struct Foreign {
     one: u64,
 }
 
-impl Foreign {
-    /// The part of the CPU time `others` beside the build's `own` time on so many CPUs in a time, if it is
-    /// large. The counters are of `online` CPUs: other tasks may have run on CPUs that the build was not
+/// The use of the CPUs in a span. All times are in nanoseconds.
+struct CpuUse {
+    /// The CPU time of other tasks, by the machine's counters.
+    others: u64,
+    /// The CPU time of the build.
+    own: u64,
+    /// The number of CPUs that the build may use.
+    cpus: u64,
+    /// The number of CPUs that the counters cover. Other tasks may have run on those that the build was not
     /// allowed to use.
-    fn of((others, own): (u64, u64), (cpus, online): (u64, u64), length: u64) -> Option<Foreign> {
+    online: u64,
+    /// The length of the span.
+    length: u64,
+}
+
+impl CpuUse {
+    /// The CPU time of other tasks beside the build, if that is large.
+    fn foreign(self) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU.
-        let steps = online.saturating_mul(20_000_000);
-        let others = others.saturating_sub(steps);
-        let left = length.saturating_mul(cpus).saturating_sub(own);
+        let steps = self.online.saturating_mul(20_000_000);
+        let others = self.others.saturating_sub(steps);
+        let left = self
+            .length
+            .saturating_mul(self.cpus)
+            .saturating_sub(self.own);
         let much = others > 0 && others.saturating_mul(FOREIGN) >= left;
-        let one = length;
+        let one = self.length;
         much.then_some(Foreign { others, left, one })
     }
+}
 
+impl Foreign {
     fn has_most(self) -> bool {
         let idle = self.left.saturating_sub(self.others);
         self.others >= self.left / 2 && idle < self.one
@@ -184,11 +206,14 @@ fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     let own = own.fold(0, u64::saturating_add);
     let used = samples.used((from, to), own)?;
     let of_counters = facts.analysis.meta.cpus.len() as u64;
-    Foreign::of(
-        (used.others, own),
-        (facts.cpus, of_counters),
-        to.since(from),
-    )
+    let cpu_use = CpuUse {
+        others: used.others,
+        own,
+        cpus: facts.cpus,
+        online: of_counters,
+        length: to.since(from),
+    };
+    cpu_use.foreign()
 }
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -269,8 +294,14 @@ mod tests {
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;
         let of = |busy, own, cpus| {
-            let times = ((busy - own) * MS, own * MS);
-            Foreign::of(times, (cpus, cpus), 1000 * MS)
+            let cpu_use = CpuUse {
+                others: (busy - own) * MS,
+                own: own * MS,
+                cpus,
+                online: cpus,
+                length: 1000 * MS,
+            };
+            cpu_use.foreign()
         };
         for (busy, own, cpus, much, most) in [
             (1050, 1000, 2, false, false),

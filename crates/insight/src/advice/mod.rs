@@ -259,11 +259,11 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
     let withheld = Withheld::new(facts, own);
-    let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
+    let rated = rated(facts, candidates, &schedule, own, &withheld)?;
     let mut kept = distinct(facts, rated);
     kept.sort_by_key(|(advice, _)| {
         (
-            std::cmp::Reverse(middle((advice.at_least, advice.gain))),
+            std::cmp::Reverse(Gain::of(advice).twice_the_middle()),
             advice.kind,
         )
     });
@@ -277,7 +277,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         .min(sum);
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
-    let combined = combined(&schedule, (own, alone), &kept);
+    let combined = combined(&schedule, own, alone, &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
     let has_own = changes.iter().any(|advice| !advice.kind.is_machine());
     let had = Had::of(facts.analysis, facts.path, withheld.others);
@@ -290,7 +290,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
     // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
     if verdict.blame != Blame::Code && changes.iter().any(|advice| advice.kind == Kind::Poll) {
         let soonest = facts.limits()?.on(facts.cpus);
@@ -337,7 +337,8 @@ fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
 fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
-    (schedule, own): (&Schedule, u64),
+    schedule: &Schedule,
+    own: u64,
     withheld: &Withheld,
 ) -> Result<Vec<Rated>, NoPath> {
     let mut rated: Vec<Rated> = Vec::new();
@@ -379,7 +380,10 @@ fn rated(
                 _ => saved(Effect::Worst).min(gain),
             };
             rated.push(Rated {
-                gain: (at_least, gain),
+                gain: Gain {
+                    at_least,
+                    at_most: gain,
+                },
                 bit: 1 << bit,
                 candidate,
             });
@@ -393,7 +397,8 @@ fn rated(
 /// `own`: the simulated time without changes; `alone`: that which the verdict tells.
 fn combined(
     schedule: &Schedule,
-    (own, alone): (u64, u64),
+    own: u64,
+    alone: u64,
     kept: &[(Advice, Changes)],
 ) -> Vec<Combined> {
     let (mut all, mut sure) = (0, 0);
@@ -425,7 +430,9 @@ fn combined(
 fn verdict(
     facts: &Facts<'_>,
     withheld: &Withheld,
-    (changes, saved, bound): (&[Advice], Option<u64>, Option<u64>),
+    changes: &[Advice],
+    saved: Option<u64>,
+    bound: Option<u64>,
     had: Had,
 ) -> Verdict {
     let stolen = changes.iter().find(|advice| advice.kind == Kind::Stolen);
@@ -483,16 +490,32 @@ impl Candidate {
     }
 }
 
-/// A candidate with its gain at least and at most, and its number among the changes.
+/// A candidate with its gain, and its number among the changes.
 struct Rated {
-    gain: (u64, u64),
+    gain: Gain,
     bit: Changes,
     candidate: Candidate,
 }
 
-/// Twice the middle of a gain: a bound that nothing reaches is worth less than a gain that is known.
-fn middle((at_least, at_most): (u64, u64)) -> u64 {
-    at_least.saturating_add(at_most)
+/// The time that a change saves, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gain {
+    pub at_least: u64,
+    pub at_most: u64,
+}
+
+impl Gain {
+    fn of(advice: &Advice) -> Gain {
+        Gain {
+            at_least: advice.at_least,
+            at_most: advice.gain,
+        }
+    }
+
+    /// Twice the middle of the gain: a bound that nothing reaches is worth less than a gain that is known.
+    fn twice_the_middle(self) -> u64 {
+        self.at_least.saturating_add(self.at_most)
+    }
 }
 
 /// Leaves out what a more specific candidate explains already.
@@ -501,7 +524,7 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> 
         let kind = rated.candidate.kind;
         (
             kind.is_generic(),
-            std::cmp::Reverse(middle(rated.gain)),
+            std::cmp::Reverse(rated.gain.twice_the_middle()),
             kind,
         )
     });

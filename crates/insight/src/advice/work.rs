@@ -117,7 +117,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         let role = facts.role(group);
         let tests = role == Some(Role::Tests);
         if alone.saturating_mul(ALONE) < facts.worked
-            || tests && !beside_workers(facts, (group, execution))
+            || tests && !beside_workers(facts, group, execution)
             || has_peers(facts, group)
         {
             return None;
@@ -171,19 +171,19 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Whether an execution is COMMAND itself, or has nearly all of the work of COMMAND and all below it: nineteen
 /// twentieths.
-fn is_whole(facts: &Facts<'_>, it: &super::facts::Execution) -> bool {
+fn is_whole(facts: &Facts<'_>, execution: &super::facts::Execution) -> bool {
     let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
-    let rest = all.saturating_sub(it.on_cpu);
-    it.process == facts.path.process || rest.saturating_mul(20) <= all
+    let rest = all.saturating_sub(execution.on_cpu);
+    execution.process == facts.path.process || rest.saturating_mul(20) <= all
 }
 
 /// One of several workers that a test runner has at once.
-fn beside_workers(facts: &Facts<'_>, (group, it): (Group, &super::facts::Execution)) -> bool {
+fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Execution) -> bool {
     facts.all().any(|(other, worker)| {
         other != group
-            && (&worker.program, worker.owner) == (&it.program, it.owner)
-            && worker.start < it.end
-            && it.start < worker.end
+            && (&worker.program, worker.owner) == (&execution.program, execution.owner)
+            && worker.start < execution.end
+            && execution.start < worker.end
     })
 }
 

@@ -221,7 +221,7 @@ impl Build<'_> {
                     inside.end(n);
                     (None, None)
                 }
-                (Change::Exec(n, exec), Some((ix, _))) => (self.exec(ix, (n, exec), now), None),
+                (Change::Exec(n, exec), Some((ix, _))) => (self.exec(ix, n, exec, now), None),
                 (Change::Begin(n, span), _) => {
                     let step = self.add_span(span, now);
                     (span.holds_work().then_some(step), Some(n))
@@ -252,7 +252,8 @@ impl Build<'_> {
     fn exec(
         &mut self,
         ix: ProcessIx,
-        (n, exec): (usize, &ExecSpan),
+        n: usize,
+        exec: &ExecSpan,
         around: Option<StepIx>,
     ) -> Option<StepIx> {
         let process = self.analysis.process(ix);

@@ -37,23 +37,36 @@ pub(super) struct Span {
 /// ancestors.
 const GENERATIONS: usize = 256;
 
+/// The end of a span.
+#[derive(Clone, Copy)]
+struct SpanEnd {
+    time: Ktime,
+    /// Whether the span ended then, or only the recording of it.
+    is_known: bool,
+}
+
+impl SpanEnd {
+    /// An end that was recorded.
+    fn at(time: Ktime) -> SpanEnd {
+        SpanEnd {
+            time,
+            is_known: true,
+        }
+    }
+}
+
 impl Span {
     /// Whether the span can hold work: it has a length, a proven place and no other span that crosses it.
     pub fn holds_work(&self) -> bool {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
 
-    /// The span of a mark; `to` has its end, and whether it ended.
-    fn of_mark(
-        name: &[u8],
-        from: Ktime,
-        (to, ended): (Ktime, bool),
-        process: Option<ProcessIx>,
-    ) -> Span {
+    /// The span of a mark that began at `from`.
+    fn of_mark(name: &[u8], from: Ktime, end: SpanEnd, process: Option<ProcessIx>) -> Span {
         Span {
             from,
-            to: to.max(from),
-            ended,
+            to: end.time.max(from),
+            ended: end.is_known,
             name: name.to_vec(),
             kind: StepKind::Mark,
             result: Vec::new(),
@@ -111,7 +124,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
         let parent = analysis.process(ix).parent;
         match mark {
             Mark::Moment(name) | Mark::Command(name) => {
-                spans.push(Span::of_mark(name, time, (time, true), parent));
+                spans.push(Span::of_mark(name, time, SpanEnd::at(time), parent));
             }
             Mark::Begin(name) => open.entry(name).or_default().begin(time, ix, parent),
             Mark::End(name) => {
@@ -123,7 +136,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 };
                 let around = analysis.process(begin).parent;
                 let process = around.and_then(|around| common(analysis, around, ix));
-                spans.push(Span::of_mark(name, from, (time, true), process));
+                spans.push(Span::of_mark(name, from, SpanEnd::at(time), process));
             }
         }
     }
@@ -177,12 +190,13 @@ fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> 
     lineage.find(|ix| above.contains(ix))
 }
 
-/// A span without an end lasts as long as the process that began it: its end, and whether it
-/// is known.
-fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> (Ktime, bool) {
+/// The end of a span without an end of its own, which lasts as long as the process that began it.
+fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     let process = process.map(|process| analysis.process(process));
-    let end = process.map_or(analysis.end, |process| process.end);
-    (end, process.is_some_and(|process| !process.alive))
+    SpanEnd {
+        time: process.map_or(analysis.end, |process| process.end),
+        is_known: process.is_some_and(|process| !process.alive),
+    }
 }
 
 /// The spans that programs wrote to the recorder.
@@ -203,7 +217,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
                 ..Span::of_mark(
                     &mark.name,
                     *time,
-                    (*time, true),
+                    SpanEnd::at(*time),
                     place.map(|(process, _)| process),
                 )
             }
@@ -226,10 +240,10 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
         }
     }
     spans.extend(open.into_values().flatten().map(|span| {
-        let (to, ended) = open_until(analysis, span.process);
+        let end = open_until(analysis, span.process);
         Span {
-            to: span.from.max(to),
-            ended,
+            to: span.from.max(end.time),
+            ended: end.is_known,
             ..span
         }
     }));
@@ -237,9 +251,9 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
 }
 
 fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
-    let end = |imported: &Imported| {
-        let ended = !imported.whole || !analysis.process(imported.process).alive;
-        (imported.to, ended)
+    let end = |imported: &Imported| SpanEnd {
+        time: imported.to,
+        is_known: !imported.whole || !analysis.process(imported.process).alive,
     };
     analysis.imported.iter().map(move |imported| Span {
         kind: match imported.kind {

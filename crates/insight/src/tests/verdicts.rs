@@ -93,7 +93,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     let (passed, failed) = (long(0), long(256));
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
     let told = |step: &Step, parts: &Divided, median| {
-        let it = judge((step, step.failed()), parts, median).unwrap();
+        let it = judge(step, step.failed(), parts, median).unwrap();
         (it.part, it.told)
     };
     assert_eq!(told(&failed, &starved, None), (Part::Others, true));
@@ -118,7 +118,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|part| (part, 250 * MS));
     assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
     let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
-    assert_eq!(judge((&failed, true), &unknown, None), None);
+    assert_eq!(judge(&failed, true, &unknown, None), None);
 }
 
 /// Beside load everything is short of CPU: that tells why a step failed only if time mattered to it.
@@ -127,7 +127,7 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     const MS: u64 = 1_000_000;
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
     let told = |kind, status, parts: &Divided, median| {
-        judge((&step(kind, status), true), parts, median)
+        judge(&step(kind, status), true, parts, median)
             .unwrap()
             .told
     };
@@ -153,7 +153,7 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     assert!(told(unit, 256, &timed, None));
     // Only a limit of time can make a lack of CPU the reason of a failure.
     let late = |status, parts: &Divided| {
-        let verdict = judge((&step(test, status), true), parts, Some(90));
+        let verdict = judge(&step(test, status), true, parts, Some(90));
         verdict.unwrap().is_late
     };
     assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
@@ -194,7 +194,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
 #[test]
 fn the_sentence_has_its_evidence() {
     let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);
-    let mut it = judge((&step(StepKind::Test, 256), true), &starved, Some(91)).unwrap();
+    let mut it = judge(&step(StepKind::Test, 256), true, &starved, Some(91)).unwrap();
     it.by = vec![("cc1".into(), 800_000_000)];
     assert_eq!(
         it.text(),

@@ -168,7 +168,7 @@ impl<'a> Divider<'a> {
     fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
         let span = (during.start, during.end);
         let threads = self.analysis.process(ix).threads.iter();
-        let stretches = threads.flat_map(|thread| self.stretches(*thread, span));
+        let stretches = threads.flat_map(|thread| self.stretches(*thread, span.0, span.1));
         let mut busy = 0u64;
         for (number, it) in stretches.enumerate() {
             if number >= STRETCHES {
@@ -206,7 +206,7 @@ impl<'a> Divider<'a> {
         }
         let threads = self.threads.get(&at).into_iter().flatten();
         let stretches = threads.flat_map(|thread| {
-            let stretches = self.stretches(*thread, span);
+            let stretches = self.stretches(*thread, span.0, span.1);
             stretches.filter(|stretch| self.is_inside(at, *thread, stretch.to))
         });
         let on_cpu = stretches.filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)));
@@ -372,7 +372,7 @@ impl<'a> Divider<'a> {
             let thread = self.analysis.thread(*ix);
             thread.start < segment.to && segment.from < thread.end
         };
-        let stretches = |thread| self.stretches(thread, (segment.from, segment.to));
+        let stretches = |thread| self.stretches(thread, segment.from, segment.to);
         let all = others.filter(lives).map(|thread| {
             let all = stretches(thread);
             let counts =
@@ -387,7 +387,8 @@ impl<'a> Divider<'a> {
     fn stretches(
         &self,
         thread: ThreadIx,
-        (from, to): (Ktime, Ktime),
+        from: Ktime,
+        to: Ktime,
     ) -> impl Iterator<Item = Stretch> + use<'a> {
         let timeline = self.analysis.timeline.as_ref();
         let all = timeline.into_iter();
@@ -448,7 +449,7 @@ impl<'a> Divider<'a> {
         };
         let span = (step.from, step.to);
         // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
-        let throttled = self.throttled(span);
+        let throttled = self.throttled(step.from, step.to);
         divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
@@ -468,7 +469,7 @@ impl<'a> Divider<'a> {
     }
 
     /// For how long a quota throttled: between the samples around a span, and in the span.
-    fn throttled(&self, (from, to): (Ktime, Ktime)) -> (u64, u64) {
+    fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;
         let first = all.partition_point(|(at, _)| *at <= from).saturating_sub(1);

@@ -405,7 +405,9 @@ struct Path {
 pub fn document(
     analysis: &Analysis,
     file: &str,
-    (path, segments, stacks): (Option<&CriticalPath>, &Segments, Option<&Stacks>),
+    path: Option<&CriticalPath>,
+    segments: &Segments,
+    stacks: Option<&Stacks>,
 ) -> Document {
     let mut strings = Strings::new(TEXTS);
     let zero = analysis.meta.start;
@@ -466,7 +468,7 @@ pub fn document(
         execs,
         path: path.map(|path| columns_of(analysis, path)),
         path_title: path::title(analysis),
-        steps: steps.columns(analysis, (path, &needs), &mut strings),
+        steps: steps.columns(analysis, path, &needs, &mut strings),
         untold: steps.untold(),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),

@@ -161,7 +161,8 @@ impl<'a> Chosen<'a> {
     pub fn columns(
         &self,
         analysis: &Analysis,
-        (path, needs): (Option<&CriticalPath>, &[(ProcessIx, Vec<ProcessIx>)]),
+        path: Option<&CriticalPath>,
+        needs: &[(ProcessIx, Vec<ProcessIx>)],
         strings: &mut Strings,
     ) -> Steps {
         let mut after = self.after(analysis, needs);

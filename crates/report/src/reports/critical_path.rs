@@ -14,7 +14,7 @@ use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 
 use super::path_functions::PathFunctions;
-use crate::functions::Functions;
+use crate::functions::{FunctionGroups, Functions};
 use crate::output::Report;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::network::Host;
@@ -69,21 +69,32 @@ pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String>
     let waits = stretches.take_while(|stretch| stretch.from < path.from);
     let waits = waits.filter(|stretch| matches!(stretch.doing, Bucket::RunQueue { .. }));
     let waited = waits.fold(0u64, |sum, stretch| sum.saturating_add(stretch.length()));
-    let before = (path.from.since(analysis.start), waited);
+    let before = BeforeExec {
+        length: path.from.since(analysis.start),
+        waited,
+    };
     let whole = analysis.end.since(analysis.start);
     outside(whole, before, analysis.end.since(path.to))
 }
 
-/// Parts of 2 % of the whole or more, in words. `before`: a time, and the wait in it. All in ns.
-fn outside(whole: u64, (before, waited): (u64, u64), after: u64) -> Option<String> {
+/// The time before COMMAND's exec, in nanoseconds.
+#[derive(Clone, Copy)]
+struct BeforeExec {
+    length: u64,
+    /// The part of it in a run queue.
+    waited: u64,
+}
+
+/// The times around the path that are 2 % of the whole or more, in words. All times are in nanoseconds.
+fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
-    let of_it = if much(waited) {
-        format!(", {} of it in the run queue", units::time(waited))
+    let of_it = if much(before.waited) {
+        format!(", {} of it in the run queue", units::time(before.waited))
     } else {
         String::new()
     };
     let parts = [
-        ("before its exec", before, of_it),
+        ("before its exec", before.length, of_it),
         ("after its exit", after, String::new()),
     ];
     let told = parts.into_iter().filter(|(_, ns, _)| much(*ns));
@@ -572,7 +583,7 @@ impl Report for PathReport<'_> {
             let most = self.view.ask.most();
             return match &self.functions {
                 Some(functions) => functions.csv(most),
-                None => Functions::default().csv((None, &[]), most),
+                None => Functions::default().csv(FunctionGroups::default(), most),
             };
         }
         let legs = self.found.iter().flat_map(|found| &found.legs);
@@ -587,11 +598,13 @@ mod tests {
     #[test]
     fn the_time_around_the_path_is_told() {
         const MS: u64 = 1_000_000;
-        let outside = |before, after| outside(2370 * MS, before, after).unwrap_or_default();
-        assert_eq!(outside((7 * MS, 0), 12 * MS), "");
+        let outside = |length, waited, after| {
+            outside(2370 * MS, BeforeExec { length, waited }, after).unwrap_or_default()
+        };
+        assert_eq!(outside(7 * MS, 0, 12 * MS), "");
         let words = "before its exec 380 ms, 371 ms of it in the run queue";
-        assert_eq!(outside((380 * MS, 371 * MS), 0), words);
+        assert_eq!(outside(380 * MS, 371 * MS, 0), words);
         let words = "before its exec 380 ms · after its exit 60 ms";
-        assert_eq!(outside((380 * MS, 8 * MS), 60 * MS), words);
+        assert_eq!(outside(380 * MS, 8 * MS, 60 * MS), words);
     }
 }

@@ -141,13 +141,13 @@ impl Report for Disk<'_> {
         // Who waited for which disk, if there were several; in fsync for which file, if one is known.
         let disks = self.waited.iter().flatten();
         if disks.filter(|wait| wait.what.is_some()).count() >= 2 {
-            let table = ("waits for block I/O", waited::disks());
-            self.waits(&mut out, style, table, |row| &row.waited);
+            let title = "waits for block I/O";
+            self.waits(&mut out, style, title, waited::disks(), |row| &row.waited);
         }
         let mut synced = self.rows.iter().flat_map(|row| &row.synced);
         if synced.any(|wait| wait.what.is_some()) {
-            let table = ("waits in fsync", waited::files());
-            self.waits(&mut out, style, table, |row| &row.synced);
+            let title = "waits in fsync";
+            self.waits(&mut out, style, title, waited::files(), |row| &row.synced);
         }
         self.devices.text(&mut out, style);
         out
@@ -204,7 +204,8 @@ impl<'a> Disk<'a> {
         &'r self,
         out: &mut String,
         style: &Style,
-        (title, table): (&str, Table<'r, waited::WaitedRow<'r, T>>),
+        title: &str,
+        table: Table<'r, waited::WaitedRow<'r, T>>,
         of: fn(&'r DiskRow<'a>) -> &'r [Waited<T>],
     ) {
         let rows = self.rows.iter();

@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{Functions, SampleSum, Sampled};
+use crate::functions::{FunctionGroups, Functions, SampleSum, Sampled};
 use crate::members::{members, places, Members};
 use crate::output::Report;
 use tr_insight::query::By;
@@ -81,8 +81,11 @@ impl<'a> Flame<'a> {
         (missing as f64 > chance).then_some(missing)
     }
 
-    fn groups(&self) -> (Option<By>, &[Members]) {
-        (self.by, &self.groups)
+    fn groups(&self) -> FunctionGroups<'_> {
+        FunctionGroups {
+            by: self.by,
+            members: &self.groups,
+        }
     }
 }
 

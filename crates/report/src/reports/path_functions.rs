@@ -6,7 +6,7 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
-use crate::functions::{Functions, Sampled};
+use crate::functions::{FunctionGroups, Functions, Sampled};
 use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::style::Style;
@@ -74,7 +74,7 @@ impl PathFunctions {
             style.line(&mut out, &waits);
         }
         out.push('\n');
-        out.push_str(&self.functions.text(style, (None, &[]), limit));
+        out.push_str(&self.functions.text(style, FunctionGroups::default(), limit));
         out
     }
 
@@ -85,11 +85,11 @@ impl PathFunctions {
             "other_on_cpu_ns": self.found.not_sampled,
             "waited_ns": self.found.waited,
         });
-        with(own, self.functions.json((None, &[]), most))
+        with(own, self.functions.json(FunctionGroups::default(), most))
     }
 
     /// In CSV, the first `most` rows.
     pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
-        self.functions.csv((None, &[]), most)
+        self.functions.csv(FunctionGroups::default(), most)
     }
 }

@@ -69,7 +69,12 @@ impl<'a> Top<'a> {
             ask,
             ..
         } = self.view;
-        query::first_rows(analysis, chosen, (self.by, self.sort, &ask.groups), most)
+        let order = query::RowOrder {
+            by: self.by,
+            sort: self.sort,
+            groups: &ask.groups,
+        };
+        query::first_rows(analysis, chosen, order, most)
     }
 }
 
