@@ -33,7 +33,7 @@ use self::finder::Finder;
 use self::links::Chain;
 use self::passes::{fails, program, role};
 use super::timeout::{ran, timed_out};
-use super::verdicts::Judged;
+use super::verdicts::StepVerdicts;
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx};
 use crate::{exit, label};
@@ -41,7 +41,7 @@ use tr_text::units;
 
 /// A process or a step that failed.
 #[derive(Clone, Debug, Default)]
-pub struct Failed {
+pub struct Failure {
     /// The label of the process or step, escaped for a terminal.
     pub name: String,
     /// The end in words: `exit 1`, `killed: out of memory`.
@@ -51,7 +51,7 @@ pub struct Failed {
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
     /// The processes that this failure made fail, up to COMMAND.
-    pub above: Vec<Failed>,
+    pub above: Vec<Failure>,
     /// Among those above: the one before it may be the reason, or something else.
     pub perhaps: bool,
     /// The time of the failure.
@@ -64,7 +64,7 @@ pub struct Failed {
     pub was_late: bool,
 }
 
-impl Failed {
+impl Failure {
     /// The word before the failure's name in the list above another failure.
     pub fn lead(&self) -> &'static str {
         if self.perhaps {
@@ -88,7 +88,7 @@ impl Failed {
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
     /// The failures that count: first the processes that a signal killed, then all others in the order of time.
-    pub told: Vec<Failed>,
+    pub told: Vec<Failure>,
     /// COMMAND failed: the place among them of what explains that.
     pub command: Option<usize>,
     /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
@@ -98,7 +98,7 @@ pub struct Failures {
     pub unclear: usize,
     /// The longest of these, in the order of time: children of the last process whose failure is explained for certain.
     /// The children of a configure script are questions.
-    pub beside: Vec<Failed>,
+    pub beside: Vec<Failure>,
     /// The processes that failed and do not count, others' too.
     pub calm: Vec<ProcessIx>,
 }
@@ -122,16 +122,16 @@ enum Rank {
 }
 
 /// A failure that counts, with its place in the order.
-struct Found {
+struct RankedFailure {
     rank: Rank,
     /// This failure explains COMMAND's best.
     is_command: bool,
-    failed: Failed,
+    failed: Failure,
 }
 
-impl Found {
-    fn new(rank: Rank, failed: Failed) -> Found {
-        Found {
+impl RankedFailure {
+    fn new(rank: Rank, failed: Failure) -> RankedFailure {
+        RankedFailure {
             rank,
             is_command: false,
             failed,
@@ -142,7 +142,11 @@ impl Found {
 impl Failures {
     /// The failures of these processes: of a recording of the whole machine those
     /// of COMMAND's. `judged`: the recording's steps, where they are known already.
-    pub fn new(analysis: &Analysis, chosen: &[ProcessIx], judged: Option<&Judged<'_>>) -> Failures {
+    pub fn new(
+        analysis: &Analysis,
+        chosen: &[ProcessIx],
+        judged: Option<&StepVerdicts<'_>>,
+    ) -> Failures {
         let root = critical_path::root(analysis).ok();
         let sure = ProcessEnds::new(analysis);
         let is_any =
@@ -152,7 +156,7 @@ impl Failures {
         if failed.is_empty() && !marked {
             return Failures::default();
         }
-        let own = judged.is_none().then(|| Judged::new(analysis));
+        let own = judged.is_none().then(|| StepVerdicts::new(analysis));
         let Some(judged) = judged.or(own.as_ref()) else {
             return Failures::default();
         };
@@ -163,7 +167,7 @@ impl Failures {
 
 /// The order in which the failures of a recording are told, and their words.
 impl Finder<'_> {
-    fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
+    fn all(&self, failed: &[ProcessIx], judged: &StepVerdicts<'_>) -> Failures {
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
         let mut chain: Vec<ProcessIx> = self
             .chain(self.root)
@@ -177,7 +181,7 @@ impl Finder<'_> {
         let in_chains = in_chains.chain(&linked.processes);
         let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().collect();
         let branches = self.branches(&chosen, &mut in_chain);
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<RankedFailure> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         let killed = self.killed_in_time();
         let answered = self.answered();
@@ -185,7 +189,7 @@ impl Finder<'_> {
             match self.rank(*ix) {
                 _ if self.is_with(*ix) || self.sure.was_ended(*ix) => calm.push(*ix),
                 Some(Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
-                Some(rank) => found.push(Found::new(rank, self.uppermost(*ix))),
+                Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
@@ -212,19 +216,19 @@ impl Finder<'_> {
             } else {
                 Rank::Failed
             };
-            Found::new(rank, test)
+            RankedFailure::new(rank, test)
         }));
-        found.extend(self.cause(&linked).map(|cause| Found {
+        found.extend(self.cause(&linked).map(|cause| RankedFailure {
             is_command: true,
-            ..Found::new(self.rank_of_chain(&linked.processes), cause)
+            ..RankedFailure::new(self.rank_of_chain(&linked.processes), cause)
         }));
         for processes in hidden.into_iter().chain(branches) {
             let rank = self.rank_of_chain(&processes);
             let missed = None;
             let cause = self.cause(&Chain { processes, missed });
-            found.extend(cause.map(|cause| Found::new(rank, cause)));
+            found.extend(cause.map(|cause| RankedFailure::new(rank, cause)));
         }
-        let mut failed: Vec<&mut Failed> =
+        let mut failed: Vec<&mut Failure> =
             found.iter_mut().map(|found| &mut found.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
         found.sort_by_key(|found| (found.rank, found.failed.at, found.failed.pid));
@@ -274,10 +278,10 @@ impl Finder<'_> {
     /// The failed tests of chosen processes that have no line by their process.
     fn failed_tests(
         &self,
-        judged: &Judged<'_>,
+        judged: &StepVerdicts<'_>,
         chosen: &BTreeSet<ProcessIx>,
         is_told: impl Fn(ProcessIx) -> bool,
-    ) -> Vec<Failed> {
+    ) -> Vec<Failure> {
         let mut tests = Vec::new();
         for at in &self.tests.failed {
             let Some(step) = judged.steps.list().get(*at) else {
@@ -333,7 +337,7 @@ impl Finder<'_> {
 
     /// Other possible reasons for COMMAND's failure: among the unclear processes, the children of the last
     /// process in the chain whose failure is explained for certain.
-    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failed> {
+    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);
         let sure = below.take_while(|ix| !self.is_maybe(**ix)).last().or(root);
@@ -343,7 +347,7 @@ impl Finder<'_> {
         if sure.is_some_and(|ix| role(self.analysis.process(*ix)) == Some(Role::Configure)) {
             return Vec::new();
         }
-        let mut beside: Vec<Failed> = unclear
+        let mut beside: Vec<Failure> = unclear
             .iter()
             .filter(is_below)
             .map(|ix| self.process(*ix))
@@ -357,14 +361,14 @@ impl Finder<'_> {
     }
 
     /// The cause of COMMAND's failure, with those above it.
-    fn cause(&self, chain: &Chain) -> Option<Failed> {
+    fn cause(&self, chain: &Chain) -> Option<Failure> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);
-        let above = pairs.map(|((at, below), ix)| Failed {
+        let above = pairs.map(|((at, below), ix)| Failure {
             perhaps: self.is_maybe(*below) || chain.missed == Some(at),
             ..self.process(*ix)
         });
-        let mut above: Vec<Failed> = above.collect();
+        let mut above: Vec<Failure> = above.collect();
         if let Some(command) = above
             .last_mut()
             .filter(|failed| failed.process == self.root)
@@ -374,7 +378,7 @@ impl Finder<'_> {
                 command.end += " all the same";
             }
         }
-        Some(Failed {
+        Some(Failure {
             above,
             ..self.uppermost(*first)
         })
@@ -404,7 +408,7 @@ impl Finder<'_> {
     }
 
     /// A process, which may have been killed with what was below it.
-    fn uppermost(&self, ix: ProcessIx) -> Failed {
+    fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         let mut failed = self.process(ix);
         if children.iter().any(|ix| self.is_with(*ix)) {
@@ -413,10 +417,10 @@ impl Finder<'_> {
         failed
     }
 
-    fn process(&self, ix: ProcessIx) -> Failed {
+    fn process(&self, ix: ProcessIx) -> Failure {
         let process = self.analysis.process(ix);
         let name = label::label(process);
-        Failed {
+        Failure {
             name: if self.sure.own.has(ix) {
                 name
             } else {
@@ -427,17 +431,17 @@ impl Finder<'_> {
             at: process.end,
             pid: Some(process.pid.0),
             process: Some(ix),
-            ..Failed::default()
+            ..Failure::default()
         }
     }
 
-    fn step(&self, at: StepIx, step: &Step) -> Failed {
+    fn step(&self, at: StepIx, step: &Step) -> Failure {
         let own = step.process.filter(|_| step.result.is_none());
         let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
         let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
         let status = || step.status.filter(|status| *status != 0).map(exit::words);
         let reported = step.result.clone();
-        Failed {
+        Failure {
             name: step.name.clone(),
             end: killed
                 .or(reported)
@@ -448,7 +452,7 @@ impl Finder<'_> {
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
             step: Some(at),
-            ..Failed::default()
+            ..Failure::default()
         }
     }
 }

@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Times};
 
 use super::normal::stable;
 use super::parts::{Part, PartTimes};
-use super::verdicts::{Judged, Verdict};
+use super::verdicts::{StepVerdicts, Verdict};
 use crate::kinds::is_told;
 use crate::steps::times::AllTimes;
 use crate::steps::{Step, StepKind};
@@ -71,7 +71,7 @@ pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
 /// The steps of a recording, of which `path` is the critical path. A moment is none, unless it tells a result.
 pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
-    let (judged, basis) = (Judged::new(analysis), analysis.basis());
+    let (judged, basis) = (StepVerdicts::new(analysis), analysis.basis());
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();

@@ -15,7 +15,7 @@ use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::status::ended_in_time;
 
-use self::division::{Divided, Divider};
+use self::division::{Divider, StepParts};
 use super::parts::{Part, PartTimes};
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
@@ -73,15 +73,15 @@ impl Verdict {
 }
 
 /// A recording's steps, and the verdicts on them, which are found when they are first asked for.
-pub struct Judged<'a> {
+pub struct StepVerdicts<'a> {
     analysis: &'a Analysis,
     pub steps: Steps,
     verdicts: OnceCell<Verdicts>,
 }
 
-impl<'a> Judged<'a> {
-    pub fn new(analysis: &'a Analysis) -> Judged<'a> {
-        Judged {
+impl<'a> StepVerdicts<'a> {
+    pub fn new(analysis: &'a Analysis) -> StepVerdicts<'a> {
+        StepVerdicts {
             analysis,
             steps: Steps::new(analysis),
             verdicts: OnceCell::new(),
@@ -117,7 +117,7 @@ impl Verdicts {
             let path = own_path(&paths, steps, at)?;
             Some(divider.divide(at, &path))
         });
-        let divided: Vec<Option<Divided>> = divided.collect();
+        let divided: Vec<Option<StepParts>> = divided.collect();
         let has_inner = has_inner(steps);
         let medians = Medians::of_all(steps.list().iter(), &divided);
         let list = steps.list().iter().zip(&divided).enumerate();
@@ -184,7 +184,7 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
 }
 
 /// The verdict on a step. `failed`: it failed, and no step inside it did.
-fn judge(step: &Step, failed: bool, divided: &Divided, median: Option<u64>) -> Option<Verdict> {
+fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;
@@ -239,7 +239,7 @@ fn judge(step: &Step, failed: bool, divided: &Divided, median: Option<u64>) -> O
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
-    fn of_all<'s>(steps: impl Iterator<Item = &'s Step>, divided: &[Option<Divided>]) -> Medians {
+    fn of_all<'s>(steps: impl Iterator<Item = &'s Step>, divided: &[Option<StepParts>]) -> Medians {
         let mut suites: BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>> = BTreeMap::new();
         for (at, (step, divided)) in steps.zip(divided).enumerate() {
             let Some(divided) = divided.as_ref().filter(|_| step.kind == StepKind::Test) else {

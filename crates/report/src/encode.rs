@@ -23,7 +23,7 @@ object! {
 
 /// The times that people see.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct ShownTimes {
     pub basis: Basis,
     pub on_cpu: bool,
     /// Each kind of wait has a column.
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
 pub(crate) fn times<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&model::Times>,
-    seen: Seen,
+    seen: ShownTimes,
     keys: &str,
 ) -> Table<'a, R> {
     let events = seen.basis == Basis::Events;

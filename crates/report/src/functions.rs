@@ -40,7 +40,7 @@ impl SampleSum {
 
 /// Samples with one stack.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampled {
+pub struct StackSamples {
     /// The number of the stack.
     pub stack: u32,
     /// On a CPU, or off CPU.
@@ -50,11 +50,11 @@ pub struct Sampled {
     pub sum: SampleSum,
 }
 
-impl Sampled {
+impl StackSamples {
     /// One sample, which stands for so many ns.
-    pub fn of(analysis: &Analysis, it: &Timed, ns: u64) -> Sampled {
+    pub fn of(analysis: &Analysis, it: &Timed, ns: u64) -> StackSamples {
         let wait = Some(it).filter(|sample| sample.doing == Doing::OffCpu);
-        Sampled {
+        StackSamples {
             stack: it.stack,
             doing: it.doing,
             reason: wait.and_then(|wait| reason_of(analysis, wait)),
@@ -101,7 +101,7 @@ impl Functions {
     /// Sums up samples, each with the number of its group.
     pub fn new(
         stacks: &Stacks,
-        samples: impl Iterator<Item = (Option<usize>, Sampled)>,
+        samples: impl Iterator<Item = (Option<usize>, StackSamples)>,
     ) -> Functions {
         let mut names = Names::new(stacks);
         let mut sums: BTreeMap<Key, (SampleSum, SampleSum)> = BTreeMap::new();

@@ -11,12 +11,12 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
 use tr_insight::advice::{advise, Advice};
-use tr_insight::failure::{Failed, Failures};
+use tr_insight::failure::{Failure, Failures};
 use tr_insight::path;
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
 use tr_insight::steps::{Step, StepKind, Steps};
-use tr_insight::verdicts::Judged;
+use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::{exit, untraced, warnings, who};
 use tr_text::called::TR;
@@ -55,7 +55,7 @@ pub struct Summary {
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
     path: Option<Path>,
-    steps: Vec<Timed>,
+    steps: Vec<TimedPart>,
     /// The tests, and those of them that failed.
     tests: (usize, usize),
 }
@@ -64,7 +64,7 @@ struct Path {
     title: &'static str,
     /// The length of the path in nanoseconds.
     whole: u64,
-    parts: Vec<Timed>,
+    parts: Vec<TimedPart>,
 }
 
 impl Path {
@@ -78,13 +78,13 @@ impl Path {
 }
 
 /// A part of the path, or a step.
-struct Timed {
+struct TimedPart {
     name: String,
     ns: u64,
     failed: bool,
 }
 
-impl Timed {
+impl TimedPart {
     fn words(&self) -> String {
         let failed = if self.failed { ", failed" } else { "" };
         format!("{} {}{failed}", self.name, units::time(self.ns))
@@ -112,7 +112,7 @@ impl Summary {
         let combined = advised.combined(advice.len());
         let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
-        let all = Judged::new(analysis);
+        let all = StepVerdicts::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -180,7 +180,7 @@ impl Summary {
     }
 
     fn longest(&self) -> Vec<String> {
-        self.steps.iter().map(Timed::words).collect()
+        self.steps.iter().map(TimedPart::words).collect()
     }
 
     /// For a forge's page: nothing of the trace can mention, link or end an element there.
@@ -238,7 +238,7 @@ impl Summary {
 impl Summary {
     /// The failures that count, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
-        let label = |failed: &Failed| name(&units::shorten(&failed.name, NAME));
+        let label = |failed: &Failure| name(&units::shorten(&failed.name, NAME));
         let told = &self.failures.told;
         let shown = told.iter().take(MOST);
         let lines = shown.map(|failed| {
@@ -323,7 +323,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
-    let parts = shares.iter().take(MOST).map(|share| Timed {
+    let parts = shares.iter().take(MOST).map(|share| TimedPart {
         name: units::shorten(&share.name, NAME),
         ns: share.time,
         failed: false,
@@ -344,7 +344,7 @@ fn tests(steps: &Steps) -> (usize, usize) {
 }
 
 /// The longest tests that passed and were held back more than their neighbours.
-fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
+fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
@@ -367,7 +367,7 @@ fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
 
 /// The longest steps, and of the others those that failed. In place of one that takes nearly all of the
 /// time stand those in it, if they explain half of it, and its failure.
-fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
+fn longest(wall: u64, list: &[Step]) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list
         .iter()
@@ -402,7 +402,7 @@ fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
     }
     by_length(&mut failed);
     let shown = found.into_iter().chain(failed.into_iter().take(MOST));
-    let shown = shown.map(|(_, step)| Timed {
+    let shown = shown.map(|(_, step)| TimedPart {
         name: units::shorten(&step.name, NAME),
         ns: step.wall(),
         failed: step.failed(),
@@ -438,7 +438,7 @@ mod tests {
     fn shown(list: &[Step]) -> Vec<String> {
         longest(10_000_000_000, list)
             .iter()
-            .map(Timed::words)
+            .map(TimedPart::words)
             .collect()
     }
 

@@ -142,7 +142,7 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     /// The tool's own arguments; `None`: any number.
-    Told(Option<u64>),
+    TestTimes(Option<u64>),
     /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
     /// not pass the slots on: a recipe without `$(MAKE)`.
     Inherited(Option<u64>),
@@ -156,8 +156,10 @@ impl Limit {
     /// Whether more could run at once, were it not for this limit.
     fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
-            (1, Limit::One | Limit::Told(Some(1)) | Limit::Inherited(_)) => true,
-            (n, Limit::Told(Some(most)) | Limit::Inherited(Some(most))) => n == most && n < cpus,
+            (1, Limit::One | Limit::TestTimes(Some(1)) | Limit::Inherited(_)) => true,
+            (n, Limit::TestTimes(Some(most)) | Limit::Inherited(Some(most))) => {
+                n == most && n < cpus
+            }
             _ => false,
         }
     }
@@ -183,7 +185,7 @@ fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit
         return Limit::One;
     };
     if let Some(jobs) = own.jobs(&facts.args(owner)) {
-        return Limit::Told(jobs);
+        return Limit::TestTimes(jobs);
     }
     if own.family != Family::Make {
         return if own.runs_one() {
@@ -353,13 +355,13 @@ fn at_once(jobs: &[Job]) -> u64 {
 
 /// The tests of a process that its runner's file tells. Times in ns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct TestTimes {
     count: u64,
     longest: u64,
 }
 
-fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, Told> {
-    let mut told: BTreeMap<ProcessIx, Told> = BTreeMap::new();
+fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
+    let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
     let imported = facts.analysis.imported.iter();
     for test in imported.filter(|span| span.kind == ImportedKind::Test) {
         let of = told.entry(test.process).or_default();
@@ -371,7 +373,7 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, Told> {
 
 /// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
 /// that a test costs whoever hands it out.
-fn at_once_least(time: u64, cpus: u64, told: Told, each: u64) -> u64 {
+fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
     let handed = told.count.saturating_mul(each);
     (time / cpus.max(1)).max(told.longest).max(handed).min(time)
 }
@@ -434,7 +436,7 @@ mod tests {
             (1000, 4, 10_000, 1, 1000),
         ] {
             let longest = longest * MS;
-            let told = Told { count, longest };
+            let told = TestTimes { count, longest };
             let got = at_once_least(time * MS, cpus, told, XDIST);
             assert_eq!(got, least * MS, "{count} tests");
         }
@@ -445,11 +447,11 @@ mod tests {
         for (at_once, limit, want) in [
             (1, Limit::One, true),
             (2, Limit::One, false),
-            (1, Limit::Told(Some(1)), true),
-            (1, Limit::Told(Some(8)), false),
-            (1, Limit::Told(None), false),
-            (2, Limit::Told(Some(2)), true),
-            (4, Limit::Told(Some(4)), false),
+            (1, Limit::TestTimes(Some(1)), true),
+            (1, Limit::TestTimes(Some(8)), false),
+            (1, Limit::TestTimes(None), false),
+            (2, Limit::TestTimes(Some(2)), true),
+            (4, Limit::TestTimes(Some(4)), false),
             // A recipe that does not call make as $(MAKE).
             (1, Limit::Inherited(Some(8)), true),
             (1, Limit::Inherited(None), true),

@@ -16,7 +16,7 @@ use tr_text::units;
 const WAKE_UP: u64 = 500_000;
 
 /// The time that the machine withheld from the build, in ns.
-pub(super) struct Withheld {
+pub(super) struct WithheldTime {
     /// By the quota of its cgroup, and by other tasks on the CPUs.
     pub throttled: u64,
     pub others: u64,
@@ -41,9 +41,9 @@ pub(super) struct Withheld {
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
-impl Withheld {
+impl WithheldTime {
     /// `own`: the time that the build takes on CPUs of its own.
-    pub fn new(facts: &Facts<'_>, own: u64) -> Withheld {
+    pub fn new(facts: &Facts<'_>, own: u64) -> WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
@@ -54,7 +54,7 @@ impl Withheld {
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
         let foreign = foreign(facts);
-        Withheld {
+        WithheldTime {
             throttled,
             others: lost - throttled,
             error: own / 10,

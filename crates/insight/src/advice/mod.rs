@@ -30,11 +30,11 @@ use crate::exit;
 use crate::path;
 use crate::view::View;
 use facts::Facts;
-use machine::Withheld;
+use machine::WithheldTime;
 use tr_text::named;
 use tr_text::units;
 pub use verdict::{Blame, Verdict};
-use verdict::{Had, Mostly};
+use verdict::{CpuOwners, Mostly};
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -148,7 +148,7 @@ const WORTH: u64 = 20_000_000;
 
 /// The advice on a build and the verdict on it.
 #[derive(Clone, Debug, Default)]
-pub struct Advised {
+pub struct BuildAdvice {
     /// The build's own time and the machine's part; `None` where no time is known.
     pub verdict: Option<Verdict>,
     /// The changes, those with the largest gain in the middle first; at the end what is the machine's.
@@ -194,7 +194,7 @@ impl Combined {
     }
 }
 
-impl Advised {
+impl BuildAdvice {
     /// The first changes together: none, if fewer than two of these are simulated.
     pub fn combined(&self, first: usize) -> Option<Combined> {
         let of = |combined: &&Combined| combined.changes <= first;
@@ -216,21 +216,21 @@ impl Advised {
 }
 
 /// The changes. None without a critical path, and with filters: they speak about the whole.
-pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
+pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
-        return Advised::default();
+        return BuildAdvice::default();
     }
     let facts = Facts::new(view.analysis, path);
     advise_by(view, path, facts.as_ref())
 }
 
 /// Like [`advise`] for a view of all processes, but reuses facts that other reports have already computed.
-pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> Advised {
+pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> BuildAdvice {
     // Totals do not say when a task ran: no gain can be shown.
     if view.analysis.basis() != Basis::Events {
-        return Advised {
+        return BuildAdvice {
             verdict: totals::verdict(view.analysis, path),
-            ..Advised::default()
+            ..BuildAdvice::default()
         };
     }
     let facts = facts.filter(|facts| facts.wall >= SHORTEST);
@@ -244,7 +244,7 @@ fn failed(analysis: &Analysis) -> bool {
     root.is_some_and(|root| exit::failed(analysis.process(root).status))
 }
 
-fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
+fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let rules = [
         work::candidates,
         waits::candidates,
@@ -258,7 +258,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
-    let withheld = Withheld::new(facts, own);
+    let withheld = WithheldTime::new(facts, own);
     let rated = rated(facts, candidates, &schedule, own, &withheld)?;
     let mut kept = distinct(facts, rated);
     kept.sort_by_key(|(advice, _)| {
@@ -280,7 +280,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let combined = combined(&schedule, own, alone, &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
     let has_own = changes.iter().any(|advice| !advice.kind.is_machine());
-    let had = Had::of(facts.analysis, facts.path, withheld.others);
+    let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
     let nothing = if changes.is_empty() {
@@ -296,7 +296,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         let soonest = facts.limits()?.on(facts.cpus);
         verdict.alone_at_least = verdict.alone_at_least.min(soonest);
     }
-    Ok(Advised {
+    Ok(BuildAdvice {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
         together: Some(together).filter(|gain| sum.saturating_sub(*gain) > sum / 20),
@@ -339,9 +339,9 @@ fn rated(
     candidates: Vec<Candidate>,
     schedule: &Schedule,
     own: u64,
-    withheld: &Withheld,
-) -> Result<Vec<Rated>, NoPath> {
-    let mut rated: Vec<Rated> = Vec::new();
+    withheld: &WithheldTime,
+) -> Result<Vec<RatedCandidate>, NoPath> {
+    let mut rated: Vec<RatedCandidate> = Vec::new();
     // However the same work is divided, these CPUs need so long for it.
     let spare = if candidates.iter().any(|candidate| candidate.stays) {
         own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
@@ -379,7 +379,7 @@ fn rated(
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(Effect::Worst).min(gain),
             };
-            rated.push(Rated {
+            rated.push(RatedCandidate {
                 gain: Gain {
                     at_least,
                     at_most: gain,
@@ -429,11 +429,11 @@ fn combined(
 
 fn verdict(
     facts: &Facts<'_>,
-    withheld: &Withheld,
+    withheld: &WithheldTime,
     changes: &[Advice],
     saved: Option<u64>,
     bound: Option<u64>,
-    had: Had,
+    had: CpuOwners,
 ) -> Verdict {
     let stolen = changes.iter().find(|advice| advice.kind == Kind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
@@ -491,7 +491,7 @@ impl Candidate {
 }
 
 /// A candidate with its gain, and its number among the changes.
-struct Rated {
+struct RatedCandidate {
     gain: Gain,
     bit: Changes,
     candidate: Candidate,
@@ -519,7 +519,7 @@ impl Gain {
 }
 
 /// Leaves out what a more specific candidate explains already.
-fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
+fn distinct(facts: &Facts<'_>, mut rated: Vec<RatedCandidate>) -> Vec<(Advice, Changes)> {
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         (

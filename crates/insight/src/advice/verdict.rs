@@ -172,7 +172,7 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
 }
 
 /// The CPU time of the tasks that ran while the path waited for a CPU, in nanoseconds.
-pub(super) struct Had {
+pub(super) struct CpuOwners {
     pub others: u64,
     /// Nobody known.
     pub nobody: u64,
@@ -180,11 +180,11 @@ pub(super) struct Had {
     pub names: Vec<(String, u64)>,
 }
 
-impl Had {
+impl CpuOwners {
     /// Divides the time that others had as far as the waits tell.
-    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> Had {
+    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let Some(contention) = Contention::new(analysis) else {
-            return Had {
+            return CpuOwners {
                 others,
                 nobody: 0,
                 names: Vec::new(),
@@ -206,7 +206,7 @@ impl Had {
         // The seconds of the names are part of those of all.
         let names = names.into_iter().filter(counts).take(NAMES);
         let names = names.map(|(comm, ns)| (who::comm(&comm), share(ns, told, sum.others)));
-        Had {
+        CpuOwners {
             others: told,
             nobody: others.saturating_sub(told),
             names: names.filter(|(_, ns)| *ns > 0).collect(),

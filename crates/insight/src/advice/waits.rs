@@ -41,7 +41,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slept {
+struct Nap {
     group: Group,
     /// The execution that decided about it.
     by: Group,
@@ -49,7 +49,7 @@ struct Slept {
     to: Ktime,
 }
 
-impl Slept {
+impl Nap {
     fn length(&self) -> u64 {
         self.to.since(self.from)
     }
@@ -57,7 +57,7 @@ impl Slept {
 
 /// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut by_process: BTreeMap<ProcessIx, Vec<Slept>> = BTreeMap::new();
+    let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     for (segment, group, reason) in facts.segments() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
@@ -71,7 +71,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);
-        let slept = Slept {
+        let slept = Nap {
             group,
             by,
             from: segment.from,
@@ -99,7 +99,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         if timed_out(facts.analysis.process(process)) || gives_up(facts, process, &slept) {
             continue;
         }
-        let mut own: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();
+        let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
         for it in slept {
             if let Some(sleeper) = of(it.by) {
                 own.entry(sleeper).or_default().push(it);
@@ -140,10 +140,10 @@ fn of_naps(
     let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
     let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
-    let mut slept: Vec<Slept> = naps.iter().flat_map(|naps| &naps.slept).copied().collect();
+    let mut slept: Vec<Nap> = naps.iter().flat_map(|naps| &naps.slept).copied().collect();
     slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
-    let longest = slept.iter().map(Slept::length).max()?;
+    let longest = slept.iter().map(Nap::length).max()?;
     // A program's own sleeps of this length matter if there are many.
     if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
         return None;
@@ -197,14 +197,14 @@ fn of_naps(
 const SMALL: u64 = 20;
 
 /// The sum of some sleeps, in ns.
-fn sum<'s>(slept: impl IntoIterator<Item = &'s Slept>) -> u64 {
-    let lengths = slept.into_iter().map(Slept::length);
+fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
+    let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)
 }
 
 /// The sleeps of one process by one program.
 struct Naps {
-    slept: Vec<Slept>,
+    slept: Vec<Nap>,
     /// The number of the long ones.
     count: usize,
     /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
@@ -212,11 +212,11 @@ struct Naps {
 }
 
 impl Naps {
-    fn of(facts: &Facts<'_>, slept: Vec<Slept>) -> Naps {
-        let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+    fn of(facts: &Facts<'_>, slept: Vec<Nap>) -> Naps {
+        let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // A sleep of a tenth of the longest one is none of the loop's.
-        let long = |nap: &&Slept| nap.length().saturating_mul(10) >= longest;
-        let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
+        let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
+        let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
         Naps {
             count: long.len(),
             checks: interval(facts, &long),
@@ -235,7 +235,7 @@ enum Sleeper<'f> {
 
 /// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
 /// is somebody's.
-fn is_tools(facts: &Facts<'_>, slept: &Slept) -> bool {
+fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
@@ -243,8 +243,8 @@ fn is_tools(facts: &Facts<'_>, slept: &Slept) -> bool {
 /// Whether a process looks again and again whether a child has ended, and kills it at last: without
 /// its sleeps it would only give up earlier. A process that has other children between its last sleep
 /// and the kill waited for what those need, and ends a server. `slept`: its sleeps, in order.
-fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
-    let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
     if slept.len() < LOOP {
         return false;
@@ -276,14 +276,14 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
 }
 
 /// Whether a life has most of some sleeps, which are in order.
-fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
+fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     let until = slept.partition_point(|nap| nap.from <= end);
     let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
 }
 
 /// The executions that sleep: those on the path, and those beside it that do the same.
-fn sleeping(facts: &Facts<'_>, slept: &[Slept], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
+fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| {
         facts
             .execution(group)
@@ -310,9 +310,9 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
 /// The length of a sleep, and the number of loops, for a loop that sleeps and checks whether other recorded
 /// work is done. The loop notices the end at most one sleep late. The awaited work runs meanwhile, or is a
 /// process that the loop's own has started, such as a server.
-fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
-    let shortest = slept.iter().map(Slept::length).min()?;
-    let longest = slept.iter().map(Slept::length).max()?;
+fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
+    let shortest = slept.iter().map(Nap::length).min()?;
+    let longest = slept.iter().map(Nap::length).max()?;
     let equal = is_equal(shortest, longest);
     let (mut all, mut busy) = (0u64, 0u64);
     for it in slept {
@@ -332,7 +332,7 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
 
 /// Whether a child of a process that sleeps, or a thread of its own that does something, lives through
 /// most of its sleeps.
-fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
+fn has_child(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     let lives = |start, end| lives(slept, start, end);
     let sleepers = slept.iter().filter_map(|nap| facts.execution(nap.by));
     let sleepers: BTreeSet<ProcessIx> = sleepers.map(|execution| execution.process).collect();
@@ -628,7 +628,7 @@ mod tests {
 
     #[test]
     fn a_life_has_most_of_the_sleeps() {
-        let slept = [10, 20, 30, 40].map(|from| Slept {
+        let slept = [10, 20, 30, 40].map(|from| Nap {
             group: 0,
             by: 0,
             from: Ktime(from),

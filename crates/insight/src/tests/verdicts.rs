@@ -75,10 +75,10 @@ fn step(kind: StepKind, status: u32) -> Step {
     }
 }
 
-fn divided(parts: &[(Part, u64)]) -> Divided {
-    Divided {
+fn divided(parts: &[(Part, u64)]) -> StepParts {
+    StepParts {
         times: parts.iter().copied().collect(),
-        ..Divided::default()
+        ..StepParts::default()
     }
 }
 
@@ -92,7 +92,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     };
     let (passed, failed) = (long(0), long(256));
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
-    let told = |step: &Step, parts: &Divided, median| {
+    let told = |step: &Step, parts: &StepParts, median| {
         let it = judge(step, step.failed(), parts, median).unwrap();
         (it.part, it.told)
     };
@@ -126,7 +126,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
 fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     const MS: u64 = 1_000_000;
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
-    let told = |kind, status, parts: &Divided, median| {
+    let told = |kind, status, parts: &StepParts, median| {
         judge(&step(kind, status), true, parts, median)
             .unwrap()
             .told
@@ -146,13 +146,13 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     }
     assert!(!told(unit, 11, &starved, None), "SIGSEGV");
     // It waited for a timer meanwhile.
-    let timed = Divided {
+    let timed = StepParts {
         timers: 500 * MS,
         ..divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)])
     };
     assert!(told(unit, 256, &timed, None));
     // Only a limit of time can make a lack of CPU the reason of a failure.
-    let late = |status, parts: &Divided| {
+    let late = |status, parts: &StepParts| {
         let verdict = judge(&step(test, status), true, parts, Some(90));
         verdict.unwrap().is_late
     };
@@ -209,7 +209,7 @@ fn the_median_is_that_of_the_other_tests() {
         .map(|had| (step(StepKind::Test, 0), had))
         .to_vec();
     let shares = |steps: &[(Step, u64)]| {
-        let all: Vec<Option<Divided>> = steps
+        let all: Vec<Option<StepParts>> = steps
             .iter()
             .map(|(_, had)| Some(divided(&[(Part::Work, *had), (Part::Others, 100 - had)])))
             .collect();

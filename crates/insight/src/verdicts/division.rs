@@ -34,7 +34,7 @@ const SHORT: u64 = 1_000_000;
 
 /// A step's wall time by part, in ns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Divided {
+pub(super) struct StepParts {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(Part, String), u64>,
     /// The part of `Other` in uninterruptible waits, in nanoseconds.
@@ -48,7 +48,7 @@ pub(super) struct Divided {
     pub timers: u64,
 }
 
-impl Divided {
+impl StepParts {
     /// The tasks that the step waited for in a part, with their times in nanoseconds.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
@@ -113,8 +113,8 @@ impl<'a> Divider<'a> {
     }
 
     /// Divides a step's own critical path.
-    pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> Divided {
-        let mut divided = Divided::default();
+    pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> StepParts {
+        let mut divided = StepParts::default();
         let mut timers = 0;
         let mut rest = path;
         while let Some((segment, inside)) = rest.first() {
@@ -192,7 +192,7 @@ impl<'a> Divider<'a> {
 
     /// Divides the waits for CPUs that the build's tasks had. The step's own tasks are charged with their
     /// part of the CPUs: a pool of the step's own that is too large is the step's work.
-    fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut Divided) {
+    fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
         };
@@ -242,7 +242,7 @@ impl<'a> Divider<'a> {
     }
 
     /// Tasks outside of the step, until they ended the wait of `then`.
-    fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut Divided) {
+    fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
         let ns = run.iter().fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
         });
@@ -274,7 +274,7 @@ impl<'a> Divider<'a> {
     }
 
     /// A segment of a thread of the step.
-    fn own(&self, segment: &Segment, divided: &mut Divided) {
+    fn own(&self, segment: &Segment, divided: &mut StepParts) {
         let ns = segment.length();
         match Part::of(segment.kind) {
             Part::Nobody => self.run_queue(self.wait(segment), ns, divided),
@@ -321,7 +321,7 @@ impl<'a> Divider<'a> {
     }
 
     /// A wait for a CPU, by who had it.
-    fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
+    fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut StepParts) {
         let had = wait
             .zip(self.contention)
             .map(|(wait, contention)| contention.divide(wait));
@@ -330,7 +330,7 @@ impl<'a> Divider<'a> {
 
     /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
     /// a timeout.
-    fn timer(&self, at: StepIx, segment: &Segment, divided: &mut Divided) {
+    fn timer(&self, at: StepIx, segment: &Segment, divided: &mut StepParts) {
         let mut slept = segment.length();
         for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
             let ns = it.length().min(slept);
@@ -443,7 +443,7 @@ impl<'a> Divider<'a> {
     }
 
     /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
-    fn withhold(&self, at: StepIx, divided: &mut Divided) {
+    fn withhold(&self, at: StepIx, divided: &mut StepParts) {
         let Some(step) = self.steps.list().get(at) else {
             return;
         };

@@ -23,7 +23,7 @@ use tr_insight::advice::facts::Facts;
 use tr_insight::advice::{advise_by, programs, Advice};
 use tr_insight::ci::Ci;
 use tr_insight::depends::needs;
-use tr_insight::failure::{Failed, Failures};
+use tr_insight::failure::{Failure, Failures};
 use tr_insight::known::{by_events, by_tr};
 use tr_insight::path;
 use tr_insight::path::Part;
@@ -170,7 +170,7 @@ object! {
         calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
     }
 
-    FailureRow(failed: &Failed) {
+    FailureRow(failed: &Failure) {
         process: Option<u32> = failed.process.map(|ix| ix.0),
         name: String = failed.name.clone(),
         end: String = failed.end.clone(),

@@ -9,14 +9,14 @@ use tr_analyze::tools;
 use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::Step;
-use tr_insight::verdicts::{Judged, Verdict};
+use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::{exit, imports, kinds};
 
 /// The most steps.
 const STEPS: usize = 20_000;
 
 /// A step, with what is known of it.
-struct Told<'a> {
+struct StepRow<'a> {
     step: &'a Step,
     /// The row of the step around it.
     parent: Option<u32>,
@@ -27,7 +27,7 @@ struct Told<'a> {
     after: Vec<u32>,
 }
 
-columns!(Steps(analysis: &Analysis, it: &Told<'_>, strings: &mut Strings) {
+columns!(Steps(analysis: &Analysis, it: &StepRow<'_>, strings: &mut Strings) {
     name: u32 = strings.add(it.step.name.clone()),
     kind: u32 = strings.add(it.step.kind.title().to_owned()),
     parent: Option<u32> = it.parent,
@@ -56,7 +56,7 @@ fn end(step: &Step) -> Option<String> {
     step.result.clone().or_else(|| status.map(exit::words))
 }
 
-fn uses(basis: Basis, it: &Told<'_>) -> Vec<Option<u64>> {
+fn uses(basis: Basis, it: &StepRow<'_>) -> Vec<Option<u64>> {
     let spent = it.times.spent.filter(|_| !it.step.is_moment());
     let told = |spent| {
         kinds::COLUMNS
@@ -67,7 +67,7 @@ fn uses(basis: Basis, it: &Told<'_>) -> Vec<Option<u64>> {
 }
 
 /// The parts of a step's time, in words.
-fn spent(it: &Told<'_>) -> String {
+fn spent(it: &StepRow<'_>) -> String {
     let result = it.step.result.clone();
     let spent = it.times.spent.filter(|_| !it.step.is_moment());
     let spent = spent.map(|spent| kinds::sentence(&spent));
@@ -86,7 +86,7 @@ fn spent(it: &Told<'_>) -> String {
 
 /// The longest steps, parents before what is inside them.
 pub struct Chosen<'a> {
-    pub judged: Judged<'a>,
+    pub judged: StepVerdicts<'a>,
     rows: Vec<usize>,
     /// For each step its row, or that of the innermost chosen one around it.
     row_of: Vec<Option<u32>>,
@@ -94,7 +94,7 @@ pub struct Chosen<'a> {
 
 impl<'a> Chosen<'a> {
     pub fn new(analysis: &'a Analysis) -> Chosen<'a> {
-        let judged = Judged::new(analysis);
+        let judged = StepVerdicts::new(analysis);
         let steps = &judged.steps;
         let mut rows: Vec<usize> = (0..steps.list().len()).collect();
         let wall = |at: &usize| steps.list().get(*at).map_or(0, Step::wall);
@@ -174,7 +174,7 @@ impl<'a> Chosen<'a> {
         for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
-                let told = Told {
+                let told = StepRow {
                     step,
                     parent,
                     times,

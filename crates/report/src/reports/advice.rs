@@ -5,7 +5,7 @@ use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::output::Report;
 use tr_insight::advice;
-use tr_insight::advice::{Advice, Advised};
+use tr_insight::advice::{Advice, BuildAdvice};
 use tr_insight::path;
 use tr_insight::view::View;
 use tr_text::called::TR;
@@ -21,7 +21,7 @@ const PIDS: usize = 100;
 
 pub struct AdviceReport<'a> {
     view: View<'a>,
-    all: Advised,
+    all: BuildAdvice,
 }
 
 impl<'a> AdviceReport<'a> {
@@ -81,7 +81,7 @@ impl<'a> AdviceReport<'a> {
 }
 
 /// Writes the verdict, the first changes, a line each, and what these have in common.
-pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &Style) {
+pub(super) fn lines(out: &mut String, advised: &BuildAdvice, most: usize, style: &Style) {
     verdict(out, advised, style);
     let changes: Vec<&Advice> = advised.to_change().take(most).collect();
     if changes.is_empty() {
@@ -103,7 +103,7 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
     }
 }
 
-fn verdict(out: &mut String, advised: &Advised, style: &Style) {
+fn verdict(out: &mut String, advised: &BuildAdvice, style: &Style) {
     if let Some(verdict) = &advised.verdict {
         let mut text = String::new();
         style.wrapped(&mut text, Paint::Plain, LEAD, &verdict.text());

@@ -7,7 +7,7 @@ use tr_analyze::disks;
 use tr_analyze::model::ThreadIx;
 
 use super::devices::Devices;
-use super::waited::{self, by_disk, by_file, sentence, Waited};
+use super::waited::{self, by_disk, by_file, sentence, WaitSum};
 use crate::members::{self, members, Members};
 use crate::output::Report;
 use tr_insight::disk::{path_waits, sum, DiskSum};
@@ -28,16 +28,16 @@ pub struct Disk<'a> {
     rows: Vec<DiskRow<'a>>,
     devices: Devices<'a>,
     /// All waits for block I/O by disk; `None`: not recorded.
-    waited: Option<Vec<Waited<&'a disks::Disk>>>,
+    waited: Option<Vec<WaitSum<&'a disks::Disk>>>,
 }
 
 struct DiskRow<'a> {
     group: Members,
     sum: DiskSum,
     /// Waits for block I/O by disk.
-    waited: Vec<Waited<&'a disks::Disk>>,
+    waited: Vec<WaitSum<&'a disks::Disk>>,
     /// Waits in fsync by file.
-    synced: Vec<Waited<&'a [u8]>>,
+    synced: Vec<WaitSum<&'a [u8]>>,
 }
 
 /// Adds the columns of figures; those without `any` value are not seen.
@@ -156,7 +156,7 @@ impl Report for Disk<'_> {
     fn json(&self) -> Option<Value> {
         let all = figures(Table::unnamed(), |sum: &&DiskSum| *sum, |_| true);
         let none = Members::default();
-        let disks = |waited: &[Waited<_>]| {
+        let disks = |waited: &[WaitSum<_>]| {
             let waited = waited.iter().map(|wait| (&none, wait));
             waited::disks().rows(waited)
         };
@@ -206,7 +206,7 @@ impl<'a> Disk<'a> {
         style: &Style,
         title: &str,
         table: Table<'r, waited::WaitedRow<'r, T>>,
-        of: fn(&'r DiskRow<'a>) -> &'r [Waited<T>],
+        of: fn(&'r DiskRow<'a>) -> &'r [WaitSum<T>],
     ) {
         let rows = self.rows.iter();
         let waits = rows.flat_map(|row| of(row).iter().map(|wait| (&row.group, wait)));

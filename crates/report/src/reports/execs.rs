@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
 
-use crate::encode::{self, Seen};
+use crate::encode::{self, ShownTimes};
 use crate::output::Report;
 use tr_insight::exit;
 use tr_insight::label;
@@ -92,7 +92,7 @@ impl<'a> Execs<'a> {
 
     /// The columns, of which a `wide` table has more, and whole command lines.
     fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
-        let seen = Seen {
+        let seen = ShownTimes {
             basis: self.view.analysis.basis(),
             on_cpu: true,
             waits: wide,

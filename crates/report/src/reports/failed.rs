@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tr_insight::failure::{Failed, Failures, PERHAPS};
+use tr_insight::failure::{Failure, Failures, PERHAPS};
 use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
@@ -43,7 +43,7 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     if let more @ 1.. = failures.told.len() - count + unclear {
         let beside = failures.beside.iter().take(unclear);
         let name =
-            |failed: &Failed| format!("{} {}", units::shorten(&failed.name, NAME), failed.end);
+            |failed: &Failure| format!("{} {}", units::shorten(&failed.name, NAME), failed.end);
         let mut beside: Vec<String> = beside.map(name).collect();
         if (1..more).contains(&beside.len()) {
             beside.push("…".to_owned());
@@ -69,7 +69,7 @@ fn indent() -> String {
     " ".repeat(LEAD.len())
 }
 
-fn line(out: &mut String, failure: &Failed, style: &Style) {
+fn line(out: &mut String, failure: &Failure, style: &Style) {
     let pid = failure.pid.map(|pid| format!(" (pid {pid})"));
     let room = |fact: &str| {
         style
@@ -90,16 +90,16 @@ fn line(out: &mut String, failure: &Failed, style: &Style) {
 
 /// The parents of the first failure, from it up to the command: with shorter names, or fewer of
 /// them, where the line has no room.
-fn to_the_root(above: &[Failed], style: &Style) -> String {
+fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
-        let name = |lead: &str, failed: &Failed| {
+        let name = |lead: &str, failed: &Failure| {
             let name = units::shorten(&failed.name, length);
             format!("{lead}{name} {}", failed.end)
         };
-        let own = |failed: &Failed| name(failed.lead(), failed);
+        let own = |failed: &Failure| name(failed.lead(), failed);
         let mut names: Vec<String> = between.iter().take(most).map(own).collect();
         let mut hidden = between.iter().skip(most);
         if between.len() > most {

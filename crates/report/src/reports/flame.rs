@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{FunctionGroups, Functions, SampleSum, Sampled};
+use crate::functions::{FunctionGroups, Functions, SampleSum, StackSamples};
 use crate::members::{members, places, Members};
 use crate::output::Report;
 use tr_insight::query::By;
@@ -90,13 +90,13 @@ impl<'a> Flame<'a> {
 }
 
 /// The samples by thread: of waits one by one with their reasons, if their times are kept.
-fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '_ {
+fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();
     let sums =
         sums.filter(move |sample_sum| stacks.timed.is_empty() || sample_sum.doing == Doing::OnCpu);
     let sums = sums.map(|sample_sum| {
-        let sampled = Sampled {
+        let sampled = StackSamples {
             stack: sample_sum.stack,
             doing: sample_sum.doing,
             reason: None,
@@ -111,7 +111,7 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '
         .timed
         .iter()
         .filter(|wait| wait.doing == Doing::OffCpu);
-    sums.chain(waits.map(move |wait| (wait.thread, Sampled::of(analysis, wait, wait.ns))))
+    sums.chain(waits.map(move |wait| (wait.thread, StackSamples::of(analysis, wait, wait.ns))))
 }
 
 /// The depths of the stacks, by program; those with most samples of one frame or without the outermost

@@ -6,7 +6,7 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
-use crate::functions::{FunctionGroups, Functions, Sampled};
+use crate::functions::{FunctionGroups, Functions, StackSamples};
 use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::style::Style;
@@ -27,7 +27,7 @@ impl PathFunctions {
         }
         let found = path.sampled(&analysis.stacks);
         let samples = found.samples.iter();
-        let samples = samples.map(|(sample, ns)| (None, Sampled::of(analysis, sample, *ns)));
+        let samples = samples.map(|(sample, ns)| (None, StackSamples::of(analysis, sample, *ns)));
         Some(PathFunctions {
             has: [Extra::Stacks, Extra::OffCpuStacks].map(|extra| analysis.meta.has(extra)),
             functions: Functions::new(&analysis.stacks, samples),

@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Basis, Times};
 
-use crate::encode::{self, Seen};
+use crate::encode::{self, ShownTimes};
 use crate::output::Report;
 use crate::reports::tree::Levels;
 use tr_insight::exit;
@@ -522,7 +522,7 @@ fn summed<'a, R: 'a>(
     of: fn(&R) -> Option<&Times>,
     basis: Basis,
 ) -> Table<'a, R> {
-    let seen = Seen {
+    let seen = ShownTimes {
         basis,
         on_cpu: false,
         waits: false,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
-use crate::encode::{self, Seen};
+use crate::encode::{self, ShownTimes};
 use crate::output::Report;
 use crate::reports::{advice, critical_path, failed};
 use tr_insight::advice::advise;
@@ -299,7 +299,7 @@ impl Top<'_> {
         // A sum over threads may exceed the wall time.
         let parallel = |row: &GroupRow| row.threads > row.count && row.times.sum() > row.wall;
         let threads = by != By::Thread && rows.iter().any(parallel);
-        let seen = Seen {
+        let seen = ShownTimes {
             basis: view.analysis.basis(),
             on_cpu: true,
             waits: true,

@@ -18,7 +18,7 @@ use tr_text::units;
 use tr_text::words::IO_WAIT;
 
 /// The waits of some threads for a disk or a file.
-pub struct Waited<T> {
+pub struct WaitSum<T> {
     /// `None`: it is not known which.
     pub what: Option<T>,
     pub count: u64,
@@ -32,7 +32,7 @@ fn sums<T: Ord>(
     analysis: &Analysis,
     threads: &[ThreadIx],
     what: impl Fn(ThreadIx, &Stretch) -> Option<Option<T>>,
-) -> Option<Vec<Waited<T>>> {
+) -> Option<Vec<WaitSum<T>>> {
     let timeline = analysis.timeline.as_ref();
     let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits))?;
     let mut sums: BTreeMap<Option<T>, (u64, u64)> = BTreeMap::new();
@@ -45,14 +45,14 @@ fn sums<T: Ord>(
             }
         }
     }
-    let waited = |(what, (count, ns))| Waited { what, count, ns };
+    let waited = |(what, (count, ns))| WaitSum { what, count, ns };
     let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
     waited.sort_by_key(|wait| Reverse((wait.ns, wait.count)));
     Some(waited)
 }
 
 /// The waits of these threads; `None` if the recording does not tell the disks.
-pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<Waited<&'a Disk>>> {
+pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<WaitSum<&'a Disk>>> {
     sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);
         let disk = || analysis.waited_disks.of(thread, stretch.from);
@@ -61,7 +61,7 @@ pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<W
 }
 
 /// The waits of these threads in fsync and its relatives, by the last component of the file's path.
-pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&'a [u8]>> {
+pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<&'a [u8]>> {
     let all = sums(analysis, threads, |thread, stretch| {
         let sync = || {
             matches!(
@@ -76,7 +76,7 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&
 }
 
 /// The waits of a group: its name and pid, and the waits.
-pub type WaitedRow<'r, T> = (&'r Members, &'r Waited<T>);
+pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
     let device = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| disk.device.to_string());
@@ -120,8 +120,8 @@ fn table<'a, T: 'a>(
 }
 
 /// All of them in a sentence; `None` without waits.
-pub fn sentence(waited: &[Waited<&Disk>]) -> Option<String> {
-    let part = |wait: &Waited<&Disk>| {
+pub fn sentence(waited: &[WaitSum<&Disk>]) -> Option<String> {
+    let part = |wait: &WaitSum<&Disk>| {
         let disk = match wait.what {
             None => "a disk that is not known".to_owned(),
             Some(disk) if disk.name.is_empty() => disk.device.to_string(),

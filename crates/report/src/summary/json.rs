@@ -4,10 +4,10 @@
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 
-use super::{Summary, Timed};
+use super::{Summary, TimedPart};
 use crate::json::document;
 use tr_insight::exit::Exit;
-use tr_insight::failure::Failed;
+use tr_insight::failure::Failure;
 use tr_insight::warnings;
 use tr_text::units;
 
@@ -39,7 +39,7 @@ impl Summary {
             let all = all.iter().take(members);
             all.map(|line| text(line)).collect()
         };
-        let timed = |all: &[Timed]| -> Vec<Value> {
+        let timed = |all: &[TimedPart]| -> Vec<Value> {
             let all = all.iter().take(members);
             all.map(|timed| json!({ "name": text(&timed.name), "ns": timed.ns, "failed": timed.failed }))
                 .collect()
@@ -95,7 +95,7 @@ impl Summary {
     }
 }
 
-fn failure(it: &Failed, members: usize) -> Value {
+fn failure(it: &Failure, members: usize) -> Value {
     let above = it.above.iter().take(members);
     json!({
         "name": text(&it.name),
