@@ -40,14 +40,14 @@ struct Files {
     program: (u64, String),
 }
 
-/// The tools of a recording, with the limits that their arguments tell.
+/// The tools of a recording, with the limits that their arguments set.
 pub fn tools(facts: &Facts<'_>) -> Tools {
     let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
-    for (group, it) in facts.all() {
-        if let Some(known) = programs::known(&it.program) {
+    for (group, execution) in facts.all() {
+        if let Some(known) = programs::known(&execution.program) {
             let jobs = known.jobs(&facts.args(group));
             // Its last program that has the option counts.
-            let limit = limits.entry(it.process).or_default();
+            let limit = limits.entry(execution.process).or_default();
             *limit = jobs.or(*limit);
         }
     }
@@ -71,10 +71,10 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
 /// a part of all.
 const DEEP: usize = 64;
 
-/// For each job that it needs: with certainty, likely, at worst.
+/// The jobs that each job needs: with certainty, likely, and at worst.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// The jobs of a recording that name a file which others make, and those others.
+/// The jobs of a recording that name a file which other jobs make, and these other jobs.
 pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
@@ -124,7 +124,7 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
 enum Needs {
     /// The jobs need those that make the files which they name.
     Files,
-    /// Nothing, unless a test's properties or a rule say so: files tell what is possible.
+    /// The jobs need nothing, unless a test's properties or a rule say so. Files show what is possible.
     Declared,
     /// Nothing: there is no way to say it.
     None,
@@ -214,14 +214,14 @@ fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
         .collect();
     let mut files: Vec<Files> = Vec::new();
     files.resize_with(jobs.len(), Files::default);
-    for (group, it) in facts.all() {
+    for (group, execution) in facts.all() {
         let args = facts.args(group);
         let words: Vec<String> = words(&args);
-        for at in jobs_of(facts.analysis, &of, it.process) {
+        for at in jobs_of(facts.analysis, &of, execution.process) {
             if let Some(files) = files.get_mut(at) {
                 files.add(&words);
-                if it.on_cpu >= files.program.0 {
-                    files.program = (it.on_cpu, it.program.clone());
+                if execution.on_cpu >= files.program.0 {
+                    files.program = (execution.on_cpu, execution.program.clone());
                 }
             }
         }
@@ -239,7 +239,7 @@ fn jobs_of<'a>(
     chain.filter_map(|ix| of.get(&ix).copied())
 }
 
-/// The words of a command line, those of a shell's command among them.
+/// The words of a command line, including the words of a shell's command.
 fn words(args: &[&[u8]]) -> Vec<String> {
     let mut words = Vec::new();
     let mut command = false;

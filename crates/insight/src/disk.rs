@@ -16,7 +16,8 @@ pub struct DiskSum {
     /// Bytes read from and written to storage, of the threads that have exited; `None`: not
     /// known of any.
     pub io: Option<(u64, u64)>,
-    /// A process has not told its bytes, or not those of all its threads: it has not exited.
+    /// Whether a process has not reported its bytes, or not those of all its threads, because it has not
+    /// exited.
     pub part: bool,
     pub major_faults: Option<u64>,
     /// Waits for block I/O, and for files without block I/O of the thread's own.

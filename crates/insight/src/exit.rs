@@ -46,7 +46,7 @@ pub fn of_command(analysis: &Analysis) -> Option<String> {
     }
 }
 
-/// In place of the end.
+/// The words in place of the end of a process that has not ended.
 pub const NO_END: &str = "no end";
 
 /// The words for a recording that [`is_unfinished`].

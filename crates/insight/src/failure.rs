@@ -52,7 +52,7 @@ pub struct Failure {
     pub process: Option<ProcessIx>,
     /// The processes that this failure made fail, up to COMMAND.
     pub above: Vec<Failure>,
-    /// Among those above: the one before it may be the reason, or something else.
+    /// For a failure in `above`: whether the failure before it is only one possible reason.
     pub perhaps: bool,
     /// The time of the failure.
     at: Ktime,
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// The reason that held it back, if that can be the reason of its failure, too.
+    /// The reason that delayed the process or step, if it can be the reason of its failure, too.
     pub fn held_by(&self) -> Option<&str> {
         self.held.as_deref().filter(|_| self.was_late)
     }
@@ -87,31 +87,33 @@ impl Failure {
 
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// The failures that count: first the processes that a signal killed, then all others in the order of time.
+    /// The failures that matter: first the processes that a signal killed, then all others in the order of
+    /// time.
     pub told: Vec<Failure>,
     /// COMMAND failed: the place among them of what explains that.
     pub command: Option<usize>,
-    /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
-    /// program of the same process.
+    /// The number of COMMAND's processes that failed without consequences: probes of a process that
+    /// succeeded, or failures of an earlier program of the same process.
     pub tolerated: usize,
     /// The number of COMMAND's other processes that failed: what they led to is not known.
     pub unclear: usize,
-    /// The longest of these, in the order of time: children of the last process whose failure is explained for certain.
-    /// The children of a configure script are questions.
+    /// The longest of the unclear failures, in the order of time: children of the last process whose failure
+    /// is explained for certain. The children of a configure script are probes.
     pub beside: Vec<Failure>,
-    /// The processes that failed and do not count, others' too.
+    /// The processes that failed without consequences, including those that are not COMMAND's.
     pub calm: Vec<ProcessIx>,
 }
 
-/// The most failures that led to COMMAND's beside the one that explains it best, and that are told with what they led to.
+/// The most failures that led to COMMAND's, beside the one that explains it best, that are reported with
+/// their consequences.
 const BRANCHES: usize = 100;
 
 const BESIDE: usize = 3;
 
-/// The order in which failures are told; those of one rank come in the order of time.
+/// The order in which failures are reported. Failures of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// The kernel killed the process for lack of memory, or a signal did which nobody sent on purpose.
+    /// The kernel killed the process for lack of memory, or a signal did that nobody sends on purpose.
     Killed,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
@@ -121,7 +123,7 @@ enum Rank {
     Aside,
 }
 
-/// A failure that counts, with its place in the order.
+/// A failure that matters, with its place in the order.
 struct RankedFailure {
     rank: Rank,
     /// This failure explains COMMAND's best.
@@ -140,8 +142,8 @@ impl RankedFailure {
 }
 
 impl Failures {
-    /// The failures of these processes: of a recording of the whole machine those
-    /// of COMMAND's. `judged`: the recording's steps, where they are known already.
+    /// The failures of these processes; for a recording of the whole machine, COMMAND's failures. `judged`:
+    /// the recording's steps, where they are known already.
     pub fn new(
         analysis: &Analysis,
         chosen: &[ProcessIx],
@@ -165,7 +167,7 @@ impl Failures {
     }
 }
 
-/// The order in which the failures of a recording are told, and their words.
+/// The order and the words of a recording's failures.
 impl Finder<'_> {
     fn all(&self, failed: &[ProcessIx], judged: &StepVerdicts<'_>) -> Failures {
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
@@ -302,8 +304,8 @@ impl Finder<'_> {
         tests
     }
 
-    /// The failures that led to COMMAND's beside those in `told`, such as those of jobs at once: each from what explains it
-    /// up to COMMAND.
+    /// The other failures that led to COMMAND's and are not in `told`, such as those of jobs that ran at
+    /// once. Each begins with the failure that explains it and ends with COMMAND.
     fn branches(
         &self,
         chosen: &BTreeSet<ProcessIx>,
@@ -360,7 +362,7 @@ impl Finder<'_> {
         beside
     }
 
-    /// The cause of COMMAND's failure, with those above it.
+    /// The cause of COMMAND's failure, with the failures that it led to.
     fn cause(&self, chain: &Chain) -> Option<Failure> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);
@@ -384,7 +386,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Why a process's failure counts, apart from a test's.
+    /// The rank of a process's failure, if it matters and is no failed test's.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
         if self.sure.out_of_memory.contains_key(&ix) {
             return Some(Rank::Killed);

@@ -85,8 +85,8 @@ impl MemorySum {
 
 pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
-    for it in &analysis.memory {
-        facts.entry(it.thread).or_default().push(it.kind);
+    for event in &analysis.memory {
+        facts.entry(event.thread).or_default().push(event.kind);
     }
     facts
 }

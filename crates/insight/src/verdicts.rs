@@ -265,7 +265,7 @@ impl Medians {
     }
 }
 
-/// The names of those that had the CPUs during some waits, with their times in ns.
+/// The names of the tasks that had the CPUs during some waits, with their times in nanoseconds.
 pub fn others(
     contention: &Contention,
     analysis: &Analysis,

@@ -25,9 +25,9 @@ pub struct Ask {
     pub failed: bool,
     /// The least wall time, in ns.
     pub min: u64,
-    /// Only this process and its descendants.
+    /// The process whose descendants and itself are shown; `None`: all processes.
     pub pid: Option<Tgid>,
-    /// Only steps of this name, and those inside them.
+    /// The name of the steps that are shown, with the steps inside them.
     pub step: Option<String>,
 }
 

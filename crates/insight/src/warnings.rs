@@ -69,7 +69,7 @@ fn seconds(start: Ktime, time: Ktime) -> String {
     format!("{:.3} s", time.since(start) as f64 / 1e9)
 }
 
-/// Why a file ends before its recording did: the file does not tell which.
+/// The possible reasons why a file ends before its recording did. The file does not show which one applies.
 pub const CUT: &str = "the disk was full, or the recorder was killed";
 
 /// The recording, or its analysis, ended early.

@@ -27,7 +27,7 @@ const STRETCHES: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SampleSum {
     pub samples: u64,
-    /// In ns.
+    /// The time that the samples stand for, in nanoseconds.
     pub ns: u64,
 }
 
@@ -51,12 +51,12 @@ pub struct StackSamples {
 }
 
 impl StackSamples {
-    /// One sample, which stands for so many ns.
-    pub fn of(analysis: &Analysis, it: &Timed, ns: u64) -> StackSamples {
-        let wait = Some(it).filter(|sample| sample.doing == Doing::OffCpu);
+    /// The sum of one sample, which stands for so many nanoseconds.
+    pub fn of(analysis: &Analysis, sample: &Timed, ns: u64) -> StackSamples {
+        let wait = Some(sample).filter(|sample| sample.doing == Doing::OffCpu);
         StackSamples {
-            stack: it.stack,
-            doing: it.doing,
+            stack: sample.stack,
+            doing: sample.doing,
             reason: wait.and_then(|wait| reason_of(analysis, wait)),
             sum: SampleSum { samples: 1, ns },
         }
@@ -71,7 +71,7 @@ pub struct FunctionGroups<'a> {
     pub members: &'a [Members],
 }
 
-/// A function of all samples, or of those of a group.
+/// A function in all samples, or in the samples of one group.
 #[derive(Debug)]
 struct FunctionRow {
     /// The number of the group.
@@ -106,24 +106,24 @@ impl Functions {
         let mut names = Names::new(stacks);
         let mut sums: BTreeMap<Key, (SampleSum, SampleSum)> = BTreeMap::new();
         let mut found = Functions::default();
-        for (group, it) in samples {
-            found.all.entry(it.doing).or_default().add(it.sum);
-            if let Some(reason) = it.reason {
-                found.reasons.entry(reason).or_default().add(it.sum);
+        for (group, sample) in samples {
+            found.all.entry(sample.doing).or_default().add(sample.sum);
+            if let Some(reason) = sample.reason {
+                found.reasons.entry(reason).or_default().add(sample.sum);
             }
-            let key = |function| (group, it.doing, it.reason, function);
-            let functions = names.of_stack(it.stack);
-            let innermost = match it.doing {
+            let key = |function| (group, sample.doing, sample.reason, function);
+            let functions = names.of_stack(sample.stack);
+            let innermost = match sample.doing {
                 Doing::OnCpu => None,
                 // All waits end in the scheduler.
-                Doing::OffCpu => names.in_user_mode(it.stack),
+                Doing::OffCpu => names.in_user_mode(sample.stack),
             };
             if let Some(innermost) = innermost.or(functions.first().copied()) {
-                sums.entry(key(innermost)).or_default().0.add(it.sum);
+                sums.entry(key(innermost)).or_default().0.add(sample.sum);
             }
             // A function that calls itself counts once.
             for function in functions.into_iter().collect::<BTreeSet<_>>() {
-                sums.entry(key(function)).or_default().1.add(it.sum);
+                sums.entry(key(function)).or_default().1.add(sample.sum);
             }
         }
         let rows = sums.into_iter();
@@ -149,7 +149,7 @@ impl Functions {
         self.all.get(&doing).copied().unwrap_or_default()
     }
 
-    /// There was no sample.
+    /// Whether there was no sample.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -242,7 +242,7 @@ impl Functions {
         sums
     }
 
-    /// The tables of functions on a CPU and of those that waited, `limit` rows each.
+    /// The tables of functions on a CPU and of functions that waited, `limit` rows each.
     pub fn text(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> String {
         let mut out = String::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {

@@ -98,7 +98,7 @@ fn no_totals() -> Value {
     })
 }
 
-/// A value that the recording tells: it was traced.
+/// A value of a recording that was traced; `None` otherwise.
 fn traced<T>(analysis: &Analysis, value: T) -> Option<T> {
     analysis.meta.not_traced.is_none().then_some(value)
 }

@@ -47,7 +47,7 @@ pub struct Summary {
     /// The verdict's first word: the side that the time belongs to.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
-    /// The forecast for all of that advice.
+    /// The forecast for all of the advice.
     combined: Option<String>,
     /// The advice about time that other tasks took from the build.
     machine: Vec<Advice>,
@@ -56,7 +56,7 @@ pub struct Summary {
     slow: Vec<(String, String)>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
-    /// The tests, and those of them that failed.
+    /// The number of tests, and the number of failed tests.
     tests: (usize, usize),
 }
 
@@ -137,7 +137,7 @@ impl Summary {
         }
     }
 
-    /// For a terminal or a log.
+    /// The summary for a terminal or a log.
     pub fn text(&self, style: &Style, links: Links<'_>) -> String {
         let mut out = String::new();
         for warning in &self.warnings {
@@ -183,7 +183,7 @@ impl Summary {
         self.steps.iter().map(TimedPart::words).collect()
     }
 
-    /// For a forge's page: nothing of the trace can mention, link or end an element there.
+    /// The summary for a forge's page. Nothing of the trace can mention, link or end an element there.
     pub fn markdown(&self, links: Links<'_>) -> String {
         let list = |all: &[String]| {
             let all = all.iter().map(|text| escape::markdown(text));
@@ -236,7 +236,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// The failures that count, a line each; `name` and `text` escape them.
+    /// The failures that matter, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |failed: &Failure| name(&units::shorten(&failed.name, NAME));
         let told = &self.failures.told;

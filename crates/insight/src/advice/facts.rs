@@ -22,7 +22,7 @@ use tr_text::units;
 /// The longest name in a finding.
 const NAME: usize = 24;
 
-/// One program of one process; of a process without an exec all of it.
+/// The run of one program in one process, or the whole life of a process without an exec.
 pub struct Execution {
     pub process: ProcessIx,
     pub exec: Option<usize>,
@@ -88,8 +88,8 @@ impl<'a> Facts<'a> {
         };
         facts.executions = facts.all_executions();
         facts.of = vec![Vec::new(); analysis.processes.len()];
-        for (group, it) in (0..).zip(&facts.executions) {
-            if let Some(of) = facts.of.get_mut(it.process.0 as usize) {
+        for (group, execution) in (0..).zip(&facts.executions) {
+            if let Some(of) = facts.of.get_mut(execution.process.0 as usize) {
                 of.push(group);
             }
         }
@@ -102,7 +102,7 @@ impl<'a> Facts<'a> {
         Some(facts)
     }
 
-    /// In the order of the groups' numbers: first all execs, then the processes that run
+    /// The executions in the order of the groups' numbers: first all execs, then the processes that run
     /// nothing of their own and whose parent's program is not known.
     fn all_executions(&self) -> Vec<Execution> {
         let execution = |ix: ProcessIx, exec: Option<usize>| {
@@ -276,7 +276,7 @@ impl<'a> Facts<'a> {
         self.execution(group)?.owner
     }
 
-    /// The executions below some, and those themselves.
+    /// For each execution, whether it is one of `roots` or a descendant of one.
     pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
         let own = self.set(roots.iter().copied());
         let is_own = |group: Group| own.get(group as usize) == Some(&true);

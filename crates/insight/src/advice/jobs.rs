@@ -37,8 +37,8 @@ struct Job {
     group: Group,
 }
 
-/// Children of one execution that do the same and of which few run at once, while a CPU has
-/// nothing to do; those of several makes together.
+/// Advice to run more children of one execution at once: they do the same, and few of them run at once while
+/// a CPU is idle. The children of several makes are taken together.
 fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Job>> = BTreeMap::new();
     let main = main_programs(facts);
@@ -51,17 +51,18 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect();
     let configurations = facts.below(&configurations);
     let tried_again = facts.tried_again();
-    for (group, it) in facts.all() {
-        let process = facts.analysis.process(it.process);
+    for (group, execution) in facts.all() {
+        let process = facts.analysis.process(execution.process);
         // A process once: by its first program.
-        let first = it.exec.is_none_or(|exec| exec == 0);
-        let (Some(owner), Some((program, _)), true) = (it.owner, main.get(&it.process), first)
+        let first = execution.exec.is_none_or(|exec| exec == 0);
+        let (Some(owner), Some((program, _)), true) =
+            (execution.owner, main.get(&execution.process), first)
         else {
             continue;
         };
         if configurations.get(owner as usize) == Some(&true)
             || facts.runs_containers(owner)
-            || tried_again.contains(&it.process)
+            || tried_again.contains(&execution.process)
             // The end of the build did not wait for it.
             || process.alive
         {
@@ -105,14 +106,16 @@ fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
 /// The program with the most CPU time in each process and below it.
 fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
     let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
-    for (_, it) in facts.all() {
-        let mut at = Some(it.process);
+    for (_, execution) in facts.all() {
+        let mut at = Some(execution.process);
         // As deep as a job's processes are.
         for _ in 0..8 {
             let Some(process) = at else { break };
-            let most = main.entry(process).or_insert((&it.program, it.on_cpu));
-            if it.on_cpu > most.1 {
-                *most = (&it.program, it.on_cpu);
+            let most = main
+                .entry(process)
+                .or_insert((&execution.program, execution.on_cpu));
+            if execution.on_cpu > most.1 {
+                *most = (&execution.program, execution.on_cpu);
             }
             at = facts.analysis.process(process).parent;
         }
@@ -146,9 +149,9 @@ enum Limit {
     /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
     /// not pass the slots on: a recipe without `$(MAKE)`.
     Inherited(Option<u64>),
-    /// Nothing was told, and the tool runs one at once then.
+    /// No limit was given, and the tool then runs one job at a time.
     One,
-    /// Nothing was told, and the tool takes as many as it can.
+    /// No limit was given, and the tool starts as many jobs as it can.
     Unknown,
 }
 
@@ -165,7 +168,8 @@ impl Limit {
     }
 }
 
-/// The number of jobs that the nearest make was told, for each execution: that one itself, or one that it comes from.
+/// The number of jobs given to the nearest make, for each execution: the execution itself, or one of its
+/// ancestors.
 fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts
@@ -178,7 +182,7 @@ fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     })
 }
 
-/// `told`: of [`told_makes`].
+/// The limit on the jobs of `owner`. `told`: the result of [`told_makes`].
 fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| programs::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
@@ -216,8 +220,9 @@ fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
     })
 }
 
-/// The first job works more than twice as long as each later one, and those are alike: they may use what it left,
-/// as compilers with a cache do. At once each may take as long as the first.
+/// Whether the first job works more than twice as long as each later one, and the later ones are alike. They
+/// may use what the first one left, as compilers with a cache do; if they ran at once, each could take as
+/// long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
     let Some((first, others)) = jobs.split_first() else {
         return false;
@@ -353,7 +358,7 @@ fn at_once(jobs: &[Job]) -> u64 {
     most.unsigned_abs()
 }
 
-/// The tests of a process that its runner's file tells. Times in ns.
+/// The tests of a process that its runner's file lists. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct TestTimes {
     count: u64,

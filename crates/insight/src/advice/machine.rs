@@ -17,18 +17,18 @@ const WAKE_UP: u64 = 500_000;
 
 /// The time that the machine withheld from the build, in ns.
 pub(super) struct WithheldTime {
-    /// By the quota of its cgroup, and by other tasks on the CPUs.
+    /// The time taken by the quota of the build's cgroup, and, below, by other tasks on the CPUs.
     pub throttled: u64,
     pub others: u64,
     /// The simulated time may be wrong by so much: time slices are not simulated.
     error: u64,
     waiting: Vec<Group>,
-    /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
-    /// nothing, or about what others get.
+    /// Whether other tasks, or a quota, have so much of the CPUs that the number of jobs matters little, or
+    /// only for the other tasks.
     contended: bool,
     /// Whether other tasks, or a quota, have some of the CPUs.
     pub shared: bool,
-    /// The container whose quota it is, if it is not COMMAND's cgroup's.
+    /// The container that the quota belongs to, if it is not COMMAND's cgroup.
     pub container: Option<String>,
     /// The owner of the quota, and how long the quota throttled it.
     whose: String,
@@ -139,7 +139,7 @@ impl WithheldTime {
     }
 }
 
-/// The container whose quota throttled the build for most of `all` ns, and for how long.
+/// The container whose quota throttled the build for most of `all` nanoseconds, and for how long it did.
 fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
     let (container, ns) = containers.max_by_key(|container| container.1)?;
@@ -227,11 +227,11 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
     // The machine's tasks stall on memory, too: the build gains no more than its own waited.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
-    for it in waits(facts.analysis) {
-        let process = facts.analysis.thread(it.thread).process;
-        if it.ns > 0 && facts.own.has(process) {
-            waited.extend(facts.groups.at(process, it.until));
-            own_ns = own_ns.saturating_add(it.ns);
+    for wait in waits(facts.analysis) {
+        let process = facts.analysis.thread(wait.thread).process;
+        if wait.ns > 0 && facts.own.has(process) {
+            waited.extend(facts.groups.at(process, wait.until));
+            own_ns = own_ns.saturating_add(wait.ns);
         }
     }
     let stalled = stalled.min(own_ns);
@@ -262,9 +262,9 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     ]
 }
 
-/// Waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs, as other tasks had them, or a
-/// quota forbade them: their time, and that of all CPUs which the build's tasks could have used then, and did not get, in ns;
-/// those that waited.
+/// The waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs, because other
+/// tasks had the CPUs or a quota forbade their use. Returns the time of these waits, the CPU time that the
+/// build's tasks could have used then and did not get, both in nanoseconds, and the executions that waited.
 fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();

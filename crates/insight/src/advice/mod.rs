@@ -91,7 +91,7 @@ impl Advice {
     }
 }
 
-/// A change whose gain is not known yet.
+/// A change whose gain is not computed yet.
 pub(crate) struct Candidate {
     kind: Kind,
     finding: String,
@@ -113,7 +113,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// One that saves nothing yet.
+    /// A candidate that saves nothing yet.
     fn of(kind: Kind) -> Candidate {
         Candidate {
             kind,
@@ -151,7 +151,7 @@ const WORTH: u64 = 20_000_000;
 pub struct BuildAdvice {
     /// The build's own time and the machine's part; `None` where no time is known.
     pub verdict: Option<Verdict>,
-    /// The changes, those with the largest gain in the middle first; at the end what is the machine's.
+    /// The changes, those with the largest middle of the gain first, and the line about the machine last.
     pub changes: Vec<Advice>,
     /// The most that all changes save together, if that is less than their sum, in nanoseconds.
     pub together: Option<u64>,
@@ -169,12 +169,12 @@ pub struct Combined {
     pub changes: usize,
     /// The build's time on CPUs of its own.
     pub from: u64,
-    /// With the changes at best, and at worst.
+    /// The time with the changes at best, and at worst, in nanoseconds.
     pub to: (u64, u64),
 }
 
 impl Combined {
-    /// In words. `shown`: the lines above it.
+    /// The forecast in words. `shown`: the number of lines above it.
     pub fn text(&self, shown: usize) -> String {
         const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
         let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
@@ -324,8 +324,8 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     (longest.time > half).then_some(mostly)
 }
 
-/// Whether the recording tells what a wait of this kind is for. `by`: the task that is not recorded, and
-/// ended it.
+/// Whether the recording shows what a wait of this kind is for. `by`: the task that is not recorded and ended
+/// the wait.
 fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
     match kind {
         Time::Outside => by.is_some(),
@@ -531,9 +531,9 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<RatedCandidate>) -> Vec<(Advice, C
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
     let mut advice = Vec::new();
-    for it in rated {
-        let kind = it.candidate.kind;
-        let covers = facts.covers(&it.candidate.without);
+    for rated in rated {
+        let kind = rated.candidate.kind;
+        let covers = facts.covers(&rated.candidate.without);
         let all = facts.length(&covers);
         let same = kept.iter().any(|(other, covered)| {
             let both: Vec<bool> = covers.iter().zip(covered).map(|(a, b)| *a && *b).collect();
@@ -542,15 +542,15 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<RatedCandidate>) -> Vec<(Advice, C
                 && facts.length(&both).saturating_mul(2) > all
         });
         let below = |group: &Group| facts.is_below(*group, &explained);
-        if same || (kind.is_generic() && it.candidate.evidence.iter().any(below)) {
+        if same || (kind.is_generic() && rated.candidate.evidence.iter().any(below)) {
             continue;
         }
-        let told = facts.advice(it.candidate, it.gain);
+        let told = facts.advice(rated.candidate, rated.gain);
         if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
-        advice.push((told, it.bit));
+        advice.push((told, rated.bit));
     }
     advice
 }
@@ -581,7 +581,7 @@ impl Kind {
         self.is_forecast() || self == Kind::Stolen
     }
 
-    /// One task alone: any other kind says more.
+    /// Whether the advice is about one task alone, so that advice of any other kind explains more.
     fn is_generic(self) -> bool {
         matches!(self, Kind::Last | Kind::Alone)
     }

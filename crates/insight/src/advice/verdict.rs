@@ -27,7 +27,7 @@ pub struct Verdict {
     pub blame: Blame,
     /// The time of the critical path.
     pub wall: u64,
-    /// The time that it takes on CPUs of its own, and the bounds of that.
+    /// The time that the build takes on CPUs of its own in nanoseconds, and the bounds of that time.
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
@@ -39,9 +39,9 @@ pub struct Verdict {
     pub names: Vec<(String, u64)>,
     /// The time in which a quota stopped it.
     pub quota: u64,
-    /// The container whose quota that is; `None`: COMMAND's cgroup's.
+    /// The container that the quota belongs to; `None`: COMMAND's cgroup.
     pub quota_of: Option<String>,
-    /// The hypervisor took it, if that is much.
+    /// The time that the hypervisor took, if that is much, in nanoseconds.
     pub stolen: u64,
     /// The most that all changes save together, in nanoseconds.
     pub changes: u64,
@@ -174,14 +174,14 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
 /// The CPU time of the tasks that ran while the path waited for a CPU, in nanoseconds.
 pub(super) struct CpuOwners {
     pub others: u64,
-    /// Nobody known.
+    /// The CPU time that no known task had.
     pub nobody: u64,
     /// The programs that had most of the CPU time, with their parts of it.
     pub names: Vec<(String, u64)>,
 }
 
 impl CpuOwners {
-    /// Divides the time that others had as far as the waits tell.
+    /// Divides the time of other tasks among them, as far as the waits show who had the CPUs.
     pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let Some(contention) = Contention::new(analysis) else {
             return CpuOwners {

@@ -29,7 +29,7 @@ const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
 const RUNTIMES: u64 = 12_000_000;
-/// The most queries before a wait among which the one is sought that had no answer.
+/// The most queries before a wait that are searched for one without an answer.
 const QUERIES: usize = 1000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -100,9 +100,9 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
-        for it in slept {
-            if let Some(sleeper) = of(it.by) {
-                own.entry(sleeper).or_default().push(it);
+        for nap in slept {
+            if let Some(sleeper) = of(nap.by) {
+                own.entry(sleeper).or_default().push(nap);
             }
         }
         for (sleeper, slept) in own {
@@ -129,8 +129,8 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// The line of some processes' sleeps, which are all of loops or none. `of_others`: the executions on the
-/// path whose sleeps another line has.
+/// The advice on the sleeps of some processes, all of which are in loops, or none. `of_others`: the
+/// executions on the path whose sleeps another line reports.
 fn of_naps(
     facts: &Facts<'_>,
     naps: &[Naps],
@@ -193,7 +193,7 @@ fn of_naps(
     })
 }
 
-/// The part of the longest sleeps from which on others are told beside them: one in so many.
+/// The divisor of the longest sleeps from which on other sleeps are reported beside them.
 const SMALL: u64 = 20;
 
 /// The sum of some sleeps, in ns.
@@ -233,16 +233,16 @@ enum Sleeper<'f> {
     TestsOf(&'f str),
 }
 
-/// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
-/// is somebody's.
+/// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts belongs
+/// to whoever wrote the recipe.
 fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// Whether a process looks again and again whether a child has ended, and kills it at last: without
-/// its sleeps it would only give up earlier. A process that has other children between its last sleep
-/// and the kill waited for what those need, and ends a server. `slept`: its sleeps, in order.
+/// Whether a process checks repeatedly whether a child has ended, and finally kills it: without its sleeps it
+/// would only give up earlier. A process that has other children between its last sleep and the kill waited
+/// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
 fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
@@ -282,7 +282,7 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     inside * 2 > slept.len()
 }
 
-/// The executions that sleep: those on the path, and those beside it that do the same.
+/// The executions that sleep: those on the path, and those beside the path that do the same.
 fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| {
         facts
@@ -315,8 +315,8 @@ fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let longest = slept.iter().map(Nap::length).max()?;
     let equal = is_equal(shortest, longest);
     let (mut all, mut busy) = (0u64, 0u64);
-    for it in slept {
-        for (ns, running, _) in facts.load(it.from, it.to) {
+    for nap in slept {
+        for (ns, running, _) in facts.load(nap.from, nap.to) {
             all = all.saturating_add(ns);
             busy = busy.saturating_add(if running > 0 { ns } else { 0 });
         }
@@ -377,21 +377,21 @@ enum Silent {
     Unknown,
 }
 
-/// The waits for the network, the last ones first. One that its time-out ended had no answer if the thread waits for
-/// none afterwards: a program may ask poll(2) again and again.
+/// The waits for the network, the last ones first. A wait that its time-out ended had no answer if the thread
+/// waits for no answer afterwards: a program may call poll(2) repeatedly.
 fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);
     let timeline = analysis.timeline.as_ref();
     let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
-    for it in analysis
+    for lookup in analysis
         .lookups
         .iter()
         .filter(|lookup| lookup.answered.is_none())
     {
-        if let Some(thread) = it.thread {
+        if let Some(thread) = lookup.thread {
             let process = analysis.thread(thread).process;
-            unanswered.entry(process).or_default().push(it);
+            unanswered.entry(process).or_default().push(lookup);
         }
     }
     let mut answered = BTreeSet::new();
@@ -438,8 +438,8 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
 fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
     let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
-    for it in fetched(facts, &waited) {
-        by_program.entry(it.program).or_default().push(it);
+    for fetch in fetched(facts, &waited) {
+        by_program.entry(fetch.program).or_default().push(fetch);
     }
     let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
         let sum = |silent: bool| -> u64 {

@@ -17,8 +17,8 @@ use crate::label;
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
-/// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
-/// shorter ones, such as a program's start.
+/// The divisor of the path's time without waits for a CPU from which on one task alone matters: a tenth.
+/// Every build has shorter ones, such as a program's start.
 const ALONE: u64 = 10;
 /// The shortest time alone, in ns.
 const BRIEF: u64 = 300_000_000;
@@ -84,11 +84,14 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let groups: Vec<Group> = all.iter().map(|(group, _)| *group).collect();
     let within = facts.below(&groups);
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
-    for (group, it) in all {
+    for (group, execution) in all {
         // A phase inside another one, such as config.status inside configure, is its part.
-        let inside = it.owner.and_then(|owner| within.get(owner as usize));
+        let inside = execution.owner.and_then(|owner| within.get(owner as usize));
         if inside != Some(&true) {
-            by_program.entry(&it.program).or_default().push(group);
+            by_program
+                .entry(&execution.program)
+                .or_default()
+                .push(group);
         }
     }
     let candidate = |(program, roots): (&str, Vec<Group>)| {
@@ -177,7 +180,7 @@ fn is_whole(facts: &Facts<'_>, execution: &super::facts::Execution) -> bool {
     execution.process == facts.path.process || rest.saturating_mul(20) <= all
 }
 
-/// One of several workers that a test runner has at once.
+/// Whether an execution is one of several workers that a test runner has at once.
 fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Execution) -> bool {
     facts.all().any(|(other, worker)| {
         other != group
@@ -187,8 +190,8 @@ fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Exe
     })
 }
 
-/// Others of the same file work about as long: the jobs are as they should be, but for their
-/// number at once.
+/// Whether other executions of the same file work about as long: the jobs are as they should be, except for
+/// their number at once.
 fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
     let own = facts
         .execution(group)
@@ -241,17 +244,17 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let tried_again = facts.below(&tried_again);
     type Key = (String, Vec<String>, Option<usize>);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
-    for (group, it) in facts.all() {
+    for (group, execution) in facts.all() {
         let Some(exec) = facts.exec(group) else {
             continue;
         };
-        if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
+        if execution.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
             continue;
         }
         if tried_again.get(group as usize) == Some(&true) {
             continue;
         }
-        let role = label::role_of(&it.program);
+        let role = label::role_of(&execution.program);
         if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
             continue;
         }
@@ -263,8 +266,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
-        let directory = it.owner.and_then(|owner| *directories.get(owner as usize)?);
-        let key = (it.program.clone(), args, directory);
+        let directory = execution
+            .owner
+            .and_then(|owner| *directories.get(owner as usize)?);
+        let key = (execution.program.clone(), args, directory);
         equal
             .entry(key)
             .or_default()
@@ -342,10 +347,10 @@ fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
 /// Many executions of a short program by one process.
 fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
-    for (group, it) in facts.all() {
-        if let Some(owner) = it.owner {
+    for (group, execution) in facts.all() {
+        if let Some(owner) = execution.owner {
             by_owner
-                .entry((owner, &it.program))
+                .entry((owner, &execution.program))
                 .or_default()
                 .push(group);
         }

@@ -84,7 +84,8 @@ impl<'a> Finder<'a> {
         self.leads[ix]
     }
 
-    /// From a process down: of the children that explain a failure the one that does so best.
+    /// The failures from a process down. At each level, the chain follows the child that explains the failure
+    /// best.
     pub(super) fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
         let mut next = from;

@@ -25,11 +25,11 @@ pub(super) struct ProcessEnds<'a> {
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
     /// The container that each process is in, if any was killed.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
-    /// The recording tells such kills: another one is on purpose.
+    /// Whether the recording shows kills for lack of memory, so that any other kill was on purpose.
     pub(super) kills_told: bool,
     /// The processes that something above them stopped.
     stops: BTreeMap<ProcessIx, Stop>,
-    /// The processes that a process beside them stopped.
+    /// The processes that a sibling or another process beside them stopped.
     by_neighbours: BTreeSet<ProcessIx>,
     /// The limit of the memory of COMMAND's cgroup, in bytes.
     pub(super) limit: Option<u64>,

@@ -70,9 +70,9 @@ pub(super) struct Divider<'a> {
     steps: &'a Steps,
     contention: Option<&'a Contention>,
     ends: Ends,
-    /// For each step the threads that were in it.
+    /// The threads that were in each step.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
-    /// For each step the waits of its threads for memory.
+    /// The waits for memory of each step's threads.
     memory: HashMap<StepIx, Waits>,
     /// The processes that the kernel killed for lack of memory.
     no_memory: BTreeSet<ProcessIx>,
@@ -170,12 +170,12 @@ impl<'a> Divider<'a> {
         let threads = self.analysis.process(ix).threads.iter();
         let stretches = threads.flat_map(|thread| self.stretches(*thread, span.0, span.1));
         let mut busy = 0u64;
-        for (number, it) in stretches.enumerate() {
+        for (number, stretch) in stretches.enumerate() {
             if number >= STRETCHES {
                 return false;
             }
-            if matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
-                busy = busy.saturating_add(it.length());
+            if matches!(stretch.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
+                busy = busy.saturating_add(stretch.length());
             }
         }
         busy.saturating_mul(10) <= during.wall()
@@ -332,17 +332,17 @@ impl<'a> Divider<'a> {
     /// a timeout.
     fn timer(&self, at: StepIx, segment: &Segment, divided: &mut StepParts) {
         let mut slept = segment.length();
-        for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
-            let ns = it.length().min(slept);
+        for (thread, stretch) in self.busiest(at, segment).into_iter().flatten() {
+            let ns = stretch.length().min(slept);
             slept -= ns;
-            let part = self.explains(at, thread, &it, segment);
+            let part = self.explains(at, thread, &stretch, segment);
             if matches!(part, Some(Part::Nobody | Part::Disk | Part::Other)) {
                 divided.timers = divided.timers.saturating_add(ns);
             }
             match part {
                 None => slept += ns,
                 Some(Part::Nobody) => {
-                    let wait = Contention::within(self.analysis, thread, it.from, it.to);
+                    let wait = Contention::within(self.analysis, thread, stretch.from, stretch.to);
                     self.run_queue(wait, ns, divided);
                 }
                 Some(part) => {
@@ -408,20 +408,20 @@ impl<'a> Divider<'a> {
         &self,
         at: StepIx,
         thread: ThreadIx,
-        it: &Stretch,
+        stretch: &Stretch,
         timer: &Segment,
     ) -> Option<Part> {
         // A file's lock is most often another process's: the timer gave up on it, unless another
         // process of the step released it then.
         let process = |thread| self.analysis.thread(thread).process;
-        let released = matches!(it.waker(), Actor::Thread(waker)
+        let released = matches!(stretch.waker(), Actor::Thread(waker)
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
-        let given_up = it.to >= timer.to && it.reason == Reason::FileLock && !released;
-        let part = match it.doing {
+        let given_up = stretch.to >= timer.to && stretch.reason == Reason::FileLock && !released;
+        let part = match stretch.doing {
             Bucket::OnCpu(_) => return Some(Part::Work),
             Bucket::RunQueue { .. } => return Some(Part::Nobody),
             Bucket::Unknown => return None,
-            Bucket::Wait(_) => match self.analysis.awaited(thread, it)? {
+            Bucket::Wait(_) => match self.analysis.awaited(thread, stretch)? {
                 Awaited::Disk | Awaited::File => return Some(Part::Disk),
                 Awaited::Kernel => return Some(Part::Other),
                 Awaited::Lock => Part::Lock,
@@ -431,18 +431,18 @@ impl<'a> Divider<'a> {
         };
         // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
-        let own = match it.waker() {
-            Actor::Thread(waker) => self.is_inside(at, waker, it.to),
+        let own = match stretch.waker() {
+            Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
             Actor::Outside(_) => false,
             // Nobody woke an idle thread of a pool.
-            _ => it.reason == Reason::Lock,
+            _ => stretch.reason == Reason::Lock,
         };
         // An idle thread of a pool waits for a futex until it is killed.
-        let killed = killed && it.reason != Reason::Lock;
+        let killed = killed && stretch.reason != Reason::Lock;
         (given_up || !own || killed).then_some(part)
     }
 
-    /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
+    /// Adds the parts of the hypervisor, the quota and of memory, which counters and sums show.
     fn withhold(&self, at: StepIx, divided: &mut StepParts) {
         let Some(step) = self.steps.list().get(at) else {
             return;
@@ -468,7 +468,8 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// For how long a quota throttled: between the samples around a span, and in the span.
+    /// The time in nanoseconds for which a quota throttled: between the samples around a span, and in the
+    /// span.
     fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;
@@ -494,16 +495,16 @@ struct Waits {
 /// The waits for memory of each step's threads.
 fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
-    for it in memory::waits(analysis) {
-        let whole = it.until.since(it.since);
-        let parts = steps.parts_from(analysis, it.thread, it.since);
-        for (from, to, step) in parts.take_while(|(from, ..)| *from < it.until) {
-            let to = to.min(it.until);
-            let part = to.since(from.max(it.since).min(to));
+    for wait in memory::waits(analysis) {
+        let whole = wait.until.since(wait.since);
+        let parts = steps.parts_from(analysis, wait.thread, wait.since);
+        for (from, to, step) in parts.take_while(|(from, ..)| *from < wait.until) {
+            let to = to.min(wait.until);
+            let part = to.since(from.max(wait.since).min(to));
             for step in steps.around(step).filter(|_| part > 0) {
                 let sum = sums.entry(step).or_default();
-                sum.ns = sum.ns.saturating_add(share(it.ns, part, whole));
-                let reclaims = share(it.reclaims.unwrap_or(0), part, whole);
+                sum.ns = sum.ns.saturating_add(share(wait.ns, part, whole));
+                let reclaims = share(wait.reclaims.unwrap_or(0), part, whole);
                 sum.reclaims = sum.reclaims.saturating_add(reclaims);
             }
         }

@@ -63,7 +63,7 @@ pub struct Document {
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
-    /// In words; `None`: no time is known.
+    /// The verdict in words; `None`: no time is known.
     verdict: Option<String>,
     advice: Vec<Change>,
     combined: Option<String>,
@@ -88,7 +88,7 @@ pub struct Document {
     states: [&'static str; 5],
     kinds: &'static [KindRow],
     segments: Sizes,
-    /// Only of a recording with stacks.
+    /// The sizes of the stacks, for a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<StackSizes>,
 }
@@ -310,30 +310,30 @@ struct Bar {
 }
 
 impl Bar {
-    fn connection(analysis: &Analysis, it: &Connection) -> Bar {
+    fn connection(analysis: &Analysis, connection: &Connection) -> Bar {
         Bar {
-            thread: it.thread,
-            name: it.remote.to_string(),
-            accepted: it.accepted,
+            thread: connection.thread,
+            name: connection.remote.to_string(),
+            accepted: connection.accepted,
             dns: false,
-            from: it.begun,
-            established: it.established,
-            to: it.closed.unwrap_or(analysis.end),
-            failed: it.failed(),
-            bytes: it.bytes,
+            from: connection.begun,
+            established: connection.established,
+            to: connection.closed.unwrap_or(analysis.end),
+            failed: connection.failed(),
+            bytes: connection.bytes,
         }
     }
 
-    fn lookup(analysis: &Analysis, it: &Lookup) -> Bar {
+    fn lookup(analysis: &Analysis, lookup: &Lookup) -> Bar {
         Bar {
-            thread: it.thread,
-            name: who::asked_name(it),
+            thread: lookup.thread,
+            name: who::asked_name(lookup),
             accepted: false,
             dns: true,
-            from: it.asked,
-            established: it.answered,
-            to: it.answered.unwrap_or(analysis.end),
-            failed: it.failed(),
+            from: lookup.asked,
+            established: lookup.answered,
+            to: lookup.answered.unwrap_or(analysis.end),
+            failed: lookup.failed(),
             bytes: None,
         }
     }
@@ -492,7 +492,7 @@ fn difference(time: u64, before: u64) -> i64 {
     time.cast_signed().wrapping_sub(before.cast_signed())
 }
 
-/// The process has one thread, whose figures are the process's.
+/// Whether the process has one thread, whose figures are the process's.
 fn alone(analysis: &Analysis, process: &Process) -> bool {
     let [only] = process.threads.as_slice() else {
         return false;

@@ -25,7 +25,8 @@ pub struct Room {
     pub samples: usize,
     /// Waits. Of more, the shortest are left out.
     pub waits: usize,
-    /// Stacks. Of more, those with the least time are left out; their samples have none.
+    /// The most stacks. If there are more, the stacks with the least time are left out, and their samples
+    /// have none.
     pub stacks: usize,
 }
 
@@ -66,14 +67,14 @@ pub struct Sample {
 pub struct Stacks {
     /// The unit of the samples' times, ns.
     pub unit: u64,
-    /// So many consecutive samples on a CPU are one.
+    /// The number of consecutive samples on a CPU that are merged into one.
     pub together: usize,
     /// The functions of the stacks.
     pub functions: Vec<Function>,
     /// The caller and the function of each stack, from number 1 on. The caller's number is
     /// lower; 0: none.
     pub callers: Vec<(u32, u32)>,
-    /// In order of the threads, then of time.
+    /// The samples in the order of the threads, then of time.
     pub samples: Vec<Sample>,
     /// Samples without a stack because it is left out.
     pub cut: SampleSum,
@@ -114,18 +115,18 @@ impl Stacks {
         self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
         let mut before = (None, 0);
-        for it in &self.samples {
-            if let Some(count) = self.counts.get_mut(it.thread.0 as usize) {
+        for sample in &self.samples {
+            if let Some(count) = self.counts.get_mut(sample.thread.0 as usize) {
                 *count += 1;
             }
-            let at = it.at.since(analysis.meta.start) / self.unit;
-            let last = if before.0 == Some(it.thread) {
+            let at = sample.at.since(analysis.meta.start) / self.unit;
+            let last = if before.0 == Some(sample.thread) {
                 before.1
             } else {
                 0
             };
             self.since.push(at.saturating_sub(last));
-            before = (Some(it.thread), at);
+            before = (Some(sample.thread), at);
         }
     }
 }
@@ -148,15 +149,15 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     chosen.extend(waits.into_iter().map(|wait| (wait, one(&wait))));
     chosen.sort_by_key(|(sample, _)| *sample);
     let numbers = Numbers::new(analysis, &chosen, room.stacks);
-    for (it, sum) in &chosen {
-        let number = numbers.known.get(&it.stack);
+    for (sample, sum) in &chosen {
+        let number = numbers.known.get(&sample.stack);
         if number.is_none() {
             out.cut.add(*sum);
         }
         out.samples.push(Sample {
-            thread: it.thread,
-            kind: doing(analysis, it),
-            at: it.time,
+            thread: sample.thread,
+            kind: doing(analysis, sample),
+            at: sample.time,
             stack: number.copied().unwrap_or_default(),
             sum: *sum,
         });
@@ -167,10 +168,10 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     Some(out)
 }
 
-fn one(it: &Timed) -> SampleSum {
+fn one(sample: &Timed) -> SampleSum {
     SampleSum {
         samples: 1,
-        ns: it.ns,
+        ns: sample.ns,
     }
 }
 
@@ -179,8 +180,8 @@ fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {
         waits.sort_by_key(|wait| (Reverse(wait.ns), *wait));
-        for it in waits.split_off(room) {
-            short.add(one(&it));
+        for wait in waits.split_off(room) {
+            short.add(one(&wait));
         }
     }
     (waits, short)
@@ -200,12 +201,12 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
 }
 
 /// On a CPU; or the reason of its wait.
-fn doing(analysis: &Analysis, it: &Timed) -> u8 {
-    if it.doing == Doing::OnCpu {
+fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
+    if sample.doing == Doing::OnCpu {
         return RUNNING;
     }
-    let wait = wait_of(analysis, it).filter(|wait| wait.doing != Bucket::Unknown);
-    wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, it.thread, &wait))
+    let wait = wait_of(analysis, sample).filter(|wait| wait.doing != Bucket::Unknown);
+    wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, sample.thread, &wait))
 }
 
 /// Numbers of stacks and of functions.
@@ -228,8 +229,8 @@ impl<'a> Numbers<'a> {
     /// are too many.
     fn new(analysis: &'a Analysis, samples: &[(Timed, SampleSum)], room: usize) -> Numbers<'a> {
         let mut sums: HashMap<u32, u64> = HashMap::new();
-        for (it, sum) in samples {
-            let ns = sums.entry(it.stack).or_default();
+        for (sample, sum) in samples {
+            let ns = sums.entry(sample.stack).or_default();
             *ns = ns.saturating_add(sum.ns);
         }
         let mut order: Vec<(u32, u64)> = sums.into_iter().collect();

@@ -108,7 +108,7 @@ pub struct PathReport<'a> {
     groups: Groups,
     programs: Programs,
     found: Result<FoundPath, NoPath>,
-    /// By function, if that is asked for and stacks were recorded.
+    /// The path by function, if that was requested and stacks were recorded.
     functions: Option<PathFunctions>,
 }
 
@@ -116,7 +116,7 @@ struct FoundPath {
     path: CriticalPath,
     legs: Vec<Leg>,
     shares: Vec<Share>,
-    /// Only scheduling events give limits.
+    /// The limits, which only scheduling events give.
     limits: Option<Limits>,
 }
 

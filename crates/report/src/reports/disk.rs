@@ -40,7 +40,7 @@ struct DiskRow<'a> {
     synced: Vec<WaitSum<&'a [u8]>>,
 }
 
-/// Adds the columns of figures; those without `any` value are not seen.
+/// Adds the columns of figures; a column without `any` value is hidden.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &DiskSum,
@@ -181,8 +181,8 @@ impl Report for Disk<'_> {
         let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
         for row in self.view.asked(&self.rows) {
             sheet.add(&table, &row)?;
-            for it in &row.waited {
-                sheet.add(&disks, &(&row.group, it))?;
+            for wait in &row.waited {
+                sheet.add(&disks, &(&row.group, wait))?;
             }
         }
         for device in self.devices.asked() {

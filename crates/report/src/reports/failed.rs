@@ -8,15 +8,15 @@ use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
 use tr_text::units;
 
-/// The most failures that get a line of their own; the one that explains COMMAND's has one.
+/// The most failures that get a line of their own. The failure that explains COMMAND's always has one.
 const FEW: usize = 4;
 /// The parents of the first failure that are named.
 const PARENTS: usize = 4;
-/// The longest name among those that are not told by a line.
+/// The longest name of a failure that has no line of its own.
 const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
-/// Writes the failures that count, and the number of the others if COMMAND failed.
+/// Writes the failures that matter, and the number of the others if COMMAND failed.
 pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let failures = Failures::new(view.analysis, view.chosen, None);
     let shown = failures.told.iter().enumerate();

@@ -124,15 +124,17 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
         ..SampledProgram::default()
     });
     let mut programs: Vec<SampledProgram> = named.collect();
-    for it in &stacks.samples {
-        let program = place.get(&it.thread).and_then(|at| programs.get_mut(*at));
-        let places = stacks.frames(it.stack).map(|frame| stacks.place(frame));
+    for sample in &stacks.samples {
+        let program = place
+            .get(&sample.thread)
+            .and_then(|at| programs.get_mut(*at));
+        let places = stacks.frames(sample.stack).map(|frame| stacks.place(frame));
         let user = places.filter(|place| !matches!(place, Some(Place::Kernel(_))));
         if let (Some(program), depth @ 1..) = (program, user.take(2).count()) {
-            program.samples = program.samples.saturating_add(it.count);
-            let flat = if depth == 1 { it.count } else { 0 };
+            program.samples = program.samples.saturating_add(sample.count);
+            let flat = if depth == 1 { sample.count } else { 0 };
             program.flat = program.flat.saturating_add(flat);
-            let cut = if it.cut { it.count } else { 0 };
+            let cut = if sample.cut { sample.count } else { 0 };
             program.cut = program.cut.saturating_add(cut);
         }
     }
@@ -174,9 +176,9 @@ impl Report for Flame<'_> {
                 program.samples >= SOME
                     && of(program).saturating_mul(100) >= program.samples.saturating_mul(least)
             };
-            for it in self.programs.iter().filter(many).take(PROGRAMS) {
-                let share = of(it).saturating_mul(100) / it.samples.max(1);
-                let line = format!("{share} % of {}'s samples {what}", it.name);
+            for program in self.programs.iter().filter(many).take(PROGRAMS) {
+                let share = of(program).saturating_mul(100) / program.samples.max(1);
+                let line = format!("{share} % of {}'s samples {what}", program.name);
                 style.line(&mut out, &line);
             }
         }

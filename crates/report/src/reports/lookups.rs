@@ -50,18 +50,18 @@ impl<'a> Lookups<'a> {
     fn by_name(&self) -> Vec<Name> {
         let end = self.view.analysis.end;
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
-        for it in self.chosen.iter().flatten() {
-            let row = names.entry(&it.query.name).or_insert_with(|| Name {
-                name: who::asked_name(it),
+        for lookup in self.chosen.iter().flatten() {
+            let row = names.entry(&lookup.query.name).or_insert_with(|| Name {
+                name: who::asked_name(lookup),
                 ..Name::default()
             });
-            let length = it.answered.map_or(0, |_| it.length(end));
+            let length = lookup.answered.map_or(0, |_| lookup.length(end));
             row.queries += 1;
-            row.unanswered += u64::from(it.answered.is_none());
-            row.errors += u64::from(it.code.is_some_and(|code| code != 0));
+            row.unanswered += u64::from(lookup.answered.is_none());
+            row.errors += u64::from(lookup.code.is_some_and(|code| code != 0));
             row.sum = row.sum.saturating_add(length);
             row.longest = row.longest.max(length);
-            row.processes.extend(process(&self.view, it));
+            row.processes.extend(process(&self.view, lookup));
         }
         let mut rows: Vec<Name> = names.into_values().collect();
         rows.sort_by_key(|row| Reverse((row.sum, row.queries)));
@@ -153,8 +153,8 @@ impl<'a> Lookups<'a> {
     }
 }
 
-fn process(view: &View<'_>, it: &Lookup) -> Option<ProcessIx> {
-    it.thread.map(|ix| view.analysis.thread(ix).process)
+fn process(view: &View<'_>, lookup: &Lookup) -> Option<ProcessIx> {
+    lookup.thread.map(|ix| view.analysis.thread(ix).process)
 }
 
 /// The names of the IANA's registry of DNS parameters.
@@ -177,9 +177,9 @@ fn kind(number: u16) -> String {
 }
 
 /// The result in a word; `None` without an answer, or if the recorder could not read it.
-fn answer(it: &Lookup) -> Option<String> {
-    it.answered?;
-    let name = match it.code? {
+fn answer(lookup: &Lookup) -> Option<String> {
+    lookup.answered?;
+    let name = match lookup.code? {
         0 => "NOERROR",
         1 => "FORMERR",
         2 => "SERVFAIL",

@@ -205,7 +205,7 @@ impl<'a> MachineReport<'a> {
         })
     }
 
-    /// A current value: one of its range is told.
+    /// The row of a current value, of which one figure of the range is reported.
     fn current(
         &self,
         name: &str,

@@ -25,9 +25,9 @@ const SECOND: u64 = 1_000_000_000;
 
 pub struct MaxOffCpu<'a> {
     view: View<'a>,
-    /// In ns.
+    /// The length of an interval in nanoseconds.
     interval: u64,
-    /// By interval, then in the order of the processes.
+    /// The rows by interval, then in the order of the processes.
     rows: Vec<Longest<'a>>,
 }
 

@@ -29,7 +29,7 @@ pub struct Memory<'a> {
     samples: Vec<(u64, &'a Counters)>,
 }
 
-/// Adds the columns of figures; those without `any` value are not seen.
+/// Adds the columns of figures; a column without `any` value is hidden.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &MemorySum,
@@ -185,12 +185,12 @@ impl Report for Memory<'_> {
         for line in self.sums() {
             style.line(&mut out, &line);
         }
-        for it in &self.killed {
-            let process = self.view.analysis.process(it.process);
-            let resident = it.resident.map(units::bytes);
+        for kill in &self.killed {
+            let process = self.view.analysis.process(kill.process);
+            let resident = kill.resident.map(units::bytes);
             let resident =
                 resident.map_or_else(String::new, |bytes| format!(" with {bytes} resident"));
-            let at = units::at(self.view.since(it.at));
+            let at = units::at(self.view.since(kill.at));
             let what = format!(" (pid {}) at {at}{resident}", process.pid.0);
             let lead = "Killed for lack of memory";
             let room = style

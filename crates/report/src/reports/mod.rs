@@ -38,7 +38,7 @@ pub use crate::output::Report;
 pub use tr_insight::view::{Ask, View};
 use tr_text::named;
 
-/// The machines of which a report tells what they would do: that of the recording, and larger ones.
+/// The numbers of CPUs for which a report makes a forecast: the recording's, and larger ones.
 fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     let larger = (1..=16).map(|power| 1 << power);
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
@@ -93,7 +93,7 @@ named! {
 enum Source {
     /// Sums, which every recording has.
     Sums,
-    /// Sums that only scheduling events tell.
+    /// The report needs sums that only scheduling events provide.
     SumsOfEvents,
     /// The timeline, which every recording has.
     Timeline,
@@ -146,12 +146,12 @@ impl ReportKind {
         matches!(self.about().1, Source::Timeline | Source::Events)
     }
 
-    /// Whether only scheduling events tell what the report shows.
+    /// Whether only scheduling events provide what the report shows.
     fn needs_events(self) -> bool {
         matches!(self.about().1, Source::SumsOfEvents | Source::Events)
     }
 
-    /// Why the recording does not tell what the report shows.
+    /// The reason why the recording does not have what the report shows.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;

@@ -37,7 +37,7 @@ pub struct Network<'a> {
 /// A row of sums: its key, and the sum.
 type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
-/// Adds the columns of sums; those without `any` value are not seen. `path`: there is a critical
+/// Adds the columns of sums; a column without `any` value is hidden. `path`: whether there is a critical
 /// path.
 fn sums<'a, K: 'a>(
     table: Table<'a, NetworkRow<'a, K>>,
@@ -91,10 +91,16 @@ impl<'a> Network<'a> {
             .collect::<Vec<_>>();
         let mut hosts: BTreeMap<Host, NetworkSum> = BTreeMap::new();
         let mut processes: BTreeMap<Option<ProcessIx>, NetworkSum> = BTreeMap::new();
-        for it in &chosen {
-            let process = process_of(analysis, it);
-            hosts.entry(Host::of(it)).or_default().add(analysis, it);
-            processes.entry(process).or_default().add(analysis, it);
+        for connection in &chosen {
+            let process = process_of(analysis, connection);
+            hosts
+                .entry(Host::of(connection))
+                .or_default()
+                .add(analysis, connection);
+            processes
+                .entry(process)
+                .or_default()
+                .add(analysis, connection);
         }
         let path = path::path_of(view).ok();
         let waited = path.map(|path| network::waited(analysis, &path));
@@ -229,10 +235,12 @@ impl<'a> Network<'a> {
 
     fn failures(&self, out: &mut String, style: &Style) {
         let mut failed: BTreeMap<(Ending, Option<ProcessIx>, Host), u64> = BTreeMap::new();
-        for it in self.chosen.iter().filter(|connection| connection.failed()) {
-            let process = process_of(self.view.analysis, it);
-            let ending = it.ending.unwrap_or_default();
-            *failed.entry((ending, process, Host::of(it))).or_default() += 1;
+        for connection in self.chosen.iter().filter(|connection| connection.failed()) {
+            let process = process_of(self.view.analysis, connection);
+            let ending = connection.ending.unwrap_or_default();
+            *failed
+                .entry((ending, process, Host::of(connection)))
+                .or_default() += 1;
         }
         let most = self.view.ask.limit.unwrap_or(FAILED);
         for ((ending, process, host), times) in failed.iter().take(most) {
@@ -304,7 +312,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// In the order of the waits on the path, then of the bytes.
+/// The sums in the order of the waits on the path, then of the bytes.
 fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
     all.sort_by_key(|(_, sum)| {
@@ -314,8 +322,8 @@ fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     all
 }
 
-fn process_of(analysis: &Analysis, it: &Connection) -> Option<ProcessIx> {
-    it.thread.map(|ix| analysis.thread(ix).process)
+fn process_of(analysis: &Analysis, connection: &Connection) -> Option<ProcessIx> {
+    connection.thread.map(|ix| analysis.thread(ix).process)
 }
 
 fn name(analysis: &Analysis, process: Option<ProcessIx>) -> String {
@@ -352,10 +360,10 @@ impl Report for Network<'_> {
         // The processes of the machine itself at the other ends.
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
-        for it in &self.chosen {
-            let peer = it.peer.and_then(|at| analysis.connections.get(at));
+        for connection in &self.chosen {
+            let peer = connection.peer.and_then(|at| analysis.connections.get(at));
             if let Some(peer) = peer.and_then(|peer| process_of(analysis, peer)) {
-                let known = peers.entry(Host::of(it)).or_insert(Some(peer));
+                let known = peers.entry(Host::of(connection)).or_insert(Some(peer));
                 *known = known.filter(|known| *known == peer);
             }
         }
@@ -386,11 +394,11 @@ impl Report for Network<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (connections, lookups) = (self.connections(), self.lookups.table());
         let mut sheet = Sheet::new([connections.keys(), lookups.keys()])?;
-        for it in self.view.asked(&self.chosen) {
-            sheet.add(&connections, it)?;
+        for connection in self.view.asked(&self.chosen) {
+            sheet.add(&connections, connection)?;
         }
-        for it in self.lookups.asked() {
-            sheet.add(&lookups, &it)?;
+        for lookup in self.lookups.asked() {
+            sheet.add(&lookups, &lookup)?;
         }
         sheet.end()
     }

@@ -14,7 +14,7 @@ pub struct NotKnown {
     pub why: String,
 }
 
-/// Why a recording without scheduling events does not tell what they do.
+/// The reason why a recording without scheduling events does not have the report's facts.
 pub(super) fn without_events(meta: &Metadata) -> String {
     if meta.is_light() {
         format!("not known with --light: {TR} record without it records the switches")
@@ -27,7 +27,8 @@ pub(super) fn without_events(meta: &Metadata) -> String {
     }
 }
 
-/// Why a recording lacks a fact: asked for in vain, or not asked for with this option of `tr record`.
+/// The reason why a recording lacks a fact: it was requested in vain, or not requested with this option of
+/// `tr record`.
 pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> String {
     why(meta, fact).unwrap_or_else(|| match option {
         Some(option) => format!("not recorded: {TR} record {option} does"),

@@ -78,7 +78,7 @@ impl PathFunctions {
         out
     }
 
-    /// In JSON, the first `most` rows.
+    /// The first `most` rows as JSON.
     pub fn json(&self, most: usize) -> Value {
         let own = json!({
             "sampled_on_cpu_ns": self.found.sampled,
@@ -88,7 +88,7 @@ impl PathFunctions {
         with(own, self.functions.json(FunctionGroups::default(), most))
     }
 
-    /// In CSV, the first `most` rows.
+    /// The first `most` rows as CSV.
     pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
         self.functions.csv(FunctionGroups::default(), most)
     }

@@ -23,7 +23,7 @@ const FEW: (u64, u64) = (1 << 14, 64);
 
 pub struct Series<'a> {
     view: View<'a>,
-    /// In ns.
+    /// The length of an interval in nanoseconds.
     pub interval: u64,
     asked: u64,
     /// The most values.
@@ -206,7 +206,8 @@ pub(super) fn fit(intervals: u64, room: u64) -> (u64, u64) {
 }
 
 impl Series<'_> {
-    /// Where the strips begin and end, in s since the start of the recording, over so many columns.
+    /// The axis below the strips: where they begin and end, in seconds since the start of the recording, over
+    /// so many columns.
     fn axis(&self, wide: usize) -> String {
         let from = units::at(self.first().saturating_mul(self.interval));
         let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));

@@ -32,7 +32,7 @@ const LINES: usize = 30;
 /// The number of tests that have a sentence of their own.
 const SLOWEST: usize = 3;
 
-/// The number of steps that were held back and have a sentence.
+/// The number of delayed steps that get a sentence.
 const HELD: usize = 5;
 
 /// Test runners that run their tests in a process of their own; how each test gets a step.
@@ -52,7 +52,7 @@ pub struct StepsReport<'a> {
     steps: Steps,
     times: AllTimes,
     verdicts: Verdicts,
-    /// The steps that the filters leave, and those around them.
+    /// Whether the filters leave each step, or a step inside it.
     kept: Vec<bool>,
     /// The kept steps inside each step, and the outermost, in order.
     inside: HashMap<Option<StepIx>, Vec<StepIx>>,
@@ -232,7 +232,7 @@ impl<'a> StepsReport<'a> {
         out
     }
 
-    /// One line for steps without a line of their own.
+    /// The line for the steps without a line of their own.
     fn rest(&self, hidden: &[StepIx], joints: String) -> StepLine<'_> {
         let times = hidden.iter().filter_map(|at| self.times.steps.get(*at));
         let on_cpu = times.clone().filter_map(|times| Some(times.times?.on_cpu));
@@ -300,7 +300,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// A sentence for each of the longest steps that failed or were slow while they were held back.
+    /// Writes a sentence for each of the longest steps that failed or were slow while something delayed them.
     fn held(&self, out: &mut String, style: &Style) {
         let told = self.all().filter(|(at, ..)| self.is_kept(*at));
         let told = told.filter_map(|(at, step, _)| Some((at, step, self.verdicts.told(at)?)));

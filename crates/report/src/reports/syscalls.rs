@@ -28,7 +28,7 @@ pub struct SystemCalls<'a> {
     rows: Vec<CallRow>,
 }
 
-/// One call of all chosen processes, or of a group of them.
+/// A system call of all chosen processes, or of a group of them.
 struct CallRow {
     group: Option<usize>,
     name: String,
@@ -84,8 +84,8 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// No interval of the recorder's is in this part of the recording by half: its calls are not
-    /// known.
+    /// Whether the calls are not known, because no interval of the recorder's lies in this part of the
+    /// recording by half or more.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }

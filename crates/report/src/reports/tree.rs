@@ -175,7 +175,7 @@ type TreeRow<'t> = (ProcessIx, &'t Node);
 
 #[derive(Clone, Debug)]
 enum TreeItem {
-    /// One process; whether its children have lines of their own.
+    /// A single process, and whether its children have lines of their own.
     One {
         ix: ProcessIx,
         open: bool,

@@ -14,7 +14,7 @@ const TESTS: usize = 50;
 const FILE: usize = 200;
 
 impl Summary {
-    /// The steps that were held back, those that failed first: names, and what it was.
+    /// The steps that something delayed, failed steps first: their names, and the reasons.
     fn held(&self) -> impl Iterator<Item = (&str, String)> {
         let failed = self.failures.told.iter();
         let failed = failed.filter_map(|failed| {
@@ -63,7 +63,7 @@ impl Summary {
     }
 }
 
-/// The file of a test whose name begins with one: `tests/test_a.py::test_b`, `t/a.t`.
+/// The file of a test whose name begins with a file: `tests/test_a.py::test_b`, `t/a.t`.
 fn file(name: &str) -> Option<&str> {
     let path = name.split("::").next()?.split(' ').next()?;
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);

@@ -95,16 +95,16 @@ impl Summary {
     }
 }
 
-fn failure(it: &Failure, members: usize) -> Value {
-    let above = it.above.iter().take(members);
+fn failure(failed: &Failure, members: usize) -> Value {
+    let above = failed.above.iter().take(members);
     json!({
-        "name": text(&it.name),
-        "end": text(&it.end),
-        "after_ns": it.after,
-        "pid": it.pid,
+        "name": text(&failed.name),
+        "end": text(&failed.end),
+        "after_ns": failed.after,
+        "pid": failed.pid,
         "above": above.map(|failed| text(&failed.name)).collect::<Vec<_>>(),
-        "perhaps": it.above.iter().any(|failed| failed.perhaps),
-        "held_back": it.held_by().map(text),
+        "perhaps": failed.above.iter().any(|failed| failed.perhaps),
+        "held_back": failed.held_by().map(text),
     })
 }
 
