@@ -21,10 +21,10 @@ use std::ops::Range;
 
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
-use tr_programs::command_line;
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
+use tr_programs::command_line;
 
 use super::messages::{self, *};
 use detail::{Merger, Piece};

@@ -17,7 +17,7 @@ use tr_text::units;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     pub tasks: u64,
-    /// By the events.
+    /// The number of switches, by the events.
     #[serde(skip)]
     switches: u64,
     /// Tasks with equal numbers of voluntary and of involuntary switches.
@@ -31,8 +31,8 @@ pub struct Audit {
     pub kernel_ns: u64,
     /// The tasks' absolute differences in ns: median, 90 %, 99 %, maximum.
     pub differences_ns: [u64; 4],
-    /// The same of each task's difference divided by its switches, over the tasks
-    /// without unknown time: the distance of a switch's two timestamps.
+    /// The tasks' differences divided by their switches, in nanoseconds, with the same four figures: the
+    /// distance between the two timestamps of a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
     /// The sum of the differences of the tasks to which the events give more. It
     /// contains all that the kernel leaves out: interrupts and steal.
@@ -54,11 +54,11 @@ pub struct Audit {
 pub struct Doubt {
     /// `on_cpu` or `run_queue`.
     pub figure: &'static str,
-    /// By the events, in ns.
+    /// The time in nanoseconds, by the events.
     pub events_ns: u64,
     /// Unknown time in ns, by the events.
     pub unknown_ns: u64,
-    /// By the kernel, in ns.
+    /// The time in nanoseconds, by the kernel.
     pub kernel_ns: u64,
 }
 
@@ -239,7 +239,7 @@ impl Impossible {
 /// Time in run queues, of the tasks for which the kernel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunQueueByKernel {
-    /// By the events, in ns.
+    /// The time in nanoseconds, by the events.
     pub events_ns: u64,
     /// Unknown time in ns, by the events.
     pub unknown_ns: u64,

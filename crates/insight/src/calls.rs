@@ -6,10 +6,10 @@ use syscalls::{aarch64, arm, x86, x86_64};
 pub fn name_of(machine: &str, number: u32, compat: bool) -> String {
     let at = number as usize;
     let name = match (machine, compat) {
-        ("x86_64", false) => x86_64::Sysno::new(at).map(|it| it.name()),
-        ("x86_64", true) => x86::Sysno::new(at).map(|it| it.name()),
-        ("aarch64", false) => aarch64::Sysno::new(at).map(|it| it.name()),
-        ("aarch64", true) => arm::Sysno::new(at).map(|it| it.name()),
+        ("x86_64", false) => x86_64::Sysno::new(at).map(|call| call.name()),
+        ("x86_64", true) => x86::Sysno::new(at).map(|call| call.name()),
+        ("aarch64", false) => aarch64::Sysno::new(at).map(|call| call.name()),
+        ("aarch64", true) => arm::Sysno::new(at).map(|call| call.name()),
         _ => None,
     };
     let name = name.map_or_else(|| format!("syscall_{number:#x}"), str::to_owned);

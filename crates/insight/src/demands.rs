@@ -35,7 +35,7 @@ named! {
         Received = "received", "received by TCP";
         /// In bytes.
         Sent = "sent", "sent by TCP";
-        /// Of all processes together, in bytes.
+        /// The resident memory of all processes together, in bytes.
         Resident = "resident", "resident memory of all processes";
         /// Page faults that read from a disk.
         MajorFaults = "major-faults", "major faults";
@@ -78,12 +78,12 @@ pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
         Demand::DiskPath => disk.path,
         Demand::Read => disk.io().map(|(read, _)| read),
         Demand::Written => disk.io().map(|(_, written)| written),
-        Demand::Connections => network.map(|it| it.connections),
-        Demand::Failed => network.map(|it| it.failed),
-        Demand::Connecting => network.map(|it| it.connecting),
-        Demand::NetworkPath => network.and_then(|it| path.map(|_| it.path_wait)),
-        Demand::Received => network.and_then(|it| it.received()),
-        Demand::Sent => network.and_then(|it| it.sent()),
+        Demand::Connections => network.map(|sum| sum.connections),
+        Demand::Failed => network.map(|sum| sum.failed),
+        Demand::Connecting => network.map(|sum| sum.connecting),
+        Demand::NetworkPath => network.and_then(|sum| path.map(|_| sum.path_wait)),
+        Demand::Received => network.and_then(|sum| sum.received()),
+        Demand::Sent => network.and_then(|sum| sum.sent()),
         Demand::Resident => resident,
         Demand::MajorFaults => memory.major_faults,
         Demand::Reclaim => memory.reclaimed,

@@ -23,7 +23,7 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// A file that so many jobs name, and none makes, ties them together: the lines of a recipe.
 const RARE: usize = 3;
 
-/// What a job of cargo names and makes is no file: the name begins so.
+/// The beginning of a name that cargo's jobs give to what they make, which is no file.
 const CRATE: &str = "crate ";
 const SCRIPT: &str = "script ";
 const RESULT: &str = "output of ";
@@ -31,7 +31,7 @@ const RESULT: &str = "output of ";
 fn is_of_cargo(name: &str) -> bool {
     [CRATE, SCRIPT, RESULT]
         .iter()
-        .any(|it| name.starts_with(it))
+        .any(|prefix| name.starts_with(prefix))
 }
 
 #[derive(Default)]
@@ -42,14 +42,14 @@ struct Files {
     program: (u64, String),
 }
 
-/// The tools of a recording, with the limits that their arguments tell.
+/// The tools of a recording, with the limits that their arguments set.
 pub fn tools(facts: &Facts<'_>) -> Tools {
     let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
-    for (group, it) in facts.all() {
-        if let Some(known) = changes::known(&it.program) {
+    for (group, execution) in facts.all() {
+        if let Some(known) = changes::known(&execution.program) {
             let jobs = known.jobs(&facts.args(group));
             // Its last program that has the option counts.
-            let limit = limits.entry(it.process).or_default();
+            let limit = limits.entry(execution.process).or_default();
             *limit = jobs.or(*limit);
         }
     }
@@ -60,8 +60,8 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
 
 /// The tools that start as many workers as there are CPUs, and whose jobs are not known.
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
-    let name = |(group, it): (_, &Execution)| {
-        let name = it.program.split(' ').next()?;
+    let name = |(group, execution): (_, &Execution)| {
+        let name = execution.program.split(' ').next()?;
         let tool = job_tools::of(tools::by_name(name)?.family)?;
         let follows = tool.follows(&facts.args(group));
         follows.then(|| name.to_owned())
@@ -73,10 +73,10 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
 /// a part of all.
 const DEEP: usize = 64;
 
-/// For each job that it needs: with certainty, likely, at worst.
+/// The jobs that each job needs: with certainty, likely, and at worst.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// The jobs of a recording that name a file which others make, and those others.
+/// The jobs of a recording that name a file which other jobs make, and these other jobs.
 pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
@@ -122,20 +122,20 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
     after
 }
 
-/// What the jobs of a tool may need of each other.
+/// The reasons for which a tool's jobs may need each other.
 enum Needs {
-    /// Those that make the files which they name.
+    /// The jobs need those that make the files which they name.
     Files,
-    /// Nothing, unless a test's properties or a rule say so: files tell what is possible.
+    /// The jobs need nothing, unless a test's properties or a rule say so. Files show what is possible.
     Declared,
     /// Nothing: there is no way to say it.
     None,
 }
 
 fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
-    let family = analysis.process(owner).tool().map(|it| it.family);
+    let family = analysis.process(owner).tool().map(|tool| tool.family);
     let tool = family.and_then(job_tools::of);
-    match (tool.and_then(|it| it.starts), family) {
+    match (tool.and_then(|tool| tool.starts), family) {
         (Some(Starts::Listed), Some(Family::Ctest | Family::Prove)) => Needs::Declared,
         (Some(Starts::Listed), _) => Needs::None,
         _ => Needs::Files,
@@ -175,15 +175,16 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         let ended = |other: &&&Job| other.end <= job.start;
         // Two compilations do not need each other, not even of one source.
         let compiles = command_line::role_of(&its.program.1) == Some(Role::Compiler);
-        let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
-        let other =
-            |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);
+        let of = |process: &ProcessIx| numbers.get(process).and_then(|at| files.get(*at));
+        let other = |process: &ProcessIx| {
+            of(process).is_none_or(|of| !compiles || of.program.1 != its.program.1)
+        };
         let [best, likely, worst] = after;
         best.extend(job.needs);
         for name in its.named.iter().chain(&its.made) {
             let made = makers.get(name.as_str()).into_iter().flatten();
             // The last one that made it had waited for those before, if it had to.
-            best.extend(made.filter(ended).map(|it| it.process).next_back());
+            best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
             // What cargo's jobs name is no file, and has its maker.
             if named.len() < RARE && !is_of_cargo(name) {
@@ -191,7 +192,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
                     named
                         .iter()
                         .filter(ended)
-                        .map(|it| it.process)
+                        .map(|job| job.process)
                         .filter(other),
                 );
             }
@@ -215,14 +216,14 @@ fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
         .collect();
     let mut files: Vec<Files> = Vec::new();
     files.resize_with(jobs.len(), Files::default);
-    for (group, it) in facts.all() {
+    for (group, execution) in facts.all() {
         let args = facts.args(group);
         let words: Vec<String> = words(&args);
-        for at in jobs_of(facts.analysis, &of, it.process) {
+        for at in jobs_of(facts.analysis, &of, execution.process) {
             if let Some(files) = files.get_mut(at) {
                 files.add(&words);
-                if it.on_cpu >= files.program.0 {
-                    files.program = (it.on_cpu, it.program.clone());
+                if execution.on_cpu >= files.program.0 {
+                    files.program = (execution.on_cpu, execution.program.clone());
                 }
             }
         }
@@ -240,7 +241,7 @@ fn jobs_of<'a>(
     chain.filter_map(|ix| of.get(&ix).copied())
 }
 
-/// The words of a command line, those of a shell's command among them.
+/// The words of a command line, including the words of a shell's command.
 fn words(args: &[&[u8]]) -> Vec<String> {
     let mut words = Vec::new();
     let mut command = false;
@@ -248,8 +249,8 @@ fn words(args: &[&[u8]]) -> Vec<String> {
         let arg = String::from_utf8_lossy(arg);
         if command && arg.contains(char::is_whitespace) {
             let apart = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
-            let parts = arg.split(apart).filter(|it| !it.is_empty());
-            words.extend(parts.map(|it| it.trim_matches(['"', '\'']).to_owned()));
+            let parts = arg.split(apart).filter(|part| !part.is_empty());
+            words.extend(parts.map(|part| part.trim_matches(['"', '\'']).to_owned()));
         } else {
             words.push(arg.to_string());
         }
@@ -263,7 +264,7 @@ impl Files {
         let path = words.first().map_or("", String::as_str);
         let program = path.rsplit('/').next().unwrap_or(path);
         let family = tools::by_name(program).map(|tool| tool.family);
-        let by_cargo = words.iter().any(|it| it == "--out-dir");
+        let by_cargo = words.iter().any(|word| word == "--out-dir");
         if family == Some(Family::Rustc) && by_cargo {
             return self.add_crate(words);
         }
@@ -279,14 +280,15 @@ impl Files {
         for (at, word) in words.iter().enumerate() {
             let glued = ["-o", ">>", ">"]
                 .iter()
-                .find_map(|it| word.strip_prefix(it));
+                .find_map(|prefix| word.strip_prefix(prefix));
             let output = OUTPUT.contains(&word.as_str());
             let name = glued.filter(|_| !output).unwrap_or(word);
             let name = name.trim_start_matches("./").trim_end_matches('/');
             let archive = archives && at == 2;
-            let of_job = match relative {
-                true => !name.starts_with("/tmp/"),
-                false => name.starts_with('/'),
+            let of_job = if relative {
+                !name.starts_with("/tmp/")
+            } else {
+                name.starts_with('/')
             };
             if !output && of_job && name.len() > 2 && !name.starts_with('-') {
                 let is_made = made || glued.is_some() || archive || (makes_all && at > 0);

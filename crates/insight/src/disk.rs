@@ -16,16 +16,17 @@ pub struct DiskSum {
     /// Bytes read from and written to storage, of the threads that have exited; `None`: not
     /// known of any.
     pub io: Option<(u64, u64)>,
-    /// A process has not told its bytes, or not those of all its threads: it has not exited.
+    /// Whether a process has not reported its bytes, or not those of all its threads, because it has not
+    /// exited.
     pub part: bool,
     pub major_faults: Option<u64>,
     /// Waits for block I/O, and for files without block I/O of the thread's own.
     pub waited: u64,
-    /// Of `waited`: in fsync and its relatives.
+    /// The part of `waited` in fsync and its relatives.
     pub sync: u64,
-    /// Of `waited`: in page faults.
+    /// The part of `waited` in page faults.
     pub fault: u64,
-    /// Of the critical path; `None` without one.
+    /// The time on the critical path, or `None` without a path.
     pub path: Option<u64>,
 }
 
@@ -64,7 +65,11 @@ impl DiskSum {
 /// The time of each thread on the critical path in which it waited for a disk.
 pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
-    for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
+    for segment in path
+        .segments
+        .iter()
+        .filter(|segment| segment.kind == Kind::Disk)
+    {
         let sum = waits.entry(segment.thread).or_default();
         *sum = sum.saturating_add(segment.length());
     }
@@ -90,8 +95,13 @@ pub fn sum(
     let processes = processes_of(analysis, threads);
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     // A process that has not exited has no figures yet, but for threads of it that have.
-    sum.io = processes.iter().filter_map(|it| it.io).reduce(add);
-    sum.part = processes.iter().any(|it| it.alive || it.io.is_none());
+    sum.io = processes
+        .iter()
+        .filter_map(|process| process.io)
+        .reduce(add);
+    sum.part = processes
+        .iter()
+        .any(|process| process.alive || process.io.is_none());
     sum.major_faults = major_faults(&processes);
     for ix in threads {
         sum.wait(analysis, *ix);

@@ -30,9 +30,10 @@ pub fn words(status: u32) -> String {
     let Some(signal) = killed_by(Some(status)) else {
         return format!("exit {}", code(status).unwrap_or(0));
     };
-    let core = match has_core(status) {
-        true => " (core dumped)",
-        false => "",
+    let core = if has_core(status) {
+        " (core dumped)"
+    } else {
+        ""
     };
     format!("killed by {}{core}", name(signal))
 }
@@ -45,10 +46,10 @@ pub fn of_command(analysis: &Analysis) -> Option<String> {
     }
 }
 
-/// In place of the end.
+/// The words in place of the end of a process that has not ended.
 pub const NO_END: &str = "no end";
 
-/// What a recording did that [`is_unfinished`].
+/// The words for a recording that [`is_unfinished`].
 pub const UNFINISHED: &str = "ended before its command did";
 
 /// The recording ended while COMMAND ran, so the figures are of a part of it.
@@ -56,7 +57,8 @@ pub const UNFINISHED: &str = "ended before its command did";
 /// An import may know that COMMAND ended without knowing its status.
 pub fn is_unfinished(analysis: &Analysis) -> bool {
     let summary = analysis.summary.as_ref();
-    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
+    let ran = summary
+        .filter(|summary| summary.status.is_none() && summary.reason != EndReason::CommandEnded);
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 
@@ -69,8 +71,8 @@ pub fn columns<'a, R: 'a>(
     let exit = move |row: &R| of(row).0.map(Exit::from);
     table
         .json_data("exit", move |row| serde_json::json!(exit(row)))
-        .csv_data("exit_code", move |row| exit(row).and_then(|it| it.code))
-        .csv_data("signal", move |row| exit(row).and_then(|it| it.signal))
+        .csv_data("exit_code", move |row| exit(row).and_then(|exit| exit.code))
+        .csv_data("signal", move |row| exit(row).and_then(|exit| exit.signal))
         .column(title, move |row| {
             let (status, alive) = of(row);
             cell(status, alive)

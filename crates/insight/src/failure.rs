@@ -10,6 +10,7 @@ mod ends;
 mod explains;
 mod failed_tests;
 mod files;
+mod finder;
 mod held;
 mod links;
 mod passes;
@@ -25,13 +26,14 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 
-use self::chain::Finder;
-use self::ends::Sure;
+use self::ends::ProcessEnds;
+pub use self::ends::PERHAPS;
 use self::failed_tests::Tests;
+use self::finder::Finder;
 use self::links::Chain;
 use self::passes::{fails, program, role};
 use super::timeout::{ran, timed_out};
-use super::verdicts::Judged;
+use super::verdicts::StepVerdicts;
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx};
 use crate::{exit, label};
@@ -39,42 +41,40 @@ use tr_text::units;
 
 /// A process or a step that failed.
 #[derive(Clone, Debug, Default)]
-pub struct Failed {
-    /// Its label, escaped for a terminal.
+pub struct Failure {
+    /// The label of the process or step, escaped for a terminal.
     pub name: String,
-    /// What became of it: `exit 1`, `killed: out of memory`.
+    /// The end in words: `exit 1`, `killed: out of memory`.
     pub end: String,
     /// How long it had run, in ns: of a process its last program.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
-    /// Those that it made fail, up to COMMAND.
-    pub above: Vec<Failed>,
-    /// Among those above: the one before it may be the reason, or something else.
+    /// The processes that this failure made fail, up to COMMAND.
+    pub above: Vec<Failure>,
+    /// For a failure in `above`: whether the failure before it is only one possible reason.
     pub perhaps: bool,
     /// The time of the failure.
     at: Ktime,
     /// The step, if it is one.
     step: Option<StepIx>,
-    /// What held it back meanwhile, with the evidence.
+    /// The reason that delayed the process or step meanwhile, with the evidence.
     pub held: Option<String>,
     /// A limit of time ended it, so that what held it back can be the reason.
     pub was_late: bool,
 }
 
-/// Before the name of what failed for one of several possible reasons.
-pub const PERHAPS: &str = "perhaps ";
-
-impl Failed {
-    /// What stands before its name among those above another one.
+impl Failure {
+    /// The word before the failure's name in the list above another failure.
     pub fn lead(&self) -> &'static str {
-        match self.perhaps {
-            true => PERHAPS,
-            false => "",
+        if self.perhaps {
+            PERHAPS
+        } else {
+            ""
         }
     }
 
-    /// The reason that held it back, if that can be the reason of its failure, too.
+    /// The reason that delayed the process or step, if it can be the reason of its failure, too.
     pub fn held_by(&self) -> Option<&str> {
         self.held.as_deref().filter(|_| self.was_late)
     }
@@ -87,31 +87,33 @@ impl Failed {
 
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// The failures that count: first the processes that a signal killed, then all others in the order of time.
-    pub told: Vec<Failed>,
+    /// The failures that matter: first the processes that a signal killed, then all others in the order of
+    /// time.
+    pub told: Vec<Failure>,
     /// COMMAND failed: the place among them of what explains that.
     pub command: Option<usize>,
-    /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
-    /// program of the same process.
+    /// The number of COMMAND's processes that failed without consequences: probes of a process that
+    /// succeeded, or failures of an earlier program of the same process.
     pub tolerated: usize,
     /// The number of COMMAND's other processes that failed: what they led to is not known.
     pub unclear: usize,
-    /// The longest of these, in the order of time: children of the last process whose failure is explained for certain.
-    /// The children of a configure script are questions.
-    pub beside: Vec<Failed>,
-    /// The processes that failed and do not count, others' too.
+    /// The longest of the unclear failures, in the order of time: children of the last process whose failure
+    /// is explained for certain. The children of a configure script are probes.
+    pub beside: Vec<Failure>,
+    /// The processes that failed without consequences, including those that are not COMMAND's.
     pub calm: Vec<ProcessIx>,
 }
 
-/// The most failures that led to COMMAND's beside the one that explains it best, and that are told with what they led to.
+/// The most failures that led to COMMAND's, beside the one that explains it best, that are reported with
+/// their consequences.
 const BRANCHES: usize = 100;
 
 const BESIDE: usize = 3;
 
-/// The order in which failures are told; those of one rank come in the order of time.
+/// The order in which failures are reported. Failures of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// The kernel killed the process for lack of memory, or a signal did which nobody sent on purpose.
+    /// The kernel killed the process for lack of memory, or a signal did that nobody sends on purpose.
     Killed,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
@@ -121,17 +123,17 @@ enum Rank {
     Aside,
 }
 
-/// A failure that counts, with its place in the order.
-struct Found {
+/// A failure that matters, with its place in the order.
+struct RankedFailure {
     rank: Rank,
     /// This failure explains COMMAND's best.
     is_command: bool,
-    failed: Failed,
+    failed: Failure,
 }
 
-impl Found {
-    fn new(rank: Rank, failed: Failed) -> Found {
-        Found {
+impl RankedFailure {
+    fn new(rank: Rank, failed: Failure) -> RankedFailure {
+        RankedFailure {
             rank,
             is_command: false,
             failed,
@@ -140,11 +142,15 @@ impl Found {
 }
 
 impl Failures {
-    /// The failures of these processes: of a recording of the whole machine those
-    /// of COMMAND's. `judged`: the recording's steps, where they are known already.
-    pub fn new(analysis: &Analysis, chosen: &[ProcessIx], judged: Option<&Judged<'_>>) -> Failures {
+    /// The failures of these processes; for a recording of the whole machine, COMMAND's failures. `judged`:
+    /// the recording's steps, where they are known already.
+    pub fn new(
+        analysis: &Analysis,
+        chosen: &[ProcessIx],
+        judged: Option<&StepVerdicts<'_>>,
+    ) -> Failures {
         let root = critical_path::root(analysis).ok();
-        let sure = Sure::new(analysis);
+        let sure = ProcessEnds::new(analysis);
         let is_any =
             |ix: &ProcessIx| fails(analysis.process(*ix)) || sure.out_of_memory.contains_key(ix);
         let failed: Vec<ProcessIx> = chosen.iter().copied().filter(is_any).collect();
@@ -152,18 +158,18 @@ impl Failures {
         if failed.is_empty() && !marked {
             return Failures::default();
         }
-        let own = judged.is_none().then(|| Judged::new(analysis));
+        let own = judged.is_none().then(|| StepVerdicts::new(analysis));
         let Some(judged) = judged.or(own.as_ref()) else {
             return Failures::default();
         };
         let tests = Tests::new(analysis, &judged.steps);
-        Finder::new(analysis, (sure, tests), root).all(&failed, judged)
+        Finder::new(analysis, sure, tests, root).all(&failed, judged)
     }
 }
 
-/// The order in which the failures of a recording are told, and their words.
+/// The order and the words of a recording's failures.
 impl Finder<'_> {
-    fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
+    fn all(&self, failed: &[ProcessIx], judged: &StepVerdicts<'_>) -> Failures {
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
         let mut chain: Vec<ProcessIx> = self
             .chain(self.root)
@@ -177,7 +183,7 @@ impl Finder<'_> {
         let in_chains = in_chains.chain(&linked.processes);
         let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().collect();
         let branches = self.branches(&chosen, &mut in_chain);
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<RankedFailure> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         let killed = self.killed_in_time();
         let answered = self.answered();
@@ -185,20 +191,24 @@ impl Finder<'_> {
             match self.rank(*ix) {
                 _ if self.is_with(*ix) || self.sure.was_ended(*ix) => calm.push(*ix),
                 Some(Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
-                Some(rank) => found.push(Found::new(rank, self.uppermost(*ix))),
+                Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.push(*ix);
-                    match answered[*ix] {
-                        _ if !self.sure.own.has(*ix) || killed[*ix] => {}
-                        true => tolerated += 1,
-                        false => unclear.push(*ix),
+                    let counts = self.sure.own.has(*ix) && !killed[*ix];
+                    if counts && answered[*ix] {
+                        tolerated += 1;
+                    } else if counts {
+                        unclear.push(*ix);
                     }
                 }
             }
         }
-        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|it| it.failed.process).collect();
+        let told: BTreeSet<ProcessIx> = found
+            .iter()
+            .filter_map(|found| found.failed.process)
+            .collect();
         let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
         let tests = self.failed_tests(judged, &chosen, is_told).into_iter();
         found.extend(tests.map(|test| {
@@ -208,24 +218,25 @@ impl Finder<'_> {
             } else {
                 Rank::Failed
             };
-            Found::new(rank, test)
+            RankedFailure::new(rank, test)
         }));
-        found.extend(self.cause(&linked).map(|cause| Found {
+        found.extend(self.cause(&linked).map(|cause| RankedFailure {
             is_command: true,
-            ..Found::new(self.rank_of_chain(&linked.processes), cause)
+            ..RankedFailure::new(self.rank_of_chain(&linked.processes), cause)
         }));
         for processes in hidden.into_iter().chain(branches) {
             let rank = self.rank_of_chain(&processes);
             let missed = None;
             let cause = self.cause(&Chain { processes, missed });
-            found.extend(cause.map(|cause| Found::new(rank, cause)));
+            found.extend(cause.map(|cause| RankedFailure::new(rank, cause)));
         }
-        let mut failed: Vec<&mut Failed> = found.iter_mut().map(|it| &mut it.failed).collect();
+        let mut failed: Vec<&mut Failure> =
+            found.iter_mut().map(|found| &mut found.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
-        found.sort_by_key(|it| (it.rank, it.failed.at, it.failed.pid));
+        found.sort_by_key(|found| (found.rank, found.failed.at, found.failed.pid));
         Failures {
-            command: found.iter().position(|it| it.is_command),
-            told: found.into_iter().map(|it| it.failed).collect(),
+            command: found.iter().position(|found| found.is_command),
+            told: found.into_iter().map(|found| found.failed).collect(),
             tolerated,
             beside: self.beside(&chain, &unclear),
             unclear: unclear.len(),
@@ -246,7 +257,8 @@ impl Finder<'_> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
             let parent = process.parent.map(|ix| self.analysis.process(ix));
-            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
+            let goes_on =
+                |parent: &Process| parent.status == Some(0) || process.start < program(parent);
             above == Some(&true) || parent.is_some_and(goes_on)
         })
     }
@@ -268,10 +280,10 @@ impl Finder<'_> {
     /// The failed tests of chosen processes that have no line by their process.
     fn failed_tests(
         &self,
-        judged: &Judged<'_>,
+        judged: &StepVerdicts<'_>,
         chosen: &BTreeSet<ProcessIx>,
         is_told: impl Fn(ProcessIx) -> bool,
-    ) -> Vec<Failed> {
+    ) -> Vec<Failure> {
         let mut tests = Vec::new();
         for at in &self.tests.failed {
             let Some(step) = judged.steps.list().get(*at) else {
@@ -292,8 +304,8 @@ impl Finder<'_> {
         tests
     }
 
-    /// The failures that led to COMMAND's beside those in `told`, such as those of jobs at once: each from what explains it
-    /// up to COMMAND.
+    /// The other failures that led to COMMAND's and are not in `told`, such as those of jobs that ran at
+    /// once. Each begins with the failure that explains it and ends with COMMAND.
     fn branches(
         &self,
         chosen: &BTreeSet<ProcessIx>,
@@ -325,9 +337,9 @@ impl Finder<'_> {
         branches
     }
 
-    /// What else may be the reason for COMMAND's failure: of these processes the children of the last one in the
-    /// chain whose failure is explained for certain.
-    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failed> {
+    /// Other possible reasons for COMMAND's failure: among the unclear processes, the children of the last
+    /// process in the chain whose failure is explained for certain.
+    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);
         let sure = below.take_while(|ix| !self.is_maybe(**ix)).last().or(root);
@@ -337,41 +349,44 @@ impl Finder<'_> {
         if sure.is_some_and(|ix| role(self.analysis.process(*ix)) == Some(Role::Configure)) {
             return Vec::new();
         }
-        let mut beside: Vec<Failed> = unclear
+        let mut beside: Vec<Failure> = unclear
             .iter()
             .filter(is_below)
             .map(|ix| self.process(*ix))
             .collect();
-        beside.sort_by_key(|it| (Reverse(it.after), it.pid));
+        beside.sort_by_key(|failed| (Reverse(failed.after), failed.pid));
         let mut seen = BTreeSet::new();
         beside.retain(|failed| seen.insert((failed.name.clone(), failed.end.clone())));
         beside.truncate(BESIDE);
-        beside.sort_by_key(|it| (it.at, it.pid));
+        beside.sort_by_key(|failed| (failed.at, failed.pid));
         beside
     }
 
-    /// The cause of COMMAND's failure, with those above it.
-    fn cause(&self, chain: &Chain) -> Option<Failed> {
+    /// The cause of COMMAND's failure, with the failures that it led to.
+    fn cause(&self, chain: &Chain) -> Option<Failure> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);
-        let above = pairs.map(|((at, below), ix)| Failed {
+        let above = pairs.map(|((at, below), ix)| Failure {
             perhaps: self.is_maybe(*below) || chain.missed == Some(at),
             ..self.process(*ix)
         });
-        let mut above: Vec<Failed> = above.collect();
-        if let Some(command) = above.last_mut().filter(|it| it.process == self.root) {
+        let mut above: Vec<Failure> = above.collect();
+        if let Some(command) = above
+            .last_mut()
+            .filter(|failed| failed.process == self.root)
+        {
             command.name = "the command".into();
             if command.process.is_some_and(|ix| !self.fails(ix)) {
                 command.end += " all the same";
             }
         }
-        Some(Failed {
+        Some(Failure {
             above,
             ..self.uppermost(*first)
         })
     }
 
-    /// Why a process's failure counts, apart from a test's.
+    /// The rank of a process's failure, if it matters and is no failed test's.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
         if self.sure.out_of_memory.contains_key(&ix) {
             return Some(Rank::Killed);
@@ -380,7 +395,7 @@ impl Finder<'_> {
             return None;
         }
         let process = self.analysis.process(ix);
-        if Sure::is_crash(process) {
+        if ProcessEnds::is_crash(process) {
             return Some(if self.is_death_test(ix) {
                 Rank::Aside
             } else {
@@ -395,7 +410,7 @@ impl Finder<'_> {
     }
 
     /// A process, which may have been killed with what was below it.
-    fn uppermost(&self, ix: ProcessIx) -> Failed {
+    fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         let mut failed = self.process(ix);
         if children.iter().any(|ix| self.is_with(*ix)) {
@@ -404,30 +419,31 @@ impl Finder<'_> {
         failed
     }
 
-    fn process(&self, ix: ProcessIx) -> Failed {
+    fn process(&self, ix: ProcessIx) -> Failure {
         let process = self.analysis.process(ix);
         let name = label::label(process);
-        Failed {
-            name: match self.sure.own.has(ix) {
-                true => name,
-                false => format!("{name} (not COMMAND's)"),
+        Failure {
+            name: if self.sure.own.has(ix) {
+                name
+            } else {
+                format!("{name} (not COMMAND's)")
             },
             end: self.sure.end(ix, process),
             after: ran(process),
             at: process.end,
             pid: Some(process.pid.0),
             process: Some(ix),
-            ..Failed::default()
+            ..Failure::default()
         }
     }
 
-    fn step(&self, at: StepIx, step: &Step) -> Failed {
+    fn step(&self, at: StepIx, step: &Step) -> Failure {
         let own = step.process.filter(|_| step.result.is_none());
         let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
         let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
         let status = || step.status.filter(|status| *status != 0).map(exit::words);
         let reported = step.result.clone();
-        Failed {
+        Failure {
             name: step.name.clone(),
             end: killed
                 .or(reported)
@@ -438,7 +454,7 @@ impl Finder<'_> {
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
             step: Some(at),
-            ..Failed::default()
+            ..Failure::default()
         }
     }
 }

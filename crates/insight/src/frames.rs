@@ -77,8 +77,8 @@ impl<'a> Names<'a> {
         let mut names: Vec<Name> = functions
             .iter()
             .rev()
-            .map(|it| Name {
-                function: escape::text(&it.name),
+            .map(|function_name| Name {
+                function: escape::text(&function_name.name),
                 binary: binary.clone(),
             })
             .collect();

@@ -29,7 +29,7 @@ pub fn title(kind: Kind) -> &'static str {
     }
 }
 
-/// What a thread does in such a time: its place in [`tr_text::words::STATES`].
+/// The state of a thread in a time of this kind: an index into [`tr_text::words::STATES`].
 pub fn state(kind: Kind) -> usize {
     match kind {
         Kind::OnCpu => 0,
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn each_kind_is_in_one_column() {
         for kind in Kind::ALL {
-            let columns = COLUMNS.iter().filter(|it| it.kinds.contains(&kind));
+            let columns = COLUMNS.iter().filter(|column| column.kinds.contains(&kind));
             assert_eq!(columns.count(), 1, "{kind:?}");
         }
     }

@@ -26,7 +26,7 @@ named! {
     }
 }
 
-/// What the machine withheld from a recording, and its system calls.
+/// The facts that the machine withheld from a recording, and the system calls that were recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     /// In ns.
@@ -43,7 +43,7 @@ impl Loads {
         self.loads.get(&load).copied()
     }
 
-    /// Of a whole recording.
+    /// The loads of a whole recording.
     pub fn of(analysis: &Analysis) -> Loads {
         Loads {
             loads: loads(analysis),
@@ -85,8 +85,8 @@ fn work(analysis: &Analysis) -> Option<u64> {
     run_within(analysis, (analysis.start, analysis.end), on_cpu)
 }
 
-/// Of a time on a CPU in a span the part in which the hypervisor ran that CPU. A task keeps the CPU while
-/// it does not: of the stolen time it has the part that it has of the CPUs.
+/// The part of a task's time on a CPU in which the hypervisor ran that CPU. A task keeps its CPU while the
+/// hypervisor runs others: its part of the stolen time is its part of the CPUs.
 pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);

@@ -20,7 +20,7 @@ pub(crate) fn evicts(reclaims: u64) -> bool {
 
 /// Whether page faults on the pages of files are those of a build short of memory.
 pub(crate) fn reads_again(analysis: &Analysis) -> bool {
-    let reclaims = waits(analysis).filter_map(|it| it.reclaims);
+    let reclaims = waits(analysis).filter_map(|wait| wait.reclaims);
     evicts(reclaims.fold(0, u64::saturating_add))
 }
 
@@ -30,7 +30,7 @@ pub struct MemorySum {
     /// The largest resident set of a process; `None` before its exit.
     pub peak: Option<u64>,
     pub major_faults: Option<u64>,
-    /// Those that follow are `None` where the recording does not tell them.
+    /// The number of direct reclaims. This field and those below are `None` where the recording lacks them.
     pub reclaims: Option<u64>,
     pub reclaimed: Option<u64>,
     pub swapped: Option<u64>,
@@ -46,7 +46,7 @@ impl MemorySum {
             self.swapped,
             self.killed,
         ];
-        figures.iter().all(|it| it.unwrap_or(0) == 0)
+        figures.iter().all(|figure| figure.unwrap_or(0) == 0)
     }
 
     /// Waits for memory, in whole ms.
@@ -85,8 +85,8 @@ impl MemorySum {
 
 pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
-    for it in &analysis.memory {
-        facts.entry(it.thread).or_default().push(it.kind);
+    for event in &analysis.memory {
+        facts.entry(event.thread).or_default().push(event.kind);
     }
     facts
 }
@@ -97,26 +97,31 @@ pub struct Resident {
     read: Option<u64>,
     /// The largest resident set of one process; 0 if none is known.
     peak: u64,
-    /// The same of those that began in the span, or were killed in it.
+    /// The largest resident set of a process that began in the span or was killed in it.
     inside: u64,
 }
 
 impl Resident {
     pub fn of(analysis: &Analysis) -> Resident {
-        let values = samples(analysis).enumerate().flat_map(|(at, (_, it))| {
-            // The readings before the first sample are not in the span.
-            let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
-            [it.get(Counter::Resident), peak]
-        });
+        let values = samples(analysis)
+            .enumerate()
+            .flat_map(|(at, (_, reading))| {
+                // The readings before the first sample are not in the span.
+                let peak = reading.get(Counter::ResidentPeak).filter(|_| at > 0);
+                [reading.get(Counter::Resident), peak]
+            });
         // The peak of a process that is older than the span may be, too. COMMAND is such a one:
         // kernels before 6.16 count the recorder's memory before its exec.
         let processes = || analysis.processes.iter();
-        let inside = processes().filter(|it| !it.started_before);
-        let inside = inside.filter_map(|it| it.max_rss);
-        let killed = killed(analysis).filter_map(|it| it.resident);
+        let inside = processes().filter(|process| !process.started_before);
+        let inside = inside.filter_map(|process| process.max_rss);
+        let killed = killed(analysis).filter_map(|kill| kill.resident);
         Resident {
             read: values.flatten().max(),
-            peak: processes().filter_map(|it| it.max_rss).max().unwrap_or(0),
+            peak: processes()
+                .filter_map(|process| process.max_rss)
+                .max()
+                .unwrap_or(0),
             inside: inside.chain(killed).max().unwrap_or(0),
         }
     }
@@ -136,8 +141,9 @@ impl Resident {
 
 /// The process with the largest resident set, and that in bytes; of equal ones the first.
 pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64, &'a Process)> {
-    let known = processes.filter_map(|it| Some((it.max_rss.filter(|rss| *rss > 0)?, it)));
-    known.max_by_key(|(rss, it)| (*rss, Reverse((it.start, it.pid))))
+    let known =
+        processes.filter_map(|process| Some((process.max_rss.filter(|rss| *rss > 0)?, process)));
+    known.max_by_key(|(rss, process)| (*rss, Reverse((process.start, process.pid))))
 }
 
 /// The figures of a whole recording.
@@ -153,7 +159,7 @@ pub fn sum(
 ) -> MemorySum {
     let mut sum = MemorySum::of(analysis);
     let processes = processes_of(analysis, threads);
-    sum.peak = processes.iter().filter_map(|it| it.max_rss).max();
+    sum.peak = processes.iter().filter_map(|process| process.max_rss).max();
     sum.major_faults = major_faults(&processes);
     let mine = threads.iter().filter_map(|ix| facts.get(ix));
     mine.flatten().for_each(|fact| sum.add(*fact));
@@ -162,7 +168,7 @@ pub fn sum(
 
 /// The limit of the memory of COMMAND's cgroup, in bytes. Without one v1 has the largest number of pages.
 pub fn limit(analysis: &Analysis) -> Option<u64> {
-    let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
+    let limits = samples(analysis).filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryLimit));
     limits.max().filter(|bytes| *bytes < 1 << 62)
 }
 

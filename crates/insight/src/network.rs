@@ -28,9 +28,9 @@ impl Host {
         }
     }
 
-    /// That of a wait.
-    pub fn waited(analysis: &Analysis, it: &Waited) -> Option<Host> {
-        let connection = analysis.connections.get(it.connection?)?;
+    /// The host that a wait for a connection is for.
+    pub fn waited(analysis: &Analysis, wait: &Waited) -> Option<Host> {
+        let connection = analysis.connections.get(wait.connection?)?;
         Some(Host::of(connection))
     }
 
@@ -74,14 +74,14 @@ impl Remotes {
     /// `waited`: the waits of the critical path.
     pub fn new(analysis: &Analysis, waited: &[Waited]) -> Remotes {
         let mut remotes = Remotes::default();
-        for it in &analysis.lookups {
-            for address in &it.addresses {
+        for lookup in &analysis.lookups {
+            for address in &lookup.addresses {
                 let name = remotes.names.entry(*address);
-                name.or_insert_with(|| who::asked_name(it));
+                name.or_insert_with(|| who::asked_name(lookup));
             }
         }
-        for it in waited {
-            if let (Some(host), Some(server)) = (Host::waited(analysis, it), it.server) {
+        for wait in waited {
+            if let (Some(host), Some(server)) = (Host::waited(analysis, wait), wait.server) {
                 let known = remotes.servers.entry(host).or_insert(Some(server));
                 *known = known.filter(|known| *known == server);
             }
@@ -117,9 +117,9 @@ pub struct NetworkSum {
     /// Bytes of those that are closed.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Those whose bytes are not known: established, and not closed.
+    /// The connections whose bytes are not known: established, and not closed.
     pub untold: u64,
-    /// Of the critical path.
+    /// The time on the critical path.
     pub path_wait: u64,
 }
 
@@ -129,25 +129,25 @@ impl NetworkSum {
         all: impl IntoIterator<Item = &'a Connection>,
     ) -> NetworkSum {
         let mut sum = NetworkSum::default();
-        for it in all {
-            sum.add(analysis, it);
+        for connection in all {
+            sum.add(analysis, connection);
         }
         sum
     }
 
-    pub fn add(&mut self, analysis: &Analysis, it: &Connection) {
-        let (sent, received) = it.bytes.unwrap_or_default();
+    pub fn add(&mut self, analysis: &Analysis, connection: &Connection) {
+        let (sent, received) = connection.bytes.unwrap_or_default();
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         self.connections += 1;
-        self.failed += u64::from(it.failed());
+        self.failed += u64::from(connection.failed());
         add(
             &mut self.connecting,
-            it.connecting(analysis.end).unwrap_or(0),
+            connection.connecting(analysis.end).unwrap_or(0),
         );
-        add(&mut self.open, it.open(analysis.end));
+        add(&mut self.open, connection.open(analysis.end));
         add(&mut self.sent_bytes, sent);
         add(&mut self.received_bytes, received);
-        self.untold += u64::from(it.bytes.is_none() && it.established.is_some());
+        self.untold += u64::from(connection.bytes.is_none() && connection.established.is_some());
     }
 
     /// Bytes sent, if they are known of all connections.
@@ -168,6 +168,6 @@ pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> Networ
     sum.path_wait = waited
         .iter()
         .flatten()
-        .fold(0, |sum, it| sum.saturating_add(it.ns));
+        .fold(0, |sum, wait| sum.saturating_add(wait.ns));
     sum
 }

@@ -14,10 +14,9 @@ use tr_programs::steps::StepKind;
 pub enum Paths {
     /// Whole paths, without COMMAND's working directory.
     Whole,
-    /// Of an absolute path outside the system's directories, the last directory
-    /// and the name.
+    /// For an absolute path outside the system's directories: the last directory and the name.
     Two,
-    /// Of such a path, only the name.
+    /// For an absolute path outside the system's directories: only the name.
     Name,
 }
 
@@ -138,7 +137,7 @@ pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     let above = process.parent.into_iter();
     let above = above.flat_map(|ix| analysis.lineage(ix));
     let all = std::iter::once(process).chain(above.map(|ix| analysis.process(ix)));
-    let pids = all.flat_map(|it| [it.pid.0, it.ns_pid.0]);
+    let pids = all.flat_map(|process| [process.pid.0, process.ns_pid.0]);
     pids.take(2 * GENERATIONS).collect()
 }
 

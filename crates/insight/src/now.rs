@@ -10,11 +10,11 @@ use tr_text::units;
 
 #[derive(Clone, Debug)]
 pub struct Living<T> {
-    /// Its parent's pid; `None`: it is the recorded command.
+    /// The parent's pid; `None` for the recorded command.
     pub parent: Option<u32>,
-    /// Its start in ns.
+    /// The start of the process in nanoseconds.
     pub since: u64,
-    /// It waits, as far as that is known.
+    /// The event that the process waits for, as far as it is known.
     pub waits: Option<Waits>,
     /// Whatever names it.
     pub name: T,
@@ -35,8 +35,8 @@ const DEEP: usize = 1000;
 /// The jobs at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jobs {
-    /// Their number: processes without living children whose ancestors live up to the command,
-    /// and that do not wait for a pipe.
+    /// The number of jobs: processes without living children whose ancestors live up to the command, and that
+    /// do not wait for a pipe.
     pub number: usize,
     /// The pid of the one that has lived longest.
     pub longest: Option<u32>,
@@ -45,14 +45,16 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Of the living processes by their pids.
+    /// The jobs among the living processes, which are keyed by pid.
     pub fn of<T>(living: &HashMap<u32, Living<T>>) -> Jobs {
         let mut children: HashMap<u32, usize> = HashMap::new();
-        for parent in living.values().filter_map(|it| it.parent) {
+        for parent in living.values().filter_map(|process| process.parent) {
             *children.entry(parent).or_default() += 1;
         }
-        let jobs = living.iter().filter(|(pid, it)| {
-            !children.contains_key(pid) && it.waits != Some(Waits::Pipe) && belongs(living, it)
+        let jobs = living.iter().filter(|(pid, process)| {
+            !children.contains_key(pid)
+                && process.waits != Some(Waits::Pipe)
+                && belongs(living, process)
         });
         let mut all = Jobs {
             number: 0,
@@ -68,7 +70,9 @@ impl Jobs {
         all.longest = first.map(|(_, pid)| pid);
         let mut above = all.longest.and_then(|pid| living.get(&pid)?.parent);
         while let Some(pid) = above.filter(|_| all.waiting < DEEP) {
-            let waits = living.get(&pid).filter(|it| it.waits == Some(Waits::Child));
+            let waits = living
+                .get(&pid)
+                .filter(|process| process.waits == Some(Waits::Child));
             let Some(parent) = waits.filter(|_| children.get(&pid) == Some(&1)) else {
                 break;
             };
@@ -100,7 +104,7 @@ impl Jobs {
     }
 }
 
-/// Its ancestors live, up to the command.
+/// Whether a process's ancestors live, up to the command.
 fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     let mut above = process.parent;
     for _ in 0..DEEP {
@@ -132,9 +136,9 @@ pub fn of(analysis: &Analysis) -> Option<String> {
     let living: HashMap<u32, Living<_>> = alive.collect();
     let jobs = Jobs::of(&living);
     let longest = jobs.longest.and_then(|pid| living.get(&pid));
-    Some(jobs.text(longest.map(|it| {
-        let label = label::label(analysis.process(it.name));
-        (label, analysis.end.0.saturating_sub(it.since))
+    Some(jobs.text(longest.map(|longest| {
+        let label = label::label(analysis.process(longest.name));
+        (label, analysis.end.0.saturating_sub(longest.since))
     })))
 }
 

@@ -37,11 +37,11 @@ named! {
         Unknown = "unknown", UNKNOWN;
         /// Before COMMAND's exec and after its end.
         Around = "around", "before and after the command";
-        /// Of a step: a lock that a task outside of it held.
+        /// For a step: a lock that a task outside of the step held.
         Lock = "lock", "waits for a lock";
-        /// Of a step: a program of this machine at the other end of a socket.
+        /// For a step: a program of this machine at the other end of a socket.
         Server = "server", "waits for a server";
-        /// Of a step: other work of tasks outside of it.
+        /// For a step: other work of tasks outside of the step.
         Steps = "steps", "waits for work of other steps";
     }
 }
@@ -54,7 +54,8 @@ impl Part {
         all.filter(move |part| !of_steps.contains(part))
     }
 
-    /// Of a kind of time, as far as that tells; a wait for a CPU is divided by who had it.
+    /// The part that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is divided by
+    /// the tasks that had the CPU.
     pub fn of(kind: Kind) -> Part {
         match kind {
             Kind::OnCpu => Part::Work,
@@ -74,7 +75,7 @@ impl Part {
         matches!(self, Part::Work | Part::Own)
     }
 
-    /// It could run and had no CPU.
+    /// Whether a task could run in this part and had no CPU.
     pub fn is_starved(self) -> bool {
         use Part::{Hypervisor, Nobody, Others, Own, Quota};
         matches!(self, Own | Others | Quota | Hypervisor | Nobody)

@@ -63,7 +63,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// That of a segment.
+    /// The part that a path segment belongs to.
     fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
@@ -78,7 +78,7 @@ impl Part {
                 return Part {
                     kind,
                     program: None,
-                    outside: outside.flatten().map(|it| it.comm),
+                    outside: outside.flatten().map(|outsider| outsider.comm),
                     remote: None,
                 };
             }
@@ -144,7 +144,7 @@ pub fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<
     with_parts(analysis, groups, path).0
 }
 
-/// The same, and the part of each segment.
+/// The shares, and the part of each segment.
 pub fn with_parts(
     analysis: &Analysis,
     groups: &Groups,
@@ -160,7 +160,7 @@ pub fn with_parts(
         let mut part = Part::of(analysis, groups, segment);
         if segment.kind == Kind::Network {
             let waited = waited.next();
-            part.remote = waited.and_then(|it| Host::waited(analysis, it));
+            part.remote = waited.and_then(|wait| Host::waited(analysis, wait));
         }
         parts.push(part);
         let (time, count) = sums.entry(part).or_default();

@@ -216,11 +216,11 @@ impl Filter {
         let inside = step.map(|name| Steps::new(analysis).processes_in(analysis, name));
         let pattern = self.container.as_ref();
         let contained = pattern.map(|pattern| {
-            let is = |it: &Called| {
-                let mut texts = [&it.name, &it.image, &it.id].into_iter();
-                texts.any(|it| pattern.is_match(it))
+            let is = |container: &Called| {
+                let mut texts = [&container.name, &container.image, &container.id].into_iter();
+                texts.any(|text| pattern.is_match(text))
             };
-            containers(analysis).map(|it| it.is_some_and(is))
+            containers(analysis).map(|container| container.is_some_and(is))
         });
         let tables = [below, inside, contained];
         let in_tables = |ix| tables.iter().flatten().all(|table| table[ix]);
@@ -281,7 +281,7 @@ pub fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> 
     containers(analysis).map(|called| called.map(label::container))
 }
 
-/// What names the row that a process belongs to; `groups` is for [`By::Group`].
+/// The name of the row that a process belongs to. `groups` is for [`By::Group`].
 pub fn names<'a>(
     analysis: &'a Analysis,
     by: By,
@@ -323,7 +323,17 @@ pub fn rows(
     sort: Sort,
     groups: &[Group],
 ) -> Vec<GroupRow> {
-    first_rows(analysis, processes, (by, sort, groups), usize::MAX).0
+    let order = RowOrder { by, sort, groups };
+    first_rows(analysis, processes, order, usize::MAX).0
+}
+
+/// The way in which the rows of a table are grouped and sorted.
+#[derive(Clone, Copy, Debug)]
+pub struct RowOrder<'a> {
+    pub by: By,
+    pub sort: Sort,
+    /// The groups of [`By::Group`].
+    pub groups: &'a [Group],
 }
 
 /// The first `most` of these [`rows`], and the number of all. Only those processes
@@ -331,9 +341,10 @@ pub fn rows(
 pub fn first_rows(
     analysis: &Analysis,
     processes: &[ProcessIx],
-    (by, sort, groups): (By, Sort, &[Group]),
+    order: RowOrder<'_>,
     most: usize,
 ) -> (Vec<GroupRow>, usize) {
+    let RowOrder { by, sort, groups } = order;
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let named = |ix: ProcessIx| {
@@ -396,7 +407,7 @@ pub fn sorted(
     first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
 }
 
-/// The same; `name` decides between equal rows.
+/// The first `most` of `processes`, in the order of their rows; `name` decides between equal rows.
 fn first_places(
     analysis: &Analysis,
     processes: &[ProcessIx],

@@ -9,26 +9,26 @@ use tr_text::named;
 named! {
     /// The reason of a thread's time off CPU.
     pub enum Reason {
-        /// It is in a run queue after a wake-up or its fork.
+        /// The task is in a run queue after a wake-up or its fork.
         Woken = "woken", "run queue, after a wake-up";
-        /// It is in a run queue after another task preempted it.
+        /// The task is in a run queue after another task preempted it.
         Preempted = "preempted", "run queue, preempted";
         Child = "child", "its child";
         Vfork = "vfork", "its vfork child";
         Slot = "slot", "a job slot";
-        /// It reads from or writes to a pipe.
+        /// The task reads from or writes to a pipe.
         Pipe = "pipe", "a pipe";
-        /// It waits for a lock, or another condition of a futex.
+        /// The task waits for a lock, or another condition of a futex.
         Lock = "lock", "a lock";
-        /// It reads from or writes to a socket.
+        /// The task reads from or writes to a socket.
         Socket = "socket", "a socket";
-        /// It sleeps, or a timeout has passed.
+        /// The task sleeps, or a timeout has passed.
         Timer = "timer", "a timer";
-        /// It waits for one of several descriptors.
+        /// The task waits for one of several descriptors.
         Events = "events", "events (poll)";
-        /// It reads from or writes to a terminal.
+        /// The task reads from or writes to a terminal.
         Terminal = "terminal", "its terminal";
-        /// It waits for a file: a read, a write, fsync, a page fault.
+        /// The task waits for a file: a read, a write, fsync, a page fault.
         File = "file", "a file";
         Io = "block-io", "block I/O";
         /// An interruptible sleep of another kind.

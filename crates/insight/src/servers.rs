@@ -76,7 +76,11 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
 
 /// The server that a process is, or a descendant of, the next one above; by process.
 fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
-    let servers: HashSet<ProcessIx> = analysis.servers.iter().map(|it| it.process).collect();
+    let servers: HashSet<ProcessIx> = analysis
+        .servers
+        .iter()
+        .map(|server| server.process)
+        .collect();
     down(analysis, |ix, above: Option<&Option<ProcessIx>>| {
         let own = Some(ix).filter(|ix| servers.contains(ix));
         own.or(above.copied().flatten())

@@ -71,10 +71,7 @@ impl CpuShares {
         let (mut build, mut others) = (0u64, 0u64);
         let mut unknown = 0u64;
         for ix in analysis.process_ids() {
-            let sum = match own.has(ix) {
-                true => &mut build,
-                false => &mut others,
-            };
+            let sum = if own.has(ix) { &mut build } else { &mut others };
             let times = &analysis.process(ix).times;
             *sum = sum.saturating_add(times.on_cpu);
             if own.has(ix) {
@@ -82,8 +79,8 @@ impl CpuShares {
             }
         }
         let all = analysis.meta.options.cpus.is_empty();
-        let idle_known = all && analysis.cpus.iter().all(|(_, it)| it.idle_known);
-        let idle = analysis.cpus.iter().map(|(_, it)| it.idle);
+        let idle_known = all && analysis.cpus.iter().all(|(_, cpu)| cpu.idle_known);
+        let idle = analysis.cpus.iter().map(|(_, cpu)| cpu.idle);
         CpuShares {
             build: self.build.map(|_| build),
             others: self.build.filter(|_| own.is_part()).map(|_| others),
@@ -95,9 +92,10 @@ impl CpuShares {
 
     /// The words before that.
     fn least(&self) -> &'static str {
-        match self.least {
-            true => "at least ",
-            false => "",
+        if self.least {
+            "at least "
+        } else {
+            ""
         }
     }
 

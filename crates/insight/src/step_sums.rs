@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Times};
 
 use super::normal::stable;
 use super::parts::{Part, PartTimes};
-use super::verdicts::{Judged, Verdict};
+use super::verdicts::{StepVerdicts, Verdict};
 use crate::kinds::is_told;
 use crate::steps::times::AllTimes;
 use crate::steps::Step;
@@ -22,22 +22,22 @@ pub struct StepSum {
     pub wall: u64,
     /// The wall time of the longest.
     pub longest: u64,
-    /// Of all their threads.
+    /// The CPU time of all threads of the steps, in nanoseconds.
     pub on_cpu: Option<u64>,
-    /// Of all their threads.
+    /// The run queue time of all threads of the steps, in nanoseconds.
     pub run_queue: Option<u64>,
-    /// What the wall time went to.
+    /// The parts of the steps' wall time.
     pub spent: Option<ByKind>,
     /// The wall time that was spent in run queues.
     pub starved: Option<u64>,
     pub path: Option<u64>,
     /// The wall time by part; `None`: not known of one of them.
     pub parts: Option<PartTimes>,
-    /// Of `Work` of these, in run queues while the step's own tasks had the CPUs.
+    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
     pub queued: u64,
     /// So many failed or were slow, and were held back.
     pub held_back: Option<u64>,
-    /// What held back the first of those, with the evidence.
+    /// The reason that delayed the first of these steps, with the evidence.
     pub held: Option<String>,
     /// The verdict on the longest, of those that were held back if there is one, with its time.
     pub verdict: Option<(String, u64)>,
@@ -72,7 +72,7 @@ pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
 /// The steps of a recording, of which `path` is the critical path. A moment is none, unless it tells a result.
 pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
-    let (judged, basis) = (Judged::new(analysis), analysis.basis());
+    let (judged, basis) = (StepVerdicts::new(analysis), analysis.basis());
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();
@@ -90,14 +90,17 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         add(&mut sum.on_cpu, own(Times::on_cpu_known));
         add(&mut sum.run_queue, own(Times::run_queue_known));
         let spent = times.spent.filter(|_| is_told(Kind::RunQueue, basis));
-        add(&mut sum.starved, spent.map(|it| it.of(Kind::RunQueue)));
+        add(
+            &mut sum.starved,
+            spent.map(|parts| parts.of(Kind::RunQueue)),
+        );
         sum.spent = sum.spent.zip(times.spent).map(|(mut sum, more)| {
             sum.add_all(&more);
             sum
         });
         add(&mut sum.path, Some(times.on_path));
         let figures = verdicts.figures(at);
-        let queued = figures.map_or(0, |it| it.queued);
+        let queued = figures.map_or(0, |figures| figures.queued);
         sum.queued = sum.queued.saturating_add(queued);
         sum.parts = sum.parts.take().zip(figures).map(|(mut sum, more)| {
             sum.add_all(&more.parts);
@@ -111,7 +114,7 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         let size = (told.is_some(), step.wall());
         if size >= sum.judged {
             sum.judged = size;
-            sum.verdict = verdicts.of(at).map(|it| (it.name(), it.ns));
+            sum.verdict = verdicts.of(at).map(|verdict| (verdict.name(), verdict.ns));
         }
     }
     sums

@@ -15,7 +15,8 @@ pub(crate) fn timed_out(process: &Process) -> bool {
     if label::program(process) != "timeout" {
         return false;
     }
-    let late = || limit(&process.argv).is_some_and(|it| u128::from(ran(process)) >= it.as_nanos());
+    let late =
+        || limit(&process.argv).is_some_and(|limit| u128::from(ran(process)) >= limit.as_nanos());
     process.status.is_some_and(status::is_timeout)
         || exit::killed_by(process.status) == Some(KILL) && late()
 }
@@ -43,7 +44,7 @@ fn limit(argv: &Argv) -> Option<Duration> {
             [b'-', b'-', ..] => {}
             // `-vk 5` and `-vk5`
             [b'-', letters @ ..] => {
-                let valued = letters.iter().position(|it| b"ks".contains(it));
+                let valued = letters.iter().position(|letter| b"ks".contains(letter));
                 if valued.is_some_and(|at| at + 1 == letters.len()) {
                     args.next();
                 }

@@ -78,7 +78,7 @@ pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
     out
 }
 
-/// What COMMAND used, for people.
+/// The resources that COMMAND used, for people.
 pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
     let Some(usage) = usage else {
         return Vec::new();

@@ -15,7 +15,7 @@ use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::status::ended_in_time;
 
-use self::division::{Divided, Divider};
+use self::division::{Divider, StepParts};
 use super::parts::{Part, PartTimes};
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, Steps};
@@ -42,10 +42,10 @@ const NAMED: usize = 50;
 pub(crate) const NAMES: usize = 3;
 pub(crate) const COUNTS: u64 = 20;
 
-/// What a step's wall time went to.
+/// The conclusion on a step's wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What most of it went to.
+    /// The part of the wall time that is largest.
     pub part: Part,
     /// The time of that, in ns; of waits for a CPU together.
     pub ns: u64,
@@ -55,33 +55,34 @@ pub struct Verdict {
     pub median: Option<u64>,
     /// All parts of the wall time, in ns.
     pub parts: PartTimes,
-    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
     pub queued: u64,
-    /// Who had the CPUs, or was waited for, by name with their times in ns.
+    /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds.
     pub by: Vec<(String, u64)>,
-    /// It failed or was slow, and that was not its own work or sleep.
+    /// Whether the verdict is reported: the step failed or was slow because of something other than its own
+    /// work or sleep.
     pub told: bool,
     /// A time-out ended it, or a wait inside it while something held it back.
     pub is_late: bool,
 }
 
 impl Verdict {
-    /// Its own work, or its own sleep.
+    /// Whether the reason is the step's own work, or its own sleep.
     pub fn is_own(&self) -> bool {
         matches!(self.part, Part::Work | Part::Sleep | Part::Other)
     }
 }
 
 /// A recording's steps, and the verdicts on them, which are found when they are first asked for.
-pub struct Judged<'a> {
+pub struct StepVerdicts<'a> {
     analysis: &'a Analysis,
     pub steps: Steps,
     verdicts: OnceCell<Verdicts>,
 }
 
-impl<'a> Judged<'a> {
-    pub fn new(analysis: &'a Analysis) -> Judged<'a> {
-        Judged {
+impl<'a> StepVerdicts<'a> {
+    pub fn new(analysis: &'a Analysis) -> StepVerdicts<'a> {
+        StepVerdicts {
             analysis,
             steps: Steps::new(analysis),
             verdicts: OnceCell::new(),
@@ -117,7 +118,7 @@ impl Verdicts {
             let path = own_path(&paths, steps, at)?;
             Some(divider.divide(at, &path))
         });
-        let divided: Vec<Option<Divided>> = divided.collect();
+        let divided: Vec<Option<StepParts>> = divided.collect();
         let has_inner = has_inner(steps);
         let medians = Medians::of_all(steps.list().iter(), &divided);
         let list = steps.list().iter().zip(&divided).enumerate();
@@ -125,14 +126,15 @@ impl Verdicts {
             let divided = divided.as_ref()?;
             let failed = step.failed() || may_have_failed(steps, step);
             let failed = failed && has_inner.get(at) != Some(&true);
-            let mut verdict = judge((step, failed), divided, medians.of(step, at))?;
+            let mut verdict = judge(step, failed, divided, medians.of(step, at))?;
             // More CPU time would not have spared it.
             verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
             Some(verdict)
         });
         let mut all = Verdicts(verdicts.collect());
         let told = all.0.iter_mut().enumerate();
-        let told = told.filter_map(|(at, it)| Some((at, it.as_mut().filter(|it| it.told)?)));
+        let told = told
+            .filter_map(|(at, entry)| Some((at, entry.as_mut().filter(|verdict| verdict.told)?)));
         for (at, verdict) in told.take(NAMED) {
             let divided = divided.get(at).and_then(Option::as_ref);
             verdict.by = match &contention {
@@ -141,7 +143,7 @@ impl Verdicts {
                     let waits = divider.waits(at, &path);
                     named(others(contention, analysis, waits).collect())
                 }
-                _ => divided.map_or_else(Vec::new, |it| named(it.by(verdict.part))),
+                _ => divided.map_or_else(Vec::new, |divided| named(divided.by(verdict.part))),
             };
         }
         all
@@ -152,9 +154,10 @@ impl Verdicts {
         !self.0.is_empty()
     }
 
-    /// That on a step; `None`: nothing stands out, or not enough is known.
+    /// The verdict on a step; `None`: nothing stands out, or not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
-        self.figures(step).filter(|it| it.part != Part::Unknown)
+        self.figures(step)
+            .filter(|verdict| verdict.part != Part::Unknown)
     }
 
     /// A step's figures; the verdict is [`Part::Unknown`] if nothing stands out.
@@ -162,9 +165,9 @@ impl Verdicts {
         self.0.get(step)?.as_ref()
     }
 
-    /// That on a step that failed or was slow, if it was held back.
+    /// The verdict on a step that failed or was slow, if something delayed the step.
     pub fn told(&self, step: StepIx) -> Option<&Verdict> {
-        self.of(step).filter(|it| it.told)
+        self.of(step).filter(|verdict| verdict.told)
     }
 }
 
@@ -176,12 +179,13 @@ fn has_inner(steps: &Steps) -> Vec<bool> {
 /// A test of which no result is known, in a process that failed (libtest's threads).
 fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     let around = step.parent.and_then(|at| steps.list().get(at));
-    let around = around.filter(|it| it.process == step.process && it.failed());
+    let around = around.filter(|outer| outer.process == step.process && outer.failed());
     let silent = step.status.is_none() && step.result.is_none();
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) -> Option<Verdict> {
+/// The verdict on a step. `failed`: it failed, and no step inside it did.
+fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;
@@ -236,7 +240,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
-    fn of_all<'s>(steps: impl Iterator<Item = &'s Step>, divided: &[Option<Divided>]) -> Medians {
+    fn of_all<'s>(steps: impl Iterator<Item = &'s Step>, divided: &[Option<StepParts>]) -> Medians {
         let mut suites: BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>> = BTreeMap::new();
         for (at, (step, divided)) in steps.zip(divided).enumerate() {
             let Some(divided) = divided.as_ref().filter(|_| step.kind == StepKind::Test) else {
@@ -246,7 +250,7 @@ impl Medians {
                 suites.entry(step.parent).or_default().push((share, at));
             }
         }
-        suites.values_mut().for_each(|it| it.sort_unstable());
+        suites.values_mut().for_each(|suite| suite.sort_unstable());
         Medians(suites)
     }
 
@@ -262,7 +266,7 @@ impl Medians {
     }
 }
 
-/// The names of those that had the CPUs during some waits, with their times in ns.
+/// The names of the tasks that had the CPUs during some waits, with their times in nanoseconds.
 pub fn others(
     contention: &Contention,
     analysis: &Analysis,

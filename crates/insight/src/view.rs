@@ -25,9 +25,9 @@ pub struct Ask {
     pub failed: bool,
     /// The least wall time, in ns.
     pub min: u64,
-    /// Only this process and its descendants.
+    /// The process whose descendants and itself are shown; `None`: all processes.
     pub pid: Option<Tgid>,
-    /// Only steps of this name, and those inside them.
+    /// The name of the steps that are shown, with the steps inside them.
     pub step: Option<String>,
 }
 
@@ -54,9 +54,10 @@ impl<'a> View<'a> {
         self.chosen.iter().map(|ix| analysis.process(*ix))
     }
 
-    /// Their threads.
+    /// The threads of the chosen processes.
     pub fn threads(&self) -> impl Iterator<Item = ThreadIx> + 'a {
-        self.processes().flat_map(|it| it.threads.iter().copied())
+        self.processes()
+            .flat_map(|process| process.threads.iter().copied())
     }
 
     /// The rows that CSV and JSON have.

@@ -69,7 +69,7 @@ fn seconds(start: Ktime, time: Ktime) -> String {
     format!("{:.3} s", time.since(start) as f64 / 1e9)
 }
 
-/// Why a file ends before its recording did: the file does not tell which.
+/// The possible reasons why a file ends before its recording did. The file does not show which one applies.
 pub const CUT: &str = "the disk was full, or the recorder was killed";
 
 /// The recording, or its analysis, ended early.
@@ -217,7 +217,7 @@ pub fn lost_events(analysis: &Analysis) -> Option<u64> {
     known.then_some(analysis.quality.lost_events)
 }
 
-/// The same in words, as far as it is known.
+/// The lost events in words, as far as they are known.
 pub fn lost(analysis: &Analysis) -> String {
     let quality = &analysis.quality;
     let lost = match (quality.lost.is_empty(), quality.lost_unknown) {
@@ -310,7 +310,7 @@ pub fn absent(facts: &Facts) -> Vec<&'static str> {
     absent.map(|(_, what)| *what).collect()
 }
 
-/// What is not exact about a recording's times.
+/// The way in which a recording's times are not exact.
 pub fn inexact(facts: &Facts) -> Option<&'static str> {
     match facts.switches {
         Known::Totals => Some("CPU times are totals of each task"),
@@ -322,7 +322,7 @@ pub fn inexact(facts: &Facts) -> Option<&'static str> {
 /// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.
 fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
     let processes = analysis.processes.iter();
-    let asks = |it: &&Process| it.tool().is_some_and(|tool| tool.asks_daemon);
+    let asks = |process: &&Process| process.tool().is_some_and(|tool| tool.asks_daemon);
     let calls = processes.filter(asks).map(label::program);
     let runs = |call: &String| {
         let verb = call.split(' ').nth(1).and_then(ContainerVerb::of);

@@ -22,7 +22,7 @@ pub fn recorded(meta: &Metadata) -> String {
     }
 }
 
-/// As [`recorded`], with the name of a machine that was recorded as a whole.
+/// Like [`recorded`], with the machine's name if the machine was recorded as a whole.
 pub fn recorded_where(meta: &Metadata) -> String {
     let what = recorded(meta);
     if meta.command.is_empty() && meta.scope == Scope::All {
@@ -36,7 +36,7 @@ pub fn kernel(meta: &Metadata) -> String {
     escape::text(words.join(" ").as_bytes())
 }
 
-/// The CPUs that the build was allowed, if those are not all: `0-3,8 (5 of 64)`.
+/// The CPUs that the build was allowed to use, if it was not allowed all: `0-3,8 (5 of 64)`.
 pub fn allowed(meta: &Metadata) -> Option<String> {
     let allowed: BTreeSet<u16> = meta
         .options
@@ -52,16 +52,19 @@ pub fn allowed(meta: &Metadata) -> Option<String> {
             _ => ranges.push((*cpu, *cpu)),
         }
     }
-    let ranges = ranges.iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    let ranges = ranges.iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
     });
     let ranges = ranges.collect::<Vec<_>>().join(",");
-    let [some, all] = [allowed.len(), meta.cpus.len()].map(|it| units::count(it as u64));
+    let [some, all] = [allowed.len(), meta.cpus.len()].map(|number| units::count(number as u64));
     (!ranges.is_empty()).then(|| format!("{ranges} ({some} of {all})"))
 }
 
-/// The CPU's model, where the recording tells it.
+/// The CPU's model, where the recording has it.
 pub fn cpu(meta: &Metadata) -> Option<String> {
     let model = meta.hardware(Hardware::CpuModel)?;
     Some(escape::text(model.as_bytes()))
@@ -112,8 +115,8 @@ pub fn named(analysis: &Analysis, who: Actor) -> Value {
     })
 }
 
-pub fn asked_name(it: &Lookup) -> String {
-    match &*it.query.name {
+pub fn asked_name(lookup: &Lookup) -> String {
+    match &*lookup.query.name {
         [] => ".".into(),
         name => escape::text(name),
     }

@@ -23,7 +23,7 @@ object! {
 
 /// The times that people see.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct ShownTimes {
     pub basis: Basis,
     pub on_cpu: bool,
     /// Each kind of wait has a column.
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
 pub(crate) fn times<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&model::Times>,
-    seen: Seen,
+    seen: ShownTimes,
     keys: &str,
 ) -> Table<'a, R> {
     let events = seen.basis == Basis::Events;
@@ -47,21 +47,25 @@ pub(crate) fn times<'a, R: 'a>(
     let spare = |table: Table<'a, R>| if seen.spare { table.spare() } else { table };
     keys.split_whitespace().fold(table, |table, key| match key {
         "on_cpu" => table
-            .fact("CPU", "on_cpu_ns", known(|it| it.on_cpu_known()))
+            .fact("CPU", "on_cpu_ns", known(|times| times.on_cpu_known()))
             .shown(seen.on_cpu),
         "run_queue" => table
-            .fact(RUN_QUEUE, "run_queue_ns", known(|it| it.run_queue_known()))
+            .fact(
+                RUN_QUEUE,
+                "run_queue_ns",
+                known(|times| times.run_queue_known()),
+            )
             .shown(seen.waits),
-        "sleep" => spare(table.fact(SLEEP, "sleep_ns", known(|it| it.sleep_known())))
+        "sleep" => spare(table.fact(SLEEP, "sleep_ns", known(|times| times.sleep_known())))
             .shown(seen.waits && events),
         "blocked" => table
-            .fact(BLOCKED, "blocked_ns", known(|it| it.blocked_known()))
+            .fact(BLOCKED, "blocked_ns", known(|times| times.blocked_known()))
             .shown(seen.waits && events),
-        "unknown" => spare(table.fact(UNKNOWN, "unknown_ns", known(|it| Some(it.unknown))))
+        "unknown" => spare(table.fact(UNKNOWN, "unknown_ns", known(|times| Some(times.unknown))))
             .shown(seen.unknown),
         _ if events => table,
         _ => {
-            let asleep = known(|it| it.asleep_or_blocked_known());
+            let asleep = known(|times| times.asleep_or_blocked_known());
             let table = table.fact(SLEEP_OR_BLOCKED, "asleep_or_blocked_ns", asleep);
             let table = table.shown(seen.waits);
             match seen.basis {

@@ -27,7 +27,7 @@ const STRETCHES: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SampleSum {
     pub samples: u64,
-    /// In ns.
+    /// The time that the samples stand for, in nanoseconds.
     pub ns: u64,
 }
 
@@ -40,30 +40,38 @@ impl SampleSum {
 
 /// Samples with one stack.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampled {
+pub struct StackSamples {
     /// The number of the stack.
     pub stack: u32,
     /// On a CPU, or off CPU.
     pub doing: Doing,
-    /// Of waits their reason; `None`: it was not looked for.
+    /// The reason of a wait; `None`: it was not looked for.
     pub reason: Option<Reason>,
     pub sum: SampleSum,
 }
 
-impl Sampled {
-    /// One sample, which stands for so many ns.
-    pub fn of(analysis: &Analysis, it: &Timed, ns: u64) -> Sampled {
-        let wait = Some(it).filter(|it| it.doing == Doing::OffCpu);
-        Sampled {
-            stack: it.stack,
-            doing: it.doing,
-            reason: wait.and_then(|it| reason_of(analysis, it)),
+impl StackSamples {
+    /// The sum of one sample, which stands for so many nanoseconds.
+    pub fn of(analysis: &Analysis, sample: &Timed, ns: u64) -> StackSamples {
+        let wait = Some(sample).filter(|sample| sample.doing == Doing::OffCpu);
+        StackSamples {
+            stack: sample.stack,
+            doing: sample.doing,
+            reason: wait.and_then(|wait| reason_of(analysis, wait)),
             sum: SampleSum { samples: 1, ns },
         }
     }
 }
 
-/// A function of all samples, or of those of a group.
+/// The groups that the rows of functions belong to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FunctionGroups<'a> {
+    /// The kind of the groups; `None`: all samples are one group.
+    pub by: Option<By>,
+    pub members: &'a [Members],
+}
+
+/// A function in all samples, or in the samples of one group.
 #[derive(Debug)]
 struct FunctionRow {
     /// The number of the group.
@@ -77,7 +85,7 @@ struct FunctionRow {
     total: SampleSum,
 }
 
-/// What the samples of a row have in common: the group, what the tasks did and why, the function.
+/// The facts that the samples of a row share: the group, what the tasks did and why, the function.
 type Key = (Option<usize>, Doing, Option<Reason>, usize);
 
 /// The functions of some samples.
@@ -93,29 +101,29 @@ impl Functions {
     /// Sums up samples, each with the number of its group.
     pub fn new(
         stacks: &Stacks,
-        samples: impl Iterator<Item = (Option<usize>, Sampled)>,
+        samples: impl Iterator<Item = (Option<usize>, StackSamples)>,
     ) -> Functions {
         let mut names = Names::new(stacks);
         let mut sums: BTreeMap<Key, (SampleSum, SampleSum)> = BTreeMap::new();
         let mut found = Functions::default();
-        for (group, it) in samples {
-            found.all.entry(it.doing).or_default().add(it.sum);
-            if let Some(reason) = it.reason {
-                found.reasons.entry(reason).or_default().add(it.sum);
+        for (group, sample) in samples {
+            found.all.entry(sample.doing).or_default().add(sample.sum);
+            if let Some(reason) = sample.reason {
+                found.reasons.entry(reason).or_default().add(sample.sum);
             }
-            let key = |function| (group, it.doing, it.reason, function);
-            let functions = names.of_stack(it.stack);
-            let innermost = match it.doing {
+            let key = |function| (group, sample.doing, sample.reason, function);
+            let functions = names.of_stack(sample.stack);
+            let innermost = match sample.doing {
                 Doing::OnCpu => None,
                 // All waits end in the scheduler.
-                Doing::OffCpu => names.in_user_mode(it.stack),
+                Doing::OffCpu => names.in_user_mode(sample.stack),
             };
             if let Some(innermost) = innermost.or(functions.first().copied()) {
-                sums.entry(key(innermost)).or_default().0.add(it.sum);
+                sums.entry(key(innermost)).or_default().0.add(sample.sum);
             }
             // A function that calls itself counts once.
             for function in functions.into_iter().collect::<BTreeSet<_>>() {
-                sums.entry(key(function)).or_default().1.add(it.sum);
+                sums.entry(key(function)).or_default().1.add(sample.sum);
             }
         }
         let rows = sums.into_iter();
@@ -141,7 +149,7 @@ impl Functions {
         self.all.get(&doing).copied().unwrap_or_default()
     }
 
-    /// There was no sample.
+    /// Whether there was no sample.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -150,14 +158,15 @@ impl Functions {
         self.rows.iter().take(most)
     }
 
-    /// The columns. `by`: the kind of the groups.
+    /// The columns of the rows.
     fn table<'a>(
         &self,
-        (by, groups): (Option<By>, &'a [Members]),
+        groups: FunctionGroups<'a>,
         doing: Doing,
         width: usize,
     ) -> Table<'a, &'a FunctionRow> {
-        let group = |row: &&FunctionRow| row.group.and_then(|at| groups.get(at));
+        let FunctionGroups { by, members } = groups;
+        let group = |row: &&FunctionRow| row.group.and_then(|at| members.get(at));
         let id = match by {
             Some(By::Process) => "pid",
             Some(By::Thread) => "tid",
@@ -170,9 +179,11 @@ impl Functions {
         let names = (width.saturating_sub(62) / 2).clamp(8, 40);
         let binaries = if by.is_some() { names } else { 2 * names };
         Table::new("function", |row: &&FunctionRow| row.name.function.clone())
-            .data("name", move |row| group(row).map(|it| it.name.clone()))
+            .data("name", move |row| {
+                group(row).map(|group| group.name.clone())
+            })
             .fact(id, "pid", move |row| {
-                let pid = group(row).and_then(|it| it.pid);
+                let pid = group(row).and_then(|group| group.pid);
                 pid.map_or(Cell::Empty, Cell::Id)
             })
             .spare()
@@ -196,14 +207,14 @@ impl Functions {
                 units::shorten(&row.name.binary, binaries).into()
             })
             .words(title, move |row| {
-                let name = group(row).map(|it| units::shorten(&it.name, names));
+                let name = group(row).map(|group| units::shorten(&group.name, names));
                 name.map_or(Cell::Empty, Cell::Text)
             })
             .last(&format!("pid, reason, in, {title}"))
     }
 
     /// The sums of the samples, those of waits by reason, and the first `most` rows in JSON.
-    pub fn json(&self, groups: (Option<By>, &[Members]), most: usize) -> Value {
+    pub fn json(&self, groups: FunctionGroups<'_>, most: usize) -> Value {
         let (on, off) = (self.sum(Doing::OnCpu), self.sum(Doing::OffCpu));
         let reasons = self.by_reason().into_iter();
         let reasons = reasons.map(|(reason, sum)| {
@@ -220,11 +231,7 @@ impl Functions {
     }
 
     /// The first `most` rows as CSV.
-    pub fn csv(
-        &self,
-        groups: (Option<By>, &[Members]),
-        most: usize,
-    ) -> Result<Vec<u8>, csv::Error> {
+    pub fn csv(&self, groups: FunctionGroups<'_>, most: usize) -> Result<Vec<u8>, csv::Error> {
         self.table(groups, Doing::OnCpu, 0).csv(self.rows(most))
     }
 
@@ -235,14 +242,8 @@ impl Functions {
         sums
     }
 
-    /// The tables of functions on a CPU and of those that waited, `limit` rows each. `by`: the
-    /// kind of the groups.
-    pub fn text(
-        &self,
-        style: &Style,
-        (by, groups): (Option<By>, &[Members]),
-        limit: Option<usize>,
-    ) -> String {
+    /// The tables of functions on a CPU and of functions that waited, `limit` rows each.
+    pub fn text(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> String {
         let mut out = String::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {
             let all = self.sum(doing);
@@ -265,7 +266,7 @@ impl Functions {
             let rows: Vec<&FunctionRow> =
                 self.rows.iter().filter(|row| row.doing == doing).collect();
             let shown = limit.unwrap_or(ROWS);
-            let table = self.table((by, groups), doing, style.width);
+            let table = self.table(groups, doing, style.width);
             out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
             style.more(&mut out, rows.len(), shown, " functions");
         }
@@ -280,9 +281,10 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let thread = sample.thread;
     let from = Ktime(sample.time.0.saturating_sub(sample.ns));
     let stretches = timeline.since(thread, from).take(STRETCHES);
-    let stretches = stretches.take_while(|it| it.from < sample.time);
-    let waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_) | Bucket::Unknown));
-    waits.max_by_key(|it| it.to.min(sample.time).since(it.from.max(from)))
+    let stretches = stretches.take_while(|stretch| stretch.from < sample.time);
+    let waits =
+        stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_) | Bucket::Unknown));
+    waits.max_by_key(|stretch| stretch.to.min(sample.time).since(stretch.from.max(from)))
 }
 
 /// The reason of a sampled wait.

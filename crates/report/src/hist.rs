@@ -101,7 +101,7 @@ impl Hist {
     /// The slots, then the durations without known ends, if there are any.
     fn slots_and_cut(&self) -> Vec<Bin> {
         let slots = self.slots().into_iter();
-        let slots = slots.map(|it| (Some((it.from_us, it.to_us)), it.count, it.ns));
+        let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
         let cut = (self.cut.0 > 0).then_some((None, self.cut.0, self.cut.1));
         slots.chain(cut).collect()
     }

@@ -43,7 +43,7 @@ struct Document<'a> {
     reports: BTreeMap<String, Value>,
 }
 
-/// What stands in the document beside the other reports: that of the report `top`.
+/// The part of the document that belongs to the report `top`, beside the other reports.
 #[derive(Serialize)]
 struct All<'a> {
     totals: AllTotals,
@@ -98,7 +98,7 @@ fn no_totals() -> Value {
     })
 }
 
-/// A value that the recording tells: it was traced.
+/// A value of a recording that was traced; `None` otherwise.
 fn traced<T>(analysis: &Analysis, value: T) -> Option<T> {
     analysis.meta.not_traced.is_none().then_some(value)
 }
@@ -251,7 +251,8 @@ impl Server {
         if !process.shared {
             return None;
         }
-        let is_own = |it: &&servers::Server| std::ptr::eq(analysis.process(it.process), process);
+        let is_own =
+            |server: &&servers::Server| std::ptr::eq(analysis.process(server.process), process);
         let server = analysis.servers.iter().find(is_own)?;
         let client = server.client.map(|ix| analysis.process(ix).pid.0);
         Some(Server::new(client, server.other.map(|pid| pid.0)))
@@ -294,9 +295,10 @@ impl<'a> All<'a> {
         let rows = rows(view);
         let chosen = processes(view, rows.is_some());
         All {
-            totals: match is_known(analysis) {
-                true => AllTotals::Known(Totals::new(&analysis.totals)),
-                false => AllTotals::Unknown(no_totals()),
+            totals: if is_known(analysis) {
+                AllTotals::Known(Totals::new(&analysis.totals))
+            } else {
+                AllTotals::Unknown(no_totals())
             },
             audit: by_events(analysis, audit(analysis)).filter(|_| is_known(analysis)),
             processes: Processes { analysis, chosen },

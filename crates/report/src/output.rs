@@ -11,7 +11,7 @@ pub trait Report {
     /// document has.
     fn json(&self) -> Option<Value>;
 
-    /// One table as CSV.
+    /// The report as one CSV table.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
     /// A limit that changed what was asked for; `text`: unless the text says it.

@@ -11,12 +11,12 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
 use tr_insight::advice::{advise, Advice};
-use tr_insight::failure::{Failed, Failures};
+use tr_insight::failure::{Failure, Failures};
 use tr_insight::path;
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
 use tr_insight::steps::{Step, Steps};
-use tr_insight::verdicts::Judged;
+use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::{exit, untraced, warnings, who};
 use tr_programs::steps::StepKind;
@@ -45,27 +45,27 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
-    /// Whose the time is: the verdict's first word.
+    /// The verdict's first word: the side that the time belongs to.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
-    /// The forecast for all of that advice.
+    /// The forecast for all of the advice.
     combined: Option<String>,
-    /// What others than the build took.
+    /// The advice about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
     path: Option<Path>,
-    steps: Vec<Timed>,
-    /// The tests, and those of them that failed.
+    steps: Vec<TimedPart>,
+    /// The number of tests, and the number of failed tests.
     tests: (usize, usize),
 }
 
 struct Path {
     title: &'static str,
-    /// Its length in ns.
+    /// The length of the path in nanoseconds.
     whole: u64,
-    parts: Vec<Timed>,
+    parts: Vec<TimedPart>,
 }
 
 impl Path {
@@ -79,13 +79,13 @@ impl Path {
 }
 
 /// A part of the path, or a step.
-struct Timed {
+struct TimedPart {
     name: String,
     ns: u64,
     failed: bool,
 }
 
-impl Timed {
+impl TimedPart {
     fn words(&self) -> String {
         let failed = if self.failed { ", failed" } else { "" };
         format!("{} {}{failed}", self.name, units::time(self.ns))
@@ -111,9 +111,9 @@ impl Summary {
         let advised = advised.unwrap_or_default();
         let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
         let combined = advised.combined(advice.len());
-        let combined = combined.map(|it| it.text(advice.len()));
+        let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
-        let all = Judged::new(analysis);
+        let all = StepVerdicts::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -125,8 +125,8 @@ impl Summary {
             outcome: outcome(analysis),
             facts: facts(analysis),
             warnings,
-            blame: advised.verdict.as_ref().map(|it| it.blame.name()),
-            verdict: advised.verdict.map(|it| it.text()),
+            blame: advised.verdict.as_ref().map(|verdict| verdict.blame.name()),
+            verdict: advised.verdict.map(|verdict| verdict.text()),
             advice,
             combined,
             machine,
@@ -138,7 +138,7 @@ impl Summary {
         }
     }
 
-    /// For a terminal or a log.
+    /// The summary for a terminal or a log.
     pub fn text(&self, style: &Style, links: Links<'_>) -> String {
         let mut out = String::new();
         for warning in &self.warnings {
@@ -181,13 +181,13 @@ impl Summary {
     }
 
     fn longest(&self) -> Vec<String> {
-        self.steps.iter().map(Timed::words).collect()
+        self.steps.iter().map(TimedPart::words).collect()
     }
 
-    /// For a forge's page: nothing of the trace can mention, link or end an element there.
+    /// The summary for a forge's page. Nothing of the trace can mention, link or end an element there.
     pub fn markdown(&self, links: Links<'_>) -> String {
         let list = |all: &[String]| {
-            let all = all.iter().map(|it| escape::markdown(it));
+            let all = all.iter().map(|text| escape::markdown(text));
             all.collect::<Vec<_>>().join(" · ")
         };
         let mut out = String::new();
@@ -237,16 +237,18 @@ impl Summary {
 }
 
 impl Summary {
-    /// The failures that count, a line each; `name` and `text` escape them.
+    /// The failures that matter, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
-        let label = |it: &Failed| name(&units::shorten(&it.name, NAME));
+        let label = |failed: &Failure| name(&units::shorten(&failed.name, NAME));
         let told = &self.failures.told;
         let shown = told.iter().take(MOST);
-        let lines = shown.map(|it| {
-            let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
-            let above = it.above.iter();
-            words.extend(above.map(|it| format!("{}{} {}", it.lead(), label(it), text(&it.end))));
-            let held = it
+        let lines = shown.map(|failed| {
+            let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
+            let above = failed.above.iter();
+            words.extend(
+                above.map(|above| format!("{}{} {}", above.lead(), label(above), text(&above.end))),
+            );
+            let held = failed
                 .held_by()
                 .into_iter()
                 .map(|held| format!(": {}", text(held)));
@@ -322,9 +324,9 @@ fn facts(analysis: &Analysis) -> Vec<String> {
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
-    let parts = shares.iter().take(MOST).map(|it| Timed {
-        name: units::shorten(&it.name, NAME),
-        ns: it.time,
+    let parts = shares.iter().take(MOST).map(|share| TimedPart {
+        name: units::shorten(&share.name, NAME),
+        ns: share.time,
         failed: false,
     });
     Path {
@@ -343,7 +345,7 @@ fn tests(steps: &Steps) -> (usize, usize) {
 }
 
 /// The longest tests that passed and were held back more than their neighbours.
-fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
+fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
@@ -366,9 +368,13 @@ fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
 
 /// The longest steps, and of the others those that failed. In place of one that takes nearly all of the
 /// time stand those in it, if they explain half of it, and its failure.
-fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
+fn longest(wall: u64, list: &[Step]) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
-    for (at, step) in list.iter().enumerate().filter(|(_, it)| !it.is_moment()) {
+    for (at, step) in list
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| !step.is_moment())
+    {
         inside.entry(step.parent).or_default().push((at, step));
     }
     let by_length = |found: &mut Vec<(usize, &Step)>| {
@@ -397,7 +403,7 @@ fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
     }
     by_length(&mut failed);
     let shown = found.into_iter().chain(failed.into_iter().take(MOST));
-    let shown = shown.map(|(_, step)| Timed {
+    let shown = shown.map(|(_, step)| TimedPart {
         name: units::shorten(&step.name, NAME),
         ns: step.wall(),
         failed: step.failed(),
@@ -433,7 +439,7 @@ mod tests {
     fn shown(list: &[Step]) -> Vec<String> {
         longest(10_000_000_000, list)
             .iter()
-            .map(Timed::words)
+            .map(TimedPart::words)
             .collect()
     }
 

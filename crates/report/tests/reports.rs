@@ -19,7 +19,7 @@ use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query;
-use tr_insight::query::{By, Filter, Sort};
+use tr_insight::query::{By, Filter, RowOrder, Sort};
 use tr_insight::steps::Steps;
 use tr_report::json as renderer;
 use tr_report::reports::series::Series;
@@ -668,7 +668,16 @@ fn the_first_rows_are_those_of_the_whole_table() {
             for sort in Sort::ALL {
                 let rows = query::rows(analysis, &all, by, sort, &[]);
                 for most in [0, 1, 7, rows.len(), usize::MAX] {
-                    let (first, count) = query::first_rows(analysis, &all, (by, sort, &[]), most);
+                    let (first, count) = query::first_rows(
+                        analysis,
+                        &all,
+                        RowOrder {
+                            by,
+                            sort,
+                            groups: &[],
+                        },
+                        most,
+                    );
                     assert_eq!(count, rows.len());
                     assert_eq!(
                         first,
@@ -687,7 +696,12 @@ fn the_first_rows_are_those_of_the_whole_table() {
     }
     let (_, alike) = worlds.pop().unwrap();
     let all: Vec<_> = alike.process_ids().collect();
-    let (rows, _) = query::first_rows(&alike, &all, (By::Process, Sort::Start, &[]), 20);
+    let by_start = RowOrder {
+        by: By::Process,
+        sort: Sort::Start,
+        groups: &[],
+    };
+    let (rows, _) = query::first_rows(&alike, &all, by_start, 20);
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert!(names.is_sorted() && names[13] == "p0 (forked)" && names[14] == "p1 (forked)");
 }

@@ -23,7 +23,7 @@ use tr_insight::ci::Ci;
 use tr_insight::exit;
 use tr_insight::path;
 use tr_insight::steps::{Step, StepIx};
-use tr_insight::verdicts::Judged;
+use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::{label, query};
 use tr_programs::steps::StepKind;
@@ -107,7 +107,7 @@ enum Thing {
 struct Spans<'a> {
     view: View<'a>,
     ids: Ids,
-    judged: Judged<'a>,
+    judged: StepVerdicts<'a>,
     /// The steps that are the execution of a process, by process.
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
@@ -126,7 +126,7 @@ struct Spans<'a> {
 impl<'a> Spans<'a> {
     fn new(view: &View<'a>) -> Spans<'a> {
         let analysis = view.analysis;
-        let judged = Judged::new(analysis);
+        let judged = StepVerdicts::new(analysis);
         let steps = &judged.steps;
         let mut executions = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {

@@ -15,7 +15,7 @@ use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Family, Role};
 
-use super::{Advice, Candidate};
+use super::{Advice, Candidate, Gain};
 use crate::ancestors::from_parents_to_children;
 use crate::{exit, label};
 use tr_text::units;
@@ -23,7 +23,7 @@ use tr_text::units;
 /// The longest name in a finding.
 const NAME: usize = 24;
 
-/// One program of one process; of a process without an exec all of it.
+/// The run of one program in one process, or the whole life of a process without an exec.
 pub struct Execution {
     pub process: ProcessIx,
     pub exec: Option<usize>,
@@ -51,7 +51,7 @@ pub struct Facts<'a> {
     pub load: Vec<Load>,
     /// The path's length in ns.
     pub wall: u64,
-    /// The same without waits for a CPU: others do not make it longer.
+    /// The length of the path without its waits for a CPU, in nanoseconds. Other tasks do not make it longer.
     pub worked: u64,
     pub cpus: u64,
     tried_again: OnceCell<BTreeSet<ProcessIx>>,
@@ -62,7 +62,10 @@ impl<'a> Facts<'a> {
     /// `None`: there is no path.
     pub fn new(analysis: &'a Analysis, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let own = Own::of(analysis);
-        let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
+        let works = path
+            .segments
+            .iter()
+            .filter(|segment| segment.kind != Time::RunQueue);
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
             number += 1;
@@ -86,16 +89,21 @@ impl<'a> Facts<'a> {
         };
         facts.executions = facts.all_executions();
         facts.of = vec![Vec::new(); analysis.processes.len()];
-        for (group, it) in (0..).zip(&facts.executions) {
-            if let Some(of) = facts.of.get_mut(it.process.0 as usize) {
+        for (group, execution) in (0..).zip(&facts.executions) {
+            if let Some(of) = facts.of.get_mut(execution.process.0 as usize) {
                 of.push(group);
             }
         }
-        facts.segments = facts.path.segments.iter().map(|it| facts.at(it)).collect();
+        facts.segments = facts
+            .path
+            .segments
+            .iter()
+            .map(|segment| facts.at(segment))
+            .collect();
         Some(facts)
     }
 
-    /// In the order of the groups' numbers: first all execs, then the processes that run
+    /// The executions in the order of the groups' numbers: first all execs, then the processes that run
     /// nothing of their own and whose parent's program is not known.
     fn all_executions(&self) -> Vec<Execution> {
         let execution = |ix: ProcessIx, exec: Option<usize>| {
@@ -105,7 +113,9 @@ impl<'a> Facts<'a> {
                 .parent
                 .and_then(|parent| self.groups.at(parent, process.start));
             let execs = || process.execs.iter();
-            let in_execs = execs().fold(0u64, |ns, it| ns.saturating_add(it.times.on_cpu));
+            let in_execs = execs().fold(0u64, |ns, execution| {
+                ns.saturating_add(execution.times.on_cpu)
+            });
             let before = process.times.on_cpu.saturating_sub(in_execs);
             Execution {
                 process: ix,
@@ -139,7 +149,7 @@ impl<'a> Facts<'a> {
     fn at(&self, segment: &Segment) -> (Option<Group>, Reason) {
         let process = self.analysis.thread(segment.thread).process;
         let timeline = self.analysis.timeline.as_ref();
-        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
+        let stretch = timeline.and_then(|stretches| stretches.around(segment.thread, segment.from));
         let reason = stretch.map_or(Reason::Unknown, |stretch| stretch.reason);
         (self.groups.at(process, segment.from), reason)
     }
@@ -150,7 +160,7 @@ impl<'a> Facts<'a> {
 
     pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
         let all = (0..).zip(&self.executions);
-        all.filter(|(_, it)| self.own.has(it.process))
+        all.filter(|(_, execution)| self.own.has(execution.process))
     }
 
     pub fn process(&self, group: Group) -> Option<&'a Process> {
@@ -186,7 +196,7 @@ impl<'a> Facts<'a> {
     /// is its own matter.
     pub fn runs_containers(&self, group: Group) -> bool {
         let tool = self.process(group).and_then(Process::tool);
-        tool.is_some_and(|it| it.family == Family::Container)
+        tool.is_some_and(|tool| tool.family == Family::Container)
     }
 
     pub fn label(&self, group: Group) -> String {
@@ -209,7 +219,8 @@ impl<'a> Facts<'a> {
     /// The number of processes of some executions: several programs of one process are one run.
     pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
         let executions = groups.into_iter().filter_map(|group| self.execution(group));
-        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).collect();
+        let processes: BTreeSet<ProcessIx> =
+            executions.map(|execution| execution.process).collect();
         processes.len()
     }
 
@@ -266,7 +277,7 @@ impl<'a> Facts<'a> {
         self.execution(group)?.owner
     }
 
-    /// The executions below some, and those themselves.
+    /// For each execution, whether it is one of `roots` or a descendant of one.
     pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
         let own = self.set(roots.iter().copied());
         let is_own = |group: Group| own.get(group as usize) == Some(&true);
@@ -277,7 +288,7 @@ impl<'a> Facts<'a> {
     /// Whether an execution's process, or one that it comes from, is among some.
     pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
         let own = self.execution(group);
-        let all = own.map(|it| self.analysis.lineage(it.process));
+        let all = own.map(|execution| self.analysis.lineage(execution.process));
         all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
@@ -335,7 +346,7 @@ impl<'a> Facts<'a> {
         let segments = self.path.segments.iter().zip(covers);
         segments
             .filter(|(_, is_in)| **is_in)
-            .map(|(it, _)| it.length())
+            .map(|(segment, _)| segment.length())
             .fold(0, u64::saturating_add)
     }
 
@@ -377,22 +388,25 @@ impl<'a> Facts<'a> {
         wanted.fold(0, u64::saturating_add)
     }
 
-    pub(crate) fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
+    pub(crate) fn advice(&self, candidate: Candidate, gain: Gain) -> Advice {
         let executions = candidate
             .evidence
             .iter()
-            .filter_map(|it| self.execution(*it));
-        let mut processes: Vec<_> = executions.clone().map(|it| it.process).collect();
+            .filter_map(|group| self.execution(*group));
+        let mut processes: Vec<_> = executions
+            .clone()
+            .map(|execution| execution.process)
+            .collect();
         processes.sort_unstable();
         processes.dedup();
-        let from = executions.clone().map(|it| it.start).min();
-        let to = executions.map(|it| it.end).max();
+        let from = executions.clone().map(|execution| execution.start).min();
+        let to = executions.map(|execution| execution.end).max();
         Advice {
             kind: candidate.kind,
             finding: candidate.finding,
             action: candidate.action,
-            at_least,
-            gain,
+            at_least: gain.at_least,
+            gain: gain.at_most,
             from: from.unwrap_or(self.path.from).max(self.path.from),
             to: to.unwrap_or(self.path.to).min(self.path.to),
             processes,
@@ -411,11 +425,12 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
             }
             let args: Vec<&[u8]> = child.argv.args().collect();
             let before = failed.get(&args);
-            let ended = |it: &&ProcessIx| analysis.process(**it).end <= child.start;
+            let ended = |earlier: &&ProcessIx| analysis.process(**earlier).end <= child.start;
             again.extend(before.filter(ended));
-            match exit::failed(child.status) {
-                true => failed.insert(args, *ix),
-                false => failed.remove(&args),
+            if exit::failed(child.status) {
+                failed.insert(args, *ix)
+            } else {
+                failed.remove(&args)
             };
         }
     }

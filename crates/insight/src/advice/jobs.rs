@@ -37,27 +37,32 @@ struct Job {
     group: Group,
 }
 
-/// Children of one execution that do the same and of which few run at once, while a CPU has
-/// nothing to do; those of several makes together.
+/// Advice to run more children of one execution at once: they do the same, and few of them run at once while
+/// a CPU is idle. The children of several makes are taken together.
 fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Job>> = BTreeMap::new();
     let main = main_programs(facts);
     // A check of a configuration rests on those before it, and its tool has no jobs.
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
-    let configurations: Vec<Group> = facts.all().map(|it| it.0).filter(configures).collect();
+    let configurations: Vec<Group> = facts
+        .all()
+        .map(|entry| entry.0)
+        .filter(configures)
+        .collect();
     let configurations = facts.below(&configurations);
     let tried_again = facts.tried_again();
-    for (group, it) in facts.all() {
-        let process = facts.analysis.process(it.process);
+    for (group, execution) in facts.all() {
+        let process = facts.analysis.process(execution.process);
         // A process once: by its first program.
-        let first = it.exec.is_none_or(|exec| exec == 0);
-        let (Some(owner), Some((program, _)), true) = (it.owner, main.get(&it.process), first)
+        let first = execution.exec.is_none_or(|exec| exec == 0);
+        let (Some(owner), Some((program, _)), true) =
+            (execution.owner, main.get(&execution.process), first)
         else {
             continue;
         };
         if configurations.get(owner as usize) == Some(&true)
             || facts.runs_containers(owner)
-            || tried_again.contains(&it.process)
+            || tried_again.contains(&execution.process)
             // The end of the build did not wait for it.
             || process.alive
         {
@@ -82,7 +87,9 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
     for ((owner, program), jobs) in by_owner {
-        let parent = facts.execution(owner).map_or("", |it| it.program.as_str());
+        let parent = facts
+            .execution(owner)
+            .map_or("", |execution| execution.program.as_str());
         if let Some(row) = row(facts, owner, jobs, &told) {
             rows.entry((parent, program)).or_default().push(row);
         }
@@ -99,14 +106,16 @@ fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
 /// The program with the most CPU time in each process and below it.
 fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
     let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
-    for (_, it) in facts.all() {
-        let mut at = Some(it.process);
+    for (_, execution) in facts.all() {
+        let mut at = Some(execution.process);
         // As deep as a job's processes are.
         for _ in 0..8 {
             let Some(process) = at else { break };
-            let most = main.entry(process).or_insert((&it.program, it.on_cpu));
-            if it.on_cpu > most.1 {
-                *most = (&it.program, it.on_cpu);
+            let most = main
+                .entry(process)
+                .or_insert((&execution.program, execution.on_cpu));
+            if execution.on_cpu > most.1 {
+                *most = (&execution.program, execution.on_cpu);
             }
             at = facts.analysis.process(process).parent;
         }
@@ -132,17 +141,17 @@ struct Row {
     jobs: Jobs,
 }
 
-/// What limits the number of jobs at once.
+/// The limit on the number of jobs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     /// The tool's own arguments; `None`: any number.
-    Told(Option<u64>),
-    /// Those of a make above this one, whose slots it shares. It has one job at once if its call does not
-    /// pass the slots on: a recipe without `$(MAKE)`.
+    TestTimes(Option<u64>),
+    /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
+    /// not pass the slots on: a recipe without `$(MAKE)`.
     Inherited(Option<u64>),
-    /// Nothing was told, and the tool runs one at once then.
+    /// No limit was given, and the tool then runs one job at a time.
     One,
-    /// Nothing was told, and the tool takes as many as it can.
+    /// No limit was given, and the tool starts as many jobs as it can.
     Unknown,
 }
 
@@ -150,37 +159,43 @@ impl Limit {
     /// Whether more could run at once, were it not for this limit.
     fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
-            (1, Limit::One | Limit::Told(Some(1)) | Limit::Inherited(_)) => true,
-            (n, Limit::Told(Some(most)) | Limit::Inherited(Some(most))) => n == most && n < cpus,
+            (1, Limit::One | Limit::TestTimes(Some(1)) | Limit::Inherited(_)) => true,
+            (n, Limit::TestTimes(Some(most)) | Limit::Inherited(Some(most))) => {
+                n == most && n < cpus
+            }
             _ => false,
         }
     }
 }
 
-/// The number of jobs that the nearest make was told, for each execution: that one itself, or one that it comes from.
+/// The number of jobs given to the nearest make, for each execution: the execution itself, or one of its
+/// ancestors.
 fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
-        let program = facts.execution(group).map(|it| it.program.as_str());
+        let program = facts
+            .execution(group)
+            .map(|execution| execution.program.as_str());
         let make = program.and_then(changes::known);
-        let make = make.filter(|it| it.family == Family::Make);
-        let own = make.and_then(|it| it.jobs(&facts.args(group)));
+        let make = make.filter(|tool| tool.family == Family::Make);
+        let own = make.and_then(|tool| tool.jobs(&facts.args(group)));
         own.or_else(|| above.copied().flatten())
     })
 }
 
-/// `told`: of [`told_makes`].
+/// The limit on the jobs of `owner`. `told`: the result of [`told_makes`].
 fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
         return Limit::One;
     };
     if let Some(jobs) = own.jobs(&facts.args(owner)) {
-        return Limit::Told(jobs);
+        return Limit::TestTimes(jobs);
     }
     if own.family != Family::Make {
-        return match own.runs_one() {
-            true => Limit::One,
-            false => Limit::Unknown,
+        return if own.runs_one() {
+            Limit::One
+        } else {
+            Limit::Unknown
         };
     }
     let above = facts.owner(owner);
@@ -197,15 +212,17 @@ fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
         let mut threads = analysis.process(process).threads.iter();
         threads.any(|thread| {
             let mut stretches = timeline.of(*thread);
-            stretches.any(|it| {
-                it.reason == Reason::Poll || analysis.awaited(*thread, &it) == Some(Awaited::Slot)
+            stretches.any(|stretch| {
+                stretch.reason == Reason::Poll
+                    || analysis.awaited(*thread, &stretch) == Some(Awaited::Slot)
             })
         })
     })
 }
 
-/// The first job works more than twice as long as each later one, and those are alike: they may use what it left,
-/// as compilers with a cache do. At once each may take as long as the first.
+/// Whether the first job works more than twice as long as each later one, and the later ones are alike. They
+/// may use what the first one left, as compilers with a cache do; if they ran at once, each could take as
+/// long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
     let Some((first, others)) = jobs.split_first() else {
         return false;
@@ -253,7 +270,10 @@ fn row(
         .fold(0, u64::saturating_add);
     let longest = slowest.to.since(slowest.from);
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
-    let others = groups.iter().copied().filter(|it| *it != slowest.group);
+    let others = groups
+        .iter()
+        .copied()
+        .filter(|group| *group != slowest.group);
     Some(Row {
         jobs: Jobs {
             owner: owners,
@@ -291,9 +311,10 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
     Some(Candidate {
-        kind: match is_runner(facts, first.owner) {
-            true => Kind::Tests,
-            false => Kind::FewJobs,
+        kind: if is_runner(facts, first.owner) {
+            Kind::Tests
+        } else {
+            Kind::FewJobs
         },
         finding: format!(
             "{name} run{s} {} × {program} {at_once}, {}",
@@ -304,9 +325,12 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             .filter(|_| !first.inherits)
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
-            .unwrap_or_else(|| match first.inherits {
-                true => "call it as $(MAKE), if it is not".into(),
-                false => "run them at once".into(),
+            .unwrap_or_else(|| {
+                if first.inherits {
+                    "call it as $(MAKE), if it is not".into()
+                } else {
+                    "run them at once".into()
+                }
             }),
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
@@ -334,17 +358,17 @@ fn at_once(jobs: &[Job]) -> u64 {
     most.unsigned_abs()
 }
 
-/// The tests of a process that its runner's file tells. Times in ns.
+/// The tests of a process that its runner's file lists. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct TestTimes {
     count: u64,
     longest: u64,
 }
 
-fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, Told> {
-    let mut told: BTreeMap<ProcessIx, Told> = BTreeMap::new();
+fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
+    let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
     let imported = facts.analysis.imported.iter();
-    for test in imported.filter(|it| it.kind == ImportedKind::Test) {
+    for test in imported.filter(|span| span.kind == ImportedKind::Test) {
         let of = told.entry(test.process).or_default();
         of.count += 1;
         of.longest = of.longest.max(test.to.since(test.from));
@@ -354,7 +378,7 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, Told> {
 
 /// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
 /// that a test costs whoever hands it out.
-fn at_once_least(time: u64, cpus: u64, told: Told, each: u64) -> u64 {
+fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
     let handed = told.count.saturating_mul(each);
     (time / cpus.max(1)).max(told.longest).max(handed).min(time)
 }
@@ -362,16 +386,17 @@ fn at_once_least(time: u64, cpus: u64, told: Told, each: u64) -> u64 {
 /// A test runner that runs all tests itself, one after the other.
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told(facts);
-    let candidate = |(group, it): (Group, &super::facts::Execution)| {
-        let known = changes::known(&it.program).filter(|it| it.role == Role::Tests)?;
-        if !(known.family == Family::Pytest && it.program != "pytest worker"
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+        let known = changes::known(&execution.program)
+            .filter(|known_program| known_program.role == Role::Tests)?;
+        if !(known.family == Family::Pytest && execution.program != "pytest worker"
             || known.family == Family::Rspec)
             || known.jobs(&facts.args(group)).is_some()
             || facts.cpus < 2
         {
             return None;
         }
-        let told = told.get(&it.process).copied();
+        let told = told.get(&execution.process).copied();
         let (action, each) = match (known.family, told) {
             (Family::Pytest, None) => (
                 "divide them by pytest-xdist if they take more than a few ms each",
@@ -416,7 +441,7 @@ mod tests {
             (1000, 4, 10_000, 1, 1000),
         ] {
             let longest = longest * MS;
-            let told = Told { count, longest };
+            let told = TestTimes { count, longest };
             let got = at_once_least(time * MS, cpus, told, XDIST);
             assert_eq!(got, least * MS, "{count} tests");
         }
@@ -427,11 +452,11 @@ mod tests {
         for (at_once, limit, want) in [
             (1, Limit::One, true),
             (2, Limit::One, false),
-            (1, Limit::Told(Some(1)), true),
-            (1, Limit::Told(Some(8)), false),
-            (1, Limit::Told(None), false),
-            (2, Limit::Told(Some(2)), true),
-            (4, Limit::Told(Some(4)), false),
+            (1, Limit::TestTimes(Some(1)), true),
+            (1, Limit::TestTimes(Some(8)), false),
+            (1, Limit::TestTimes(None), false),
+            (2, Limit::TestTimes(Some(2)), true),
+            (4, Limit::TestTimes(Some(4)), false),
             // A recipe that does not call make as $(MAKE).
             (1, Limit::Inherited(Some(8)), true),
             (1, Limit::Inherited(None), true),

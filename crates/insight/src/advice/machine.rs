@@ -8,7 +8,7 @@ use tr_analyze::share;
 use tr_analyze::what_if::Without;
 
 use super::facts::Facts;
-use super::{least, Advice, Candidate, Kind};
+use super::{least, Advice, Candidate, Gain, Kind};
 use crate::label;
 use tr_text::units;
 
@@ -16,21 +16,21 @@ use tr_text::units;
 const WAKE_UP: u64 = 500_000;
 
 /// The time that the machine withheld from the build, in ns.
-pub(super) struct Withheld {
-    /// By the quota of its cgroup, and by other tasks on the CPUs.
+pub(super) struct WithheldTime {
+    /// The time taken by the quota of the build's cgroup, and, below, by other tasks on the CPUs.
     pub throttled: u64,
     pub others: u64,
     /// The simulated time may be wrong by so much: time slices are not simulated.
     error: u64,
     waiting: Vec<Group>,
-    /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
-    /// nothing, or about what others get.
+    /// Whether other tasks, or a quota, have so much of the CPUs that the number of jobs matters little, or
+    /// only for the other tasks.
     contended: bool,
-    /// They have some of the CPUs.
+    /// Whether other tasks, or a quota, have some of the CPUs.
     pub shared: bool,
-    /// The container whose quota it is, if it is not COMMAND's cgroup's.
+    /// The container that the quota belongs to, if it is not COMMAND's cgroup.
     pub container: Option<String>,
-    /// Whose quota it is, and for how long it throttled.
+    /// The owner of the quota, and how long the quota throttled it.
     whose: String,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Withheld {
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
-impl Withheld {
+impl WithheldTime {
     /// `own`: the time that the build takes on CPUs of its own.
-    pub fn new(facts: &Facts<'_>, own: u64) -> Withheld {
+    pub fn new(facts: &Facts<'_>, own: u64) -> WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
@@ -54,7 +54,7 @@ impl Withheld {
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
         let foreign = foreign(facts);
-        Withheld {
+        WithheldTime {
             throttled,
             others: lost - throttled,
             error: own / 10,
@@ -131,47 +131,70 @@ impl Withheld {
             evidence: self.waiting.clone(),
             ..Candidate::of(kind)
         };
-        Some(facts.advice(candidate, (gain.saturating_sub(self.error), gain)))
+        let gain = Gain {
+            at_least: gain.saturating_sub(self.error),
+            at_most: gain,
+        };
+        Some(facts.advice(candidate, gain))
     }
 }
 
-/// The container whose quota throttled the build for most of `all` ns, and for how long.
+/// The container whose quota throttled the build for most of `all` nanoseconds, and for how long it did.
 fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
-    let (container, ns) = containers.max_by_key(|it| it.1)?;
+    let (container, ns) = containers.max_by_key(|container| container.1)?;
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
 /// Tasks that are not part of the build, in ns.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
-    /// Their CPU time.
+    /// The CPU time of the other tasks in nanoseconds.
     others: u64,
-    /// What the build leaves of the CPUs, and the time of one of them.
+    /// The CPU time that the build leaves, and the time of one CPU, in nanoseconds.
     left: u64,
     one: u64,
 }
 
-impl Foreign {
-    /// That of `others` beside the build's `own` time on so many CPUs in a time, if it is much. The
-    /// counters are of `online` CPUs: others may have been on those that the build was not allowed.
-    fn of((others, own): (u64, u64), (cpus, online): (u64, u64), length: u64) -> Option<Foreign> {
+/// The use of the CPUs in a span. All times are in nanoseconds.
+struct CpuUse {
+    /// The CPU time of other tasks, by the machine's counters.
+    others: u64,
+    /// The CPU time of the build.
+    own: u64,
+    /// The number of CPUs that the build may use.
+    cpus: u64,
+    /// The number of CPUs that the counters cover. Other tasks may have run on those that the build was not
+    /// allowed to use.
+    online: u64,
+    /// The length of the span.
+    length: u64,
+}
+
+impl CpuUse {
+    /// The CPU time of other tasks beside the build, if that is large.
+    fn foreign(self) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU.
-        let steps = online.saturating_mul(20_000_000);
-        let others = others.saturating_sub(steps);
-        let left = length.saturating_mul(cpus).saturating_sub(own);
+        let steps = self.online.saturating_mul(20_000_000);
+        let others = self.others.saturating_sub(steps);
+        let left = self
+            .length
+            .saturating_mul(self.cpus)
+            .saturating_sub(self.own);
         let much = others > 0 && others.saturating_mul(FOREIGN) >= left;
-        let one = length;
+        let one = self.length;
         much.then_some(Foreign { others, left, one })
     }
+}
 
+impl Foreign {
     fn has_most(self) -> bool {
         let idle = self.left.saturating_sub(self.others);
         self.others >= self.left / 2 && idle < self.one
     }
 }
 
-/// Those that use much of the CPUs, as far as the machine's counters tell.
+/// The other tasks that use much of the CPUs, as far as the machine's counters show.
 fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     if !samples_are_of_recorded_cpus(facts.analysis) {
         return None;
@@ -183,11 +206,14 @@ fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     let own = own.fold(0, u64::saturating_add);
     let used = samples.used((from, to), own)?;
     let of_counters = facts.analysis.meta.cpus.len() as u64;
-    Foreign::of(
-        (used.others, own),
-        (facts.cpus, of_counters),
-        to.since(from),
-    )
+    let cpu_use = CpuUse {
+        others: used.others,
+        own,
+        cpus: facts.cpus,
+        online: of_counters,
+        length: to.since(from),
+    };
+    cpu_use.foreign()
 }
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -201,11 +227,11 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
     // The machine's tasks stall on memory, too: the build gains no more than its own waited.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
-    for it in waits(facts.analysis) {
-        let process = facts.analysis.thread(it.thread).process;
-        if it.ns > 0 && facts.own.has(process) {
-            waited.extend(facts.groups.at(process, it.until));
-            own_ns = own_ns.saturating_add(it.ns);
+    for wait in waits(facts.analysis) {
+        let process = facts.analysis.thread(wait.thread).process;
+        if wait.ns > 0 && facts.own.has(process) {
+            waited.extend(facts.groups.at(process, wait.until));
+            own_ns = own_ns.saturating_add(wait.ns);
         }
     }
     let stalled = stalled.min(own_ns);
@@ -236,9 +262,9 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     ]
 }
 
-/// Waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs, as other tasks had them, or a
-/// quota forbade them: their time, and that of all CPUs which the build's tasks could have used then, and did not get, in ns;
-/// those that waited.
+/// The waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs, because other
+/// tasks had the CPUs or a quota forbade their use. Returns the time of these waits, the CPU time that the
+/// build's tasks could have used then and did not get, both in nanoseconds, and the executions that waited.
 fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
@@ -268,8 +294,14 @@ mod tests {
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;
         let of = |busy, own, cpus| {
-            let times = ((busy - own) * MS, own * MS);
-            Foreign::of(times, (cpus, cpus), 1000 * MS)
+            let cpu_use = CpuUse {
+                others: (busy - own) * MS,
+                own: own * MS,
+                cpus,
+                online: cpus,
+                length: 1000 * MS,
+            };
+            cpu_use.foreign()
         };
         for (busy, own, cpus, much, most) in [
             (1050, 1000, 2, false, false),

@@ -30,11 +30,11 @@ use crate::exit;
 use crate::path;
 use crate::view::View;
 use facts::Facts;
-use machine::Withheld;
+use machine::WithheldTime;
 use tr_text::named;
 use tr_text::units;
 pub use verdict::{Blame, Verdict};
-use verdict::{Had, Mostly};
+use verdict::{CpuOwners, Mostly};
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -91,7 +91,7 @@ impl Advice {
     }
 }
 
-/// A change whose gain is not known yet.
+/// A change whose gain is not computed yet.
 pub(crate) struct Candidate {
     kind: Kind,
     finding: String,
@@ -104,16 +104,16 @@ pub(crate) struct Candidate {
     jobs: Vec<Jobs>,
     /// The change is another number of jobs.
     number: bool,
-    /// Its work is done all the same: at other times, or by several tasks.
+    /// Whether the work remains to be done: at other times, or by several tasks.
     stays: bool,
-    /// It may save nothing.
+    /// Whether the change may save nothing.
     unsure: bool,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
 }
 
 impl Candidate {
-    /// One that saves nothing yet.
+    /// A candidate that saves nothing yet.
     fn of(kind: Kind) -> Candidate {
         Candidate {
             kind,
@@ -146,18 +146,19 @@ const SHORTEST: u64 = 100_000_000;
 /// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
 const WORTH: u64 = 20_000_000;
 
-/// What there is to say about a build.
+/// The advice on a build and the verdict on it.
 #[derive(Clone, Debug, Default)]
-pub struct Advised {
+pub struct BuildAdvice {
     /// The build's own time and the machine's part; `None` where no time is known.
     pub verdict: Option<Verdict>,
-    /// The changes, those with the largest gain in the middle first; at the end what is the machine's.
+    /// The changes, those with the largest middle of the gain first, and the line about the machine last.
     pub changes: Vec<Advice>,
-    /// What all changes save together at most, if that is less than the sum of them.
+    /// The most that all changes save together, if that is less than their sum, in nanoseconds.
     pub together: Option<u64>,
     /// The first two changes together, the first three, and so on.
     combined: Vec<Combined>,
-    /// Of a build without any change: its time, and the least that these CPUs need for it, in ns.
+    /// For a build without any change: its time, and the least time that these CPUs need for it, in
+    /// nanoseconds.
     pub nothing: Option<(u64, u64)>,
 }
 
@@ -168,62 +169,68 @@ pub struct Combined {
     pub changes: usize,
     /// The build's time on CPUs of its own.
     pub from: u64,
-    /// With the changes at best, and at worst.
+    /// The time with the changes at best, and at worst, in nanoseconds.
     pub to: (u64, u64),
 }
 
 impl Combined {
-    /// In words. `shown`: the lines above it.
+    /// The forecast in words. `shown`: the number of lines above it.
     pub fn text(&self, shown: usize) -> String {
         const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
         let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
-        let these = match self.changes < shown {
-            true => "the first",
-            false => "these",
+        let these = if self.changes < shown {
+            "the first"
+        } else {
+            "these"
         };
         let (best, worst) = self.to;
-        let to = match worst >= self.from {
-            true => format!("{} at best", units::time(best)),
-            false => units::range(best, worst),
+        let to = if worst >= self.from {
+            format!("{} at best", units::time(best))
+        } else {
+            units::range(best, worst)
         };
         let from = units::time(self.from);
         format!("combined, {these} {number}: {from} → {to}")
     }
 }
 
-impl Advised {
+impl BuildAdvice {
     /// The first changes together: none, if fewer than two of these are simulated.
     pub fn combined(&self, first: usize) -> Option<Combined> {
-        let of = |it: &&Combined| it.changes <= first;
+        let of = |combined: &&Combined| combined.changes <= first;
         self.combined.iter().take_while(of).last().copied()
     }
 
-    /// What to change: what others took is the verdict's.
+    /// The changes that can be made. The CPU time that other tasks took belongs to the verdict.
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
-        self.changes.iter().filter(|it| !it.kind.is_forecast())
+        self.changes
+            .iter()
+            .filter(|advice| !advice.kind.is_forecast())
     }
 
     pub fn machines(&self) -> impl Iterator<Item = &Advice> {
-        self.changes.iter().filter(|it| it.kind.is_forecast())
+        self.changes
+            .iter()
+            .filter(|advice| advice.kind.is_forecast())
     }
 }
 
 /// The changes. None without a critical path, and with filters: they speak about the whole.
-pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
+pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
-        return Advised::default();
+        return BuildAdvice::default();
     }
     let facts = Facts::new(view.analysis, path);
     advise_by(view, path, facts.as_ref())
 }
 
-/// The same of all processes, by facts that several ask.
-pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> Advised {
+/// Like [`advise`] for a view of all processes, but reuses facts that other reports have already computed.
+pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> BuildAdvice {
     // Totals do not say when a task ran: no gain can be shown.
     if view.analysis.basis() != Basis::Events {
-        return Advised {
+        return BuildAdvice {
             verdict: totals::verdict(view.analysis, path),
-            ..Advised::default()
+            ..BuildAdvice::default()
         };
     }
     let facts = facts.filter(|facts| facts.wall >= SHORTEST);
@@ -237,7 +244,7 @@ fn failed(analysis: &Analysis) -> bool {
     root.is_some_and(|root| exit::failed(analysis.process(root).status))
 }
 
-fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
+fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let rules = [
         work::candidates,
         waits::candidates,
@@ -245,19 +252,24 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         machine::candidates,
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
-    candidates.retain(|it| it.cap > 0);
-    candidates.sort_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
+    candidates.retain(|candidate| candidate.cap > 0);
+    candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
     candidates.truncate(schedule::MOST);
     let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
-    let withheld = Withheld::new(facts, own);
-    let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
+    let withheld = WithheldTime::new(facts, own);
+    let rated = rated(facts, candidates, &schedule, own, &withheld)?;
     let mut kept = distinct(facts, rated);
-    kept.sort_by_key(|(it, _)| (std::cmp::Reverse(middle((it.at_least, it.gain))), it.kind));
+    kept.sort_by_key(|(advice, _)| {
+        (
+            std::cmp::Reverse(Gain::of(advice).twice_the_middle()),
+            advice.kind,
+        )
+    });
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
-    let gains = kept.iter().map(|(it, _)| it.gain);
+    let gains = kept.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // A rule may know a bound.
     let together = own
@@ -265,35 +277,36 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         .min(sum);
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
-    let combined = combined(&schedule, (own, alone), &kept);
-    let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
-    let has_own = changes.iter().any(|it| !it.kind.is_machine());
-    let had = Had::of(facts.analysis, facts.path, withheld.others);
+    let combined = combined(&schedule, own, alone, &kept);
+    let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
+    let has_own = changes.iter().any(|advice| !advice.kind.is_machine());
+    let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
-    let nothing = match changes.is_empty() {
-        true => Some((facts.wall, facts.limits()?.on(facts.cpus).min(facts.wall))),
-        false => None,
+    let nothing = if changes.is_empty() {
+        Some((facts.wall, facts.limits()?.on(facts.cpus).min(facts.wall)))
+    } else {
+        None
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
     // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
-    if verdict.blame != Blame::Code && changes.iter().any(|it| it.kind == Kind::Poll) {
+    if verdict.blame != Blame::Code && changes.iter().any(|advice| advice.kind == Kind::Poll) {
         let soonest = facts.limits()?.on(facts.cpus);
         verdict.alone_at_least = verdict.alone_at_least.min(soonest);
     }
-    Ok(Advised {
+    Ok(BuildAdvice {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
-        together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
+        together: Some(together).filter(|gain| sum.saturating_sub(*gain) > sum / 20),
         combined,
         changes,
         nothing,
     })
 }
 
-/// What a build waits for that needs less than half of its time on these CPUs, if that is most of it.
+/// The cause of most of the waiting, for a build that needs less than half of its time on these CPUs.
 fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {
@@ -302,7 +315,7 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let groups = path::groups(facts.analysis);
     let shares = path::shares(facts.analysis, &groups, facts.path);
     let mut known = shares.into_iter();
-    let longest = known.find(|it| is_known_wait(it.part.kind, it.by.as_deref()))?;
+    let longest = known.find(|wait| is_known_wait(wait.part.kind, wait.by.as_deref()))?;
     let outside = longest.by.filter(|_| longest.part.kind == Time::Outside);
     let mostly = match outside {
         Some(name) => Mostly::Outside(name, longest.time),
@@ -311,8 +324,8 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     (longest.time > half).then_some(mostly)
 }
 
-/// Whether the recording tells what a wait of this kind is for. `by`: the task that is not recorded, and
-/// ended it.
+/// Whether the recording shows what a wait of this kind is for. `by`: the task that is not recorded and ended
+/// the wait.
 fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
     match kind {
         Time::Outside => by.is_some(),
@@ -324,14 +337,16 @@ fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
 fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
-    (schedule, own): (&Schedule, u64),
-    withheld: &Withheld,
-) -> Result<Vec<Rated>, NoPath> {
-    let mut rated: Vec<Rated> = Vec::new();
+    schedule: &Schedule,
+    own: u64,
+    withheld: &WithheldTime,
+) -> Result<Vec<RatedCandidate>, NoPath> {
+    let mut rated: Vec<RatedCandidate> = Vec::new();
     // However the same work is divided, these CPUs need so long for it.
-    let spare = match candidates.iter().any(|it| it.stays) {
-        true => own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus)),
-        false => own,
+    let spare = if candidates.iter().any(|candidate| candidate.stays) {
+        own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
+    } else {
+        own
     };
     for (candidate, bit) in candidates.into_iter().zip(0..) {
         // Where others have the CPUs, a wait for a disk is longer, too.
@@ -347,9 +362,10 @@ fn rated(
         }
         let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
         let gain = saved(Effect::Best).min(candidate.cap);
-        let gain = match candidate.stays {
-            true => gain.min(spare),
-            false => gain,
+        let gain = if candidate.stays {
+            gain.min(spare)
+        } else {
+            gain
         };
         if enough(gain) {
             let at_least = match candidate.kind {
@@ -363,8 +379,11 @@ fn rated(
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(Effect::Worst).min(gain),
             };
-            rated.push(Rated {
-                gain: (at_least, gain),
+            rated.push(RatedCandidate {
+                gain: Gain {
+                    at_least,
+                    at_most: gain,
+                },
                 bit: 1 << bit,
                 candidate,
             });
@@ -378,7 +397,8 @@ fn rated(
 /// `own`: the simulated time without changes; `alone`: that which the verdict tells.
 fn combined(
     schedule: &Schedule,
-    (own, alone): (u64, u64),
+    own: u64,
+    alone: u64,
     kept: &[(Advice, Changes)],
 ) -> Vec<Combined> {
     let (mut all, mut sure) = (0, 0);
@@ -409,11 +429,13 @@ fn combined(
 
 fn verdict(
     facts: &Facts<'_>,
-    withheld: &Withheld,
-    (changes, saved, bound): (&[Advice], Option<u64>, Option<u64>),
-    had: Had,
+    withheld: &WithheldTime,
+    changes: &[Advice],
+    saved: Option<u64>,
+    bound: Option<u64>,
+    had: CpuOwners,
 ) -> Verdict {
-    let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
+    let stolen = changes.iter().find(|advice| advice.kind == Kind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
     let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
     let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
@@ -435,7 +457,7 @@ fn verdict(
         names: had.names,
         quota,
         quota_of: withheld.container.clone(),
-        stolen: stolen.map_or(0, |it| it.gain),
+        stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
         bound,
         mostly: bound.and_then(|bound| waits(facts, bound)),
@@ -468,30 +490,50 @@ impl Candidate {
     }
 }
 
-/// A candidate with its gain at least and at most, and its number among the changes.
-struct Rated {
-    gain: (u64, u64),
+/// A candidate with its gain, and its number among the changes.
+struct RatedCandidate {
+    gain: Gain,
     bit: Changes,
     candidate: Candidate,
 }
 
-/// Twice the middle of a gain: a bound that nothing reaches is worth less than a gain that is known.
-fn middle((at_least, at_most): (u64, u64)) -> u64 {
-    at_least.saturating_add(at_most)
+/// The time that a change saves, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gain {
+    pub at_least: u64,
+    pub at_most: u64,
+}
+
+impl Gain {
+    fn of(advice: &Advice) -> Gain {
+        Gain {
+            at_least: advice.at_least,
+            at_most: advice.gain,
+        }
+    }
+
+    /// Twice the middle of the gain: a bound that nothing reaches is worth less than a gain that is known.
+    fn twice_the_middle(self) -> u64 {
+        self.at_least.saturating_add(self.at_most)
+    }
 }
 
 /// Leaves out what a more specific candidate explains already.
-fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
-    rated.sort_by_key(|it| {
-        let kind = it.candidate.kind;
-        (kind.is_generic(), std::cmp::Reverse(middle(it.gain)), kind)
+fn distinct(facts: &Facts<'_>, mut rated: Vec<RatedCandidate>) -> Vec<(Advice, Changes)> {
+    rated.sort_by_key(|rated| {
+        let kind = rated.candidate.kind;
+        (
+            kind.is_generic(),
+            std::cmp::Reverse(rated.gain.twice_the_middle()),
+            kind,
+        )
     });
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
     let mut advice = Vec::new();
-    for it in rated {
-        let kind = it.candidate.kind;
-        let covers = facts.covers(&it.candidate.without);
+    for rated in rated {
+        let kind = rated.candidate.kind;
+        let covers = facts.covers(&rated.candidate.without);
         let all = facts.length(&covers);
         let same = kept.iter().any(|(other, covered)| {
             let both: Vec<bool> = covers.iter().zip(covered).map(|(a, b)| *a && *b).collect();
@@ -500,15 +542,15 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> 
                 && facts.length(&both).saturating_mul(2) > all
         });
         let below = |group: &Group| facts.is_below(*group, &explained);
-        if same || (kind.is_generic() && it.candidate.evidence.iter().any(below)) {
+        if same || (kind.is_generic() && rated.candidate.evidence.iter().any(below)) {
             continue;
         }
-        let told = facts.advice(it.candidate, it.gain);
+        let told = facts.advice(rated.candidate, rated.gain);
         if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
-        advice.push((told, it.bit));
+        advice.push((told, rated.bit));
     }
     advice
 }
@@ -529,22 +571,23 @@ impl Kind {
         (0, worst)
     }
 
-    /// It is no change, but what the verdict forecasts.
+    /// Whether the line is a forecast of the verdict and no change.
     pub fn is_forecast(self) -> bool {
         matches!(self, Kind::Others | Kind::Throttled)
     }
 
-    /// It is for who runs the machine.
+    /// Whether the advice addresses the administrator of the machine.
     pub fn is_machine(self) -> bool {
         self.is_forecast() || self == Kind::Stolen
     }
 
-    /// One task alone: any other kind says more.
+    /// Whether the advice is about one task alone, so that advice of any other kind explains more.
     fn is_generic(self) -> bool {
         matches!(self, Kind::Last | Kind::Alone)
     }
 
-    /// It is about waits. Jobs that wait can also run at once, so both are right.
+    /// The kind of wait that the advice is about. Jobs that wait can also run at once, so both lines are
+    /// right.
     fn of_waits(self) -> Option<Kind> {
         match self {
             Kind::Sleep | Kind::Poll => Some(Kind::Sleep),

@@ -15,7 +15,7 @@ use crate::warnings;
 /// `None`: it is not known that the machine held the build back, or not by how much.
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdict> {
     let wall = path.length();
-    let sampled = |it: Origin| it.facts.switches == Known::Sampled;
+    let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;
     // Of a lower bound no rest follows.
     let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;

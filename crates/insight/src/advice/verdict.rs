@@ -12,10 +12,10 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// Who can make the build shorter.
+    /// The side that can make the build shorter.
     pub enum Blame {
         Code = "code", "your code";
-        /// Who runs the machine.
+        /// The administrator of the machine can.
         Machine = "machine", "the machine";
         Both = "both", "your code and the machine";
     }
@@ -27,34 +27,34 @@ pub struct Verdict {
     pub blame: Blame,
     /// The time of the critical path.
     pub wall: u64,
-    /// The time that it takes on CPUs of its own, and the bounds of that.
+    /// The time that the build takes on CPUs of its own in nanoseconds, and the bounds of that time.
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
     /// The time in which others had the CPUs.
     pub others: u64,
-    /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
+    /// The CPU time that no known task had: an idle CPU began late, or the task came to it late.
     pub nobody: u64,
-    /// Those that had most of it, by name.
+    /// The programs that had most of the CPU time, by name.
     pub names: Vec<(String, u64)>,
     /// The time in which a quota stopped it.
     pub quota: u64,
-    /// The container whose quota that is; `None`: COMMAND's cgroup's.
+    /// The container that the quota belongs to; `None`: COMMAND's cgroup.
     pub quota_of: Option<String>,
-    /// The hypervisor took it, if that is much.
+    /// The time that the hypervisor took, if that is much, in nanoseconds.
     pub stolen: u64,
-    /// What all changes save together at most.
+    /// The most that all changes save together, in nanoseconds.
     pub changes: u64,
-    /// Of a build without any change: the least that these CPUs need for it.
+    /// For a build without any change: the least time that these CPUs need for it, in nanoseconds.
     pub bound: Option<u64>,
-    /// Of a build without any change that mostly waits: for what.
+    /// For a build without any change that mostly waits: the cause of the waiting.
     pub(super) mostly: Option<Mostly>,
     /// COMMAND failed, of which this says nothing.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
 
-/// What a build mostly waits for, with the time in ns.
+/// The cause of most of a build's waiting, with its time in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mostly {
     /// The words for it.
@@ -152,9 +152,10 @@ impl Verdict {
         let names = self.names.iter();
         let names = names.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
         let names: Vec<String> = names.collect();
-        let names = match names.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", names.join(", ")),
+        let names = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", names.join(", "))
         };
         format!(
             "others had the CPUs for {}{names}",
@@ -170,28 +171,30 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
 
-/// Who had the CPUs while the path waited for one, in ns.
-pub(super) struct Had {
+/// The CPU time of the tasks that ran while the path waited for a CPU, in nanoseconds.
+pub(super) struct CpuOwners {
     pub others: u64,
-    /// Nobody known.
+    /// The CPU time that no known task had.
     pub nobody: u64,
-    /// Those that had most of it, with their parts.
+    /// The programs that had most of the CPU time, with their parts of it.
     pub names: Vec<(String, u64)>,
 }
 
-impl Had {
-    /// Divides the time that others had as far as the waits tell.
-    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> Had {
+impl CpuOwners {
+    /// Divides the time of other tasks among them, as far as the waits show who had the CPUs.
+    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let Some(contention) = Contention::new(analysis) else {
-            return Had {
+            return CpuOwners {
                 others,
                 nobody: 0,
                 names: Vec::new(),
             };
         };
         let segments = path.segments.iter();
-        let waits = segments.filter(|it| it.kind == Time::RunQueue);
-        let waits = waits.filter_map(|it| Contention::within(analysis, it.thread, it.from, it.to));
+        let waits = segments.filter(|segment| segment.kind == Time::RunQueue);
+        let waits = waits.filter_map(|segment| {
+            Contention::within(analysis, segment.thread, segment.from, segment.to)
+        });
         let (sum, names) = contention.by_name(analysis, waits);
         let told = match sum.others.saturating_add(sum.rest) {
             0 => others,
@@ -203,7 +206,7 @@ impl Had {
         // The seconds of the names are part of those of all.
         let names = names.into_iter().filter(counts).take(NAMES);
         let names = names.map(|(comm, ns)| (who::comm(&comm), share(ns, told, sum.others)));
-        Had {
+        CpuOwners {
             others: told,
             nobody: others.saturating_sub(told),
             names: names.filter(|(_, ns)| *ns > 0).collect(),

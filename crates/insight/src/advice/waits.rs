@@ -29,7 +29,7 @@ const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
 const RUNTIMES: u64 = 12_000_000;
-/// The most queries before a wait among which the one is sought that had no answer.
+/// The most queries before a wait that are searched for one without an answer.
 const QUERIES: usize = 1000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -41,7 +41,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slept {
+struct Nap {
     group: Group,
     /// The execution that decided about it.
     by: Group,
@@ -49,7 +49,7 @@ struct Slept {
     to: Ktime,
 }
 
-impl Slept {
+impl Nap {
     fn length(&self) -> u64 {
         self.to.since(self.from)
     }
@@ -57,7 +57,7 @@ impl Slept {
 
 /// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut by_process: BTreeMap<ProcessIx, Vec<Slept>> = BTreeMap::new();
+    let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     for (segment, group, reason) in facts.segments() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
@@ -71,7 +71,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);
-        let slept = Slept {
+        let slept = Nap {
             group,
             by,
             from: segment.from,
@@ -86,21 +86,23 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let execution = facts.execution(group)?;
         let runner = facts
             .owner(group)
-            .filter(|it| facts.role(*it) == Some(Role::Tests));
-        let runner = runner.and_then(|it| facts.execution(it));
-        Some(runner.map_or(Sleeper::Program(&execution.program), |it| {
-            Sleeper::TestsOf(&it.program)
-        }))
+            .filter(|owner| facts.role(*owner) == Some(Role::Tests));
+        let runner = runner.and_then(|owner| facts.execution(owner));
+        Some(
+            runner.map_or(Sleeper::Program(&execution.program), |runner| {
+                Sleeper::TestsOf(&runner.program)
+            }),
+        )
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
     for (process, slept) in by_process {
         if timed_out(facts.analysis.process(process)) || gives_up(facts, process, &slept) {
             continue;
         }
-        let mut own: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();
-        for it in slept {
-            if let Some(sleeper) = of(it.by) {
-                own.entry(sleeper).or_default().push(it);
+        let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
+        for nap in slept {
+            if let Some(sleeper) = of(nap.by) {
+                own.entry(sleeper).or_default().push(nap);
             }
         }
         for (sleeper, slept) in own {
@@ -111,11 +113,11 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     // Each has a set of all groups: a forged file has thousands of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
-    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|it| &it.slept))));
+    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
     all.truncate(MOST);
     let groups = |naps: &[Naps]| -> BTreeSet<Group> {
-        let slept = naps.iter().flat_map(|it| &it.slept);
-        slept.map(|it| it.group).collect()
+        let slept = naps.iter().flat_map(|naps| &naps.slept);
+        slept.map(|nap| nap.group).collect()
     };
     let on_path: Vec<BTreeSet<Group>> = all.iter().map(|naps| groups(naps)).collect();
     let of_others = |own: usize, group: Group| {
@@ -127,34 +129,34 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// The line of some processes' sleeps, which are all of loops or none. `of_others`: the executions on the
-/// path whose sleeps another line has.
+/// The advice on the sleeps of some processes, all of which are in loops, or none. `of_others`: the
+/// executions on the path whose sleeps another line reports.
 fn of_naps(
     facts: &Facts<'_>,
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
     // Of a process that slept for a twentieth of another one's time nothing is told.
-    let longest = naps.iter().map(|it| sum(&it.slept)).max().unwrap_or(0);
-    let counts = |it: &&Naps| sum(&it.slept).saturating_mul(SMALL) >= longest;
+    let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
+    let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
-    let mut slept: Vec<Slept> = naps.iter().flat_map(|it| &it.slept).copied().collect();
-    slept.sort_by_key(|it| it.from);
+    let mut slept: Vec<Nap> = naps.iter().flat_map(|naps| &naps.slept).copied().collect();
+    slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
-    let longest = slept.iter().map(Slept::length).max()?;
+    let longest = slept.iter().map(Nap::length).max()?;
     // A program's own sleeps of this length matter if there are many.
     if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
         return None;
     }
-    let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
+    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
     let times = |count: usize| match count {
         1 => String::new(),
         count => format!(", {} times", units::count(count as u64)),
     };
-    let intervals = || naps.iter().filter_map(|it| Some(it.checks?.0));
-    let caps = naps.iter().filter_map(|it| {
-        let (interval, loops) = it.checks?;
+    let intervals = || naps.iter().filter_map(|naps| Some(naps.checks?.0));
+    let caps = naps.iter().filter_map(|naps| {
+        let (interval, loops) = naps.checks?;
         Some(interval.saturating_mul(loops))
     });
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
@@ -186,35 +188,35 @@ fn of_naps(
         action: action.into(),
         without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
         cap,
-        evidence: slept.iter().map(|it| it.group).collect(),
+        evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
 }
 
-/// The part of the longest sleeps from which on others are told beside them: one in so many.
+/// The divisor of the longest sleeps from which on other sleeps are reported beside them.
 const SMALL: u64 = 20;
 
 /// The sum of some sleeps, in ns.
-fn sum<'s>(slept: impl IntoIterator<Item = &'s Slept>) -> u64 {
-    let lengths = slept.into_iter().map(Slept::length);
+fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
+    let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)
 }
 
 /// The sleeps of one process by one program.
 struct Naps {
-    slept: Vec<Slept>,
+    slept: Vec<Nap>,
     /// The number of the long ones.
     count: usize,
-    /// Of loops that sleep and check: the length of a sleep, and the number of loops.
+    /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
     checks: Option<(u64, u64)>,
 }
 
 impl Naps {
-    fn of(facts: &Facts<'_>, slept: Vec<Slept>) -> Naps {
-        let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+    fn of(facts: &Facts<'_>, slept: Vec<Nap>) -> Naps {
+        let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // A sleep of a tenth of the longest one is none of the loop's.
-        let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
-        let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
+        let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
+        let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
         Naps {
             count: long.len(),
             checks: interval(facts, &long),
@@ -223,7 +225,7 @@ impl Naps {
     }
 }
 
-/// Whose sleeps one line has.
+/// The program or the test runner whose sleeps one line of advice covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
@@ -231,19 +233,19 @@ enum Sleeper<'f> {
     TestsOf(&'f str),
 }
 
-/// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
-/// is somebody's.
-fn is_tools(facts: &Facts<'_>, slept: &Slept) -> bool {
+/// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts belongs
+/// to whoever wrote the recipe.
+fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// Whether a process looks again and again whether a child has ended, and kills it at last: without
-/// its sleeps it would only give up earlier. A process that has other children between its last sleep
-/// and the kill waited for what those need, and ends a server. `slept`: its sleeps, in order.
-fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
-    let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
-    let last = slept.last().map_or(Ktime(0), |it| it.to);
+/// Whether a process checks repeatedly whether a child has ended, and finally kills it: without its sleeps it
+/// would only give up earlier. A process that has other children between its last sleep and the kill waited
+/// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let last = slept.last().map_or(Ktime(0), |nap| nap.to);
     if slept.len() < LOOP {
         return false;
     }
@@ -251,39 +253,47 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     let children = || {
         let children = process.children.iter();
         let children = children.map(|ix| facts.analysis.process(*ix));
-        children.filter(|it| it.end >= last)
+        children.filter(|child| child.end >= last)
     };
-    let by_signal = |it: &Process| exit::killed_by(it.status).is_some();
+    let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
     // The first start or end after the last sleep. All that end by a signal may be given up at once.
-    let others = children().filter(|it| !by_signal(it) && label::program(it) != "sleep");
-    let other = others.map(|it| match it.start >= last {
-        true => it.start,
-        false => it.end,
+    let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
+    let other = others.map(|child| {
+        if child.start >= last {
+            child.start
+        } else {
+            child.end
+        }
     });
     let other = other.min();
     let failed = exit::failed(process.status);
-    let mut killed = children().filter(|it| by_signal(it) && it.end.since(last) <= longest);
-    killed.any(|it| {
-        let alone = other.is_none_or(|other| other > it.end);
-        (failed || alone) && lives(slept, it.start, it.end)
+    let mut killed =
+        children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
+    killed.any(|child| {
+        let alone = other.is_none_or(|other| other > child.end);
+        (failed || alone) && lives(slept, child.start, child.end)
     })
 }
 
 /// Whether a life has most of some sleeps, which are in order.
-fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
-    let until = slept.partition_point(|it| it.from <= end);
-    let inside = until.saturating_sub(slept.partition_point(|it| it.from < start));
+fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
+    let until = slept.partition_point(|nap| nap.from <= end);
+    let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
 }
 
-/// The executions that sleep: those on the path, and those beside it that do the same.
-fn sleeping(facts: &Facts<'_>, slept: &[Slept], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
-    let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
-    let on_path = || slept.iter().map(|it| it.group);
+/// The executions that sleep: those on the path, and those beside the path that do the same.
+fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
+    let program = |group: Group| {
+        facts
+            .execution(group)
+            .map(|execution| execution.program.as_str())
+    };
+    let on_path = || slept.iter().map(|nap| nap.group);
     let programs: BTreeSet<_> = on_path().map(program).collect();
-    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).collect();
-    let all = facts.all().filter(|(group, it)| {
-        let owner = it.owner.and_then(program);
+    let by: BTreeSet<_> = slept.iter().map(|nap| program(nap.by)).collect();
+    let all = facts.all().filter(|(group, execution)| {
+        let owner = execution.owner.and_then(program);
         programs.contains(&program(*group))
             && (by.contains(&program(*group)) || by.contains(&owner))
             && !of_others(*group)
@@ -297,16 +307,16 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
-/// Of a loop that sleeps and checks whether other recorded work is done: the length of a
-/// sleep, and the number of such loops. It notices the end at most one sleep late. What it waits
-/// for runs meanwhile, or is a process that the loop's own has started, such as a server.
-fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
-    let shortest = slept.iter().map(Slept::length).min()?;
-    let longest = slept.iter().map(Slept::length).max()?;
+/// The length of a sleep, and the number of loops, for a loop that sleeps and checks whether other recorded
+/// work is done. The loop notices the end at most one sleep late. The awaited work runs meanwhile, or is a
+/// process that the loop's own has started, such as a server.
+fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
+    let shortest = slept.iter().map(Nap::length).min()?;
+    let longest = slept.iter().map(Nap::length).max()?;
     let equal = is_equal(shortest, longest);
     let (mut all, mut busy) = (0u64, 0u64);
-    for it in slept {
-        for (ns, running, _) in facts.load(it.from, it.to) {
+    for nap in slept {
+        for (ns, running, _) in facts.load(nap.from, nap.to) {
             all = all.saturating_add(ns);
             busy = busy.saturating_add(if running > 0 { ns } else { 0 });
         }
@@ -322,10 +332,10 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
 
 /// Whether a child of a process that sleeps, or a thread of its own that does something, lives through
 /// most of its sleeps.
-fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
+fn has_child(facts: &Facts<'_>, slept: &[Nap]) -> bool {
     let lives = |start, end| lives(slept, start, end);
-    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|it| it.process).collect();
+    let sleepers = slept.iter().filter_map(|nap| facts.execution(nap.by));
+    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|execution| execution.process).collect();
     sleepers.into_iter().any(|ix| {
         let process = facts.analysis.process(ix);
         let children = process
@@ -337,16 +347,16 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
             .iter()
             .skip(1)
             .map(|ix| facts.analysis.thread(*ix));
-        let works = |it: &tr_analyze::model::Thread| {
-            let busy = it.times.on_cpu.saturating_add(it.times.blocked);
-            busy.saturating_mul(10) >= it.wall()
+        let works = |thread: &tr_analyze::model::Thread| {
+            let busy = thread.times.on_cpu.saturating_add(thread.times.blocked);
+            busy.saturating_mul(10) >= thread.wall()
         };
         children
-            .map(|it| (it.start, it.end))
+            .map(|child| (child.start, child.end))
             .any(|(start, end)| lives(start, end))
             || workers
-                .filter(|it| works(it))
-                .any(|it| lives(it.start, it.end))
+                .filter(|thread| works(thread))
+                .any(|thread| lives(thread.start, thread.end))
     })
 }
 
@@ -355,11 +365,11 @@ struct Fetch<'f> {
     group: Group,
     program: &'f str,
     ns: u64,
-    /// Its time-out ended it.
+    /// The server that did not answer, if a time-out ended the fetch.
     silent: Option<Silent>,
 }
 
-/// Who did not answer.
+/// A server that did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Silent {
     NameServer(Address),
@@ -367,17 +377,21 @@ enum Silent {
     Unknown,
 }
 
-/// The waits for the network, the last ones first. One that its time-out ended had no answer if the thread waits for
-/// none afterwards: a program may ask poll(2) again and again.
+/// The waits for the network, the last ones first. A wait that its time-out ended had no answer if the thread
+/// waits for no answer afterwards: a program may call poll(2) repeatedly.
 fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);
     let timeline = analysis.timeline.as_ref();
     let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
-    for it in analysis.lookups.iter().filter(|it| it.answered.is_none()) {
-        if let Some(thread) = it.thread {
+    for lookup in analysis
+        .lookups
+        .iter()
+        .filter(|lookup| lookup.answered.is_none())
+    {
+        if let Some(thread) = lookup.thread {
             let process = analysis.thread(thread).process;
-            unanswered.entry(process).or_default().push(it);
+            unanswered.entry(process).or_default().push(lookup);
         }
     }
     let mut answered = BTreeSet::new();
@@ -389,9 +403,9 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         let late = wait.waker() == Actor::Interrupt;
         let query = || {
             let queries = unanswered.get(&waited.process)?;
-            let asked = queries.partition_point(|it| it.asked <= wait.to);
+            let asked = queries.partition_point(|lookup| lookup.asked <= wait.to);
             let mut last = queries.get(..asked)?.iter().rev().take(QUERIES);
-            last.find(|it| it.waited_until() >= wait.from)
+            last.find(|lookup| lookup.waited_until() >= wait.from)
         };
         let query = query().filter(|_| waited.connection.is_none());
         let silent = match query {
@@ -424,23 +438,28 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
 fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
     let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
-    for it in fetched(facts, &waited) {
-        by_program.entry(it.program).or_default().push(it);
+    for fetch in fetched(facts, &waited) {
+        by_program.entry(fetch.program).or_default().push(fetch);
     }
     let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
         let sum = |silent: bool| -> u64 {
-            let counts = fetches.iter().filter(|it| it.silent.is_some() || !silent);
-            counts.map(|it| it.ns).fold(0, u64::saturating_add)
+            let counts = fetches
+                .iter()
+                .filter(|fetch| fetch.silent.is_some() || !silent);
+            counts.map(|fetch| fetch.ns).fold(0, u64::saturating_add)
         };
         let unsure = sum(true).saturating_mul(2) > sum(false);
         let cap = sum(unsure);
-        let told = fetches.iter().filter(|it| it.silent.is_some() || !unsure);
-        let groups: BTreeSet<Group> = told.map(|it| it.group).collect();
+        let told = fetches
+            .iter()
+            .filter(|fetch| fetch.silent.is_some() || !unsure);
+        let groups: BTreeSet<Group> = told.map(|fetch| fetch.group).collect();
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let time = units::time(cap);
         let (finding, action) = match unsure {
             true => {
-                let who: BTreeSet<Silent> = fetches.iter().filter_map(|it| it.silent).collect();
+                let who: BTreeSet<Silent> =
+                    fetches.iter().filter_map(|fetch| fetch.silent).collect();
                 let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
                 (
                     format!("{name} wait{s} {time} without an answer from {who}"),
@@ -453,7 +472,9 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
             ),
         };
         // Those beside the path wait as well.
-        let all = facts.all().filter(|(_, it)| it.program == program);
+        let all = facts
+            .all()
+            .filter(|(_, execution)| execution.program == program);
         Some(Candidate {
             finding,
             action,
@@ -472,7 +493,9 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// From whom no answer came, and what to do.
 fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
-    let servers = who.iter().all(|it| matches!(it, Silent::NameServer(_)));
+    let servers = who
+        .iter()
+        .all(|silent| matches!(silent, Silent::NameServer(_)));
     let (who, why) = match who.first() {
         Some(Silent::NameServer(server)) if who.len() == 1 => {
             (format!("the name server {server}"), "it does not")
@@ -605,7 +628,7 @@ mod tests {
 
     #[test]
     fn a_life_has_most_of_the_sleeps() {
-        let slept = [10, 20, 30, 40].map(|from| Slept {
+        let slept = [10, 20, 30, 40].map(|from| Nap {
             group: 0,
             by: 0,
             from: Ktime(from),

@@ -17,8 +17,8 @@ use super::{Candidate, Kind};
 use crate::normal::{argument, Paths};
 use tr_text::units;
 
-/// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
-/// shorter ones, such as a program's start.
+/// The divisor of the path's time without waits for a CPU from which on one task alone matters: a tenth.
+/// Every build has shorter ones, such as a program's start.
 const ALONE: u64 = 10;
 /// The shortest time alone, in ns.
 const BRIEF: u64 = 300_000_000;
@@ -50,7 +50,7 @@ fn everything(of: Box<[bool]>) -> Without {
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
-        .filter(|(_, it)| command_line::role_of(&it.program) == Some(Role::Linker));
+        .filter(|(_, execution)| command_line::role_of(&execution.program) == Some(Role::Linker));
     let all = facts.set(all.map(|(group, _)| group));
     let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
     let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
@@ -84,11 +84,14 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let groups: Vec<Group> = all.iter().map(|(group, _)| *group).collect();
     let within = facts.below(&groups);
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
-    for (group, it) in all {
+    for (group, execution) in all {
         // A phase inside another one, such as config.status inside configure, is its part.
-        let inside = it.owner.and_then(|owner| within.get(owner as usize));
+        let inside = execution.owner.and_then(|owner| within.get(owner as usize));
         if inside != Some(&true) {
-            by_program.entry(&it.program).or_default().push(group);
+            by_program
+                .entry(&execution.program)
+                .or_default()
+                .push(group);
         }
     }
     let candidate = |(program, roots): (&str, Vec<Group>)| {
@@ -112,12 +115,12 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
 
 /// Single executions that run alone on the path.
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
-    let candidate = |(group, it): (Group, &super::facts::Execution)| {
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
         let role = facts.role(group);
         let tests = role == Some(Role::Tests);
         if alone.saturating_mul(ALONE) < facts.worked
-            || tests && !beside_workers(facts, (group, it))
+            || tests && !beside_workers(facts, group, execution)
             || has_peers(facts, group)
         {
             return None;
@@ -130,7 +133,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             return None;
         }
         // Nobody keeps what the whole build is for. A tool divides no work of its own.
-        let whole = role.is_none() && is_whole(facts, it);
+        let whole = role.is_none() && is_whole(facts, execution);
         let (kind, finding, action, cap) = match starts_last(facts, group) {
             Some((at, gain)) if role == Some(Role::Compiler) => (
                 Kind::Last,
@@ -171,52 +174,60 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Whether an execution is COMMAND itself, or has nearly all of the work of COMMAND and all below it: nineteen
 /// twentieths.
-fn is_whole(facts: &Facts<'_>, it: &super::facts::Execution) -> bool {
+fn is_whole(facts: &Facts<'_>, execution: &super::facts::Execution) -> bool {
     let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
-    let rest = all.saturating_sub(it.on_cpu);
-    it.process == facts.path.process || rest.saturating_mul(20) <= all
+    let rest = all.saturating_sub(execution.on_cpu);
+    execution.process == facts.path.process || rest.saturating_mul(20) <= all
 }
 
-/// One of several workers that a test runner has at once.
-fn beside_workers(facts: &Facts<'_>, (group, it): (Group, &super::facts::Execution)) -> bool {
+/// Whether an execution is one of several workers that a test runner has at once.
+fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Execution) -> bool {
     facts.all().any(|(other, worker)| {
         other != group
-            && (&worker.program, worker.owner) == (&it.program, it.owner)
-            && worker.start < it.end
-            && it.start < worker.end
+            && (&worker.program, worker.owner) == (&execution.program, execution.owner)
+            && worker.start < execution.end
+            && execution.start < worker.end
     })
 }
 
-/// Others of the same file work about as long: the jobs are as they should be, but for their
-/// number at once.
+/// Whether other executions of the same file work about as long: the jobs are as they should be, except for
+/// their number at once.
 fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
-    let own = facts.execution(group).map_or(0, |it| it.on_cpu);
+    let own = facts
+        .execution(group)
+        .map_or(0, |execution| execution.on_cpu);
     let file = facts.file(group);
-    let peers = facts.all().filter(|(other, it)| {
+    let peers = facts.all().filter(|(other, execution)| {
         *other != group
-            && it.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
+            && execution.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
             && facts.file(*other) == file
     });
     !file.is_empty() && peers.count() >= 2
 }
 
-/// Of a job that is the longest of its program and ends last: the time from the first one's
-/// start to its own, and the most that another order saves. The jobs take the longest one's
-/// time at least, and their CPU time divided among the CPUs.
+/// For a job that is the longest of its program and ends last: the time from the first job's start to its
+/// own, and the most that another order saves. The jobs take at least the time of the longest one, and their
+/// CPU time divided among the CPUs.
 fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     let own = facts.execution(group)?;
     let others = facts
         .all()
-        .filter(|(other, it)| *other != group && it.program == own.program);
+        .filter(|(other, execution)| *other != group && execution.program == own.program);
     let others: Vec<(Group, &super::facts::Execution)> = others.collect();
-    let length = |it: &super::facts::Execution| it.end.since(it.start);
-    let first = others.iter().map(|(_, it)| it.start).min()?;
-    let longest = others.iter().map(|(_, it)| length(it)).max()?;
-    let last = others.iter().map(|(_, it)| it.end).max()?;
+    let length = |execution: &super::facts::Execution| execution.end.since(execution.start);
+    let first = others.iter().map(|(_, execution)| execution.start).min()?;
+    let longest = others
+        .iter()
+        .map(|(_, execution)| length(execution))
+        .max()?;
+    let last = others.iter().map(|(_, execution)| execution.end).max()?;
     if others.len() < 2 || length(own) < longest || own.end < last || own.start <= first {
         return None;
     }
-    let all = others.iter().map(|(_, it)| it.on_cpu).chain([own.on_cpu]);
+    let all = others
+        .iter()
+        .map(|(_, execution)| execution.on_cpu)
+        .chain([own.on_cpu]);
     let work: u64 = all.fold(0, u64::saturating_add);
     let least = (work / facts.cpus).max(length(own));
     Some((
@@ -233,17 +244,17 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let tried_again = facts.below(&tried_again);
     type Key = (String, Vec<String>, Option<usize>);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
-    for (group, it) in facts.all() {
+    for (group, execution) in facts.all() {
         let Some(exec) = facts.exec(group) else {
             continue;
         };
-        if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
+        if execution.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
             continue;
         }
         if tried_again.get(group as usize) == Some(&true) {
             continue;
         }
-        let role = command_line::role_of(&it.program);
+        let role = command_line::role_of(&execution.program);
         if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
             continue;
         }
@@ -255,8 +266,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
-        let directory = it.owner.and_then(|owner| *directories.get(owner as usize)?);
-        let key = (it.program.clone(), args, directory);
+        let directory = execution
+            .owner
+            .and_then(|owner| *directories.get(owner as usize)?);
+        let key = (execution.program.clone(), args, directory);
         equal
             .entry(key)
             .or_default()
@@ -269,11 +282,11 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         };
         // Another CPU time is other work: the files may differ. Executions at the same time
         // are workers of one program.
-        let end = facts.execution(*first_group).map(|it| it.end);
+        let end = facts.execution(*first_group).map(|execution| execution.end);
         let alike = again.iter().filter(|(group, cpu)| {
             cpu.saturating_mul(2) <= first.saturating_mul(3)
                 && first.saturating_mul(2) <= cpu.saturating_mul(3)
-                && facts.execution(*group).map(|it| it.start) >= end
+                && facts.execution(*group).map(|execution| execution.start) >= end
         });
         let (groups, sum) = by_program.entry(program).or_default();
         for (group, cpu) in alike {
@@ -291,9 +304,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         let (name, s) = facts.names(*first, groups.iter().copied());
         Some(Candidate {
             finding: format!("{name} repeat{s} {} of work", units::time(sum)),
-            action: match compiler {
-                true => "use a compiler cache (ccache, sccache)".into(),
-                false => "do it once and keep the result".into(),
+            action: if compiler {
+                "use a compiler cache (ccache, sccache)".into()
+            } else {
+                "do it once and keep the result".into()
             },
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
@@ -308,11 +322,13 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 /// directory, which is not recorded: `make -C`, and shells with a `cd`.
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
-        let program = facts.execution(group).map(|it| it.program.as_str());
+        let program = facts
+            .execution(group)
+            .map(|execution| execution.program.as_str());
         let role = program.and_then(command_line::role_of)?;
         let tells = |arg: &&[u8]| match role {
             Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
-            Role::Shell => arg.windows(3).any(|it| it == b"cd "),
+            Role::Shell => arg.windows(3).any(|bytes| bytes == b"cd "),
             _ => false,
         };
         Some(facts.args(group)).filter(|args| args.iter().any(tells))
@@ -331,10 +347,10 @@ fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
 /// Many executions of a short program by one process.
 fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
-    for (group, it) in facts.all() {
-        if let Some(owner) = it.owner {
+    for (group, execution) in facts.all() {
+        if let Some(owner) = execution.owner {
             by_owner
-                .entry((owner, &it.program))
+                .entry((owner, &execution.program))
                 .or_default()
                 .push(group);
         }
@@ -342,7 +358,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
-        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).collect();
+        let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
         let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
         let sum = lengths
             .map(|process| process.wall())

@@ -1,77 +1,54 @@
 //! The chain of failures that led to another one.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::event::Ktime;
 
-use super::ends::Sure;
-use super::explains::Explains;
+use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
+use super::finder::{Explains, Finder};
 use super::passes::{code, fails, is_killed_itself, program};
-use super::pipes::PipeReads;
 use crate::ancestors::down;
 use crate::exit;
-
-pub(super) struct Finder<'a> {
-    pub(super) analysis: &'a Analysis,
-    pub(super) sure: Sure<'a>,
-    pub(super) tests: Tests,
-    pub(super) root: Option<ProcessIx>,
-    /// For a process the ends of the children that failed by themselves, in order.
-    pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
-    /// The processes whose children that failed are tries of one command line, or one job beside others.
-    pub(super) alike: BTreeSet<ProcessIx>,
-    /// For each process, the last end of a child that ended before it.
-    pub(super) last_ends: Arena<ProcessIx, Ktime>,
-    /// For a process, the waits for pipes, once they were needed.
-    pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
-    /// For a process, the start of the last wait for a timer, once that was needed.
-    pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
-    /// For each process, whether its failure leads to the root's.
-    pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process, whether the signal that killed it was sent to what is above it, too.
-    pub(super) with: Arena<ProcessIx, bool>,
-}
 
 impl<'a> Finder<'a> {
     pub(super) fn new(
         analysis: &'a Analysis,
-        (sure, tests): (Sure<'a>, Tests),
+        sure: ProcessEnds<'a>,
+        tests: Tests,
         root: Option<ProcessIx>,
     ) -> Finder<'a> {
-        // What the parent's program started, and that started a program itself.
-        let jobs = |parent: &'a Process| {
-            let children = parent.children.iter();
-            let children = children.map(|ix| (*ix, analysis.process(*ix)));
-            let own = |it: &(_, &Process)| !it.1.execs.is_empty() && it.1.start >= program(parent);
-            children.filter(own)
-        };
-        let failures = |parent: &'a Process| {
-            let failed = jobs(parent).filter(|(ix, it)| fails(it) && !sure.on_purpose(*ix, it));
-            let mut ends: Vec<Ktime> = failed.map(|(_, it)| it.end).collect();
-            ends.sort_unstable();
-            ends
-        };
+        let failed_jobs =
+            |parent: &'a Process| jobs_of(analysis, parent).filter(|(_, job)| fails(job));
         let all = || analysis.process_ids().map(|ix| (ix, analysis.process(ix)));
-        let ends = all().map(|(ix, it)| (ix, failures(it)));
-        let failures = ends.filter(|(_, ends)| !ends.is_empty()).collect();
+        let mut failures = BTreeMap::new();
+        for (ix, parent) in all() {
+            let by_themselves = failed_jobs(parent).filter(|(ix, job)| !sure.on_purpose(*ix, job));
+            let mut ends: Vec<Ktime> = by_themselves.map(|(_, job)| job.end).collect();
+            if !ends.is_empty() {
+                ends.sort_unstable();
+                failures.insert(ix, ends);
+            }
+        }
         let is_alike = |parent: &'a Process| {
-            let mut failed = jobs(parent).map(|(_, it)| it).filter(|it| fails(it));
+            let mut failed = failed_jobs(parent).map(|(_, job)| job);
             let Some(first) = failed.next() else {
                 return false;
             };
             match failed.next() {
-                Some(again) => again.argv == first.argv && failed.all(|it| it.argv == first.argv),
-                None => jobs(parent).any(|(_, it)| {
-                    it.pid != first.pid && it.start < first.end && it.end > first.start
+                Some(again) => again.argv == first.argv && failed.all(|job| job.argv == first.argv),
+                None => jobs_of(analysis, parent).any(|(_, job)| {
+                    job.pid != first.pid && job.start < first.end && job.end > first.start
                 }),
             }
         };
-        let alike = all().filter(|(_, it)| fails(it) && is_alike(it));
-        let alike = alike.map(|(ix, _)| ix).collect();
+        let alike = all()
+            .filter(|(_, parent)| fails(parent) && is_alike(parent))
+            .map(|(ix, _)| ix)
+            .collect();
         let mut finder = Finder {
             analysis,
             sure,
@@ -107,7 +84,8 @@ impl<'a> Finder<'a> {
         self.leads[ix]
     }
 
-    /// From a process down: of the children that explain a failure the one that does so best.
+    /// The failures from a process down. At each level, the chain follows the child that explains the failure
+    /// best.
     pub(super) fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
         let mut next = from;
@@ -151,6 +129,16 @@ impl<'a> Finder<'a> {
             && process.execs.is_empty()
             && process.parent.is_some_and(goes_on)
     }
+}
+
+/// The children that a parent's last program started and that started a program themselves.
+fn jobs_of<'a>(
+    analysis: &'a Analysis,
+    parent: &'a Process,
+) -> impl Iterator<Item = (ProcessIx, &'a Process)> {
+    let children = parent.children.iter();
+    let children = children.map(|ix| (*ix, analysis.process(*ix)));
+    children.filter(|(_, child)| !child.execs.is_empty() && child.start >= program(parent))
 }
 
 /// For each process, the last end of a child that ended before it.

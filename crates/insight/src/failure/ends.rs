@@ -12,35 +12,37 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
-use super::PERHAPS;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
 use tr_text::units;
 
+/// The word before the name of a failure that is one of several possible reasons.
+pub const PERHAPS: &str = "perhaps ";
+
 /// The ends of a recording's processes.
-pub(super) struct Sure<'a> {
+pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
     /// The container that each process is in, if any was killed.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
-    /// The recording tells such kills: another one is on purpose.
+    /// Whether the recording shows kills for lack of memory, so that any other kill was on purpose.
     pub(super) kills_told: bool,
     /// The processes that something above them stopped.
     stops: BTreeMap<ProcessIx, Stop>,
-    /// The processes that a process beside them stopped.
+    /// The processes that a sibling or another process beside them stopped.
     by_neighbours: BTreeSet<ProcessIx>,
     /// The limit of the memory of COMMAND's cgroup, in bytes.
     pub(super) limit: Option<u64>,
     pub(super) own: Own,
 }
 
-impl<'a> Sure<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let killed = killed(analysis).map(|it| (it.process, it.resident));
+impl<'a> ProcessEnds<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> ProcessEnds<'a> {
+        let killed = killed(analysis).map(|kill| (kill.process, kill.resident));
         let out_of_memory: BTreeMap<_, _> = killed.collect();
         let containers = (!out_of_memory.is_empty()).then(|| query::containers(analysis));
-        let mut sure = Sure {
+        let mut sure = ProcessEnds {
             out_of_memory,
             containers,
             kills_told: analysis.meta.has(Extra::Memory),
@@ -101,15 +103,19 @@ impl<'a> Sure<'a> {
                 let perhaps = if stop.is_proven { "" } else { PERHAPS };
                 return format!("{perhaps}stopped by {} ({signal})", stop.by);
             }
-            return match timed_out(process) {
-                true => format!("timed out ({})", end.trim_start_matches("killed by ")),
-                false => end,
+            return if timed_out(process) {
+                format!("timed out ({})", end.trim_start_matches("killed by "))
+            } else {
+                end
             };
         };
-        let container = self.containers.as_ref().and_then(|it| it[ix]);
+        let container = self
+            .containers
+            .as_ref()
+            .and_then(|containers| containers[ix]);
         let limit = self
             .limit
-            .filter(|limit| container.is_none() && resident.is_none_or(|it| it <= *limit));
+            .filter(|limit| container.is_none() && resident.is_none_or(|bytes| bytes <= *limit));
         let killed = match container {
             Some(called) => format!("killed in {}: out of memory", label::container(called)),
             None => "killed: out of memory".to_owned(),
@@ -125,7 +131,7 @@ impl<'a> Sure<'a> {
     /// Whether a signal killed a process which nobody sends to end a program in good order.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
-        signal.is_some_and(|it| it != KILL && !status::is_for(it, Purpose::Order))
+        signal.is_some_and(|number| number != KILL && !status::is_for(number, Purpose::Order))
     }
 
     /// Whether SIGKILL ended a process, and the recording does not show whether memory was short.
@@ -138,7 +144,9 @@ impl<'a> Sure<'a> {
     pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
-        signal.is_some_and(|it| status::is_for(it, Purpose::Order) || it == KILL && by_kill())
+        signal.is_some_and(|number| {
+            status::is_for(number, Purpose::Order) || number == KILL && by_kill()
+        })
     }
 }
 
@@ -156,7 +164,7 @@ pub(super) struct Stop {
 }
 
 /// The processes that a signal of another one killed on purpose, with its sender.
-fn senders(analysis: &Analysis, sure: &Sure<'_>) -> Vec<(ProcessIx, Sender)> {
+fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sender)> {
     let all = analysis.process_ids();
     let stopped = all.filter(|ix| sure.on_purpose(*ix, analysis.process(*ix)));
     let senders = stopped.filter_map(|ix| {

@@ -6,8 +6,8 @@ use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Family, Role};
 
-use super::chain::Finder;
 use super::ends::Stop;
+use super::finder::{Explains, Finder};
 use super::passes::{
     code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job, is_probe,
     is_question, is_tidying, is_unstarted, passes, passes_status, program, role, runs_jobs, soon,
@@ -16,17 +16,6 @@ use super::passes::{
 use super::scripts;
 use crate::exit;
 use crate::timeout::timed_out;
-
-/// How well a child's failure explains its parent's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Explains {
-    /// The child's failure is one of several possible reasons.
-    Maybe,
-    /// The child's failure is one of several reasons, each of which was enough.
-    One,
-    /// The parent started nothing after it.
-    Last,
-}
 
 /// The statuses with which a shell can end by itself: of a builtin or an expansion that failed (dash has 2), and of a
 /// program that could not be started.

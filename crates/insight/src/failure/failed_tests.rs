@@ -17,9 +17,9 @@ pub(super) struct Tests {
     pub(super) failed: Vec<StepIx>,
     /// The processes whose execution is a failed test.
     pub(super) is_failed: HashSet<ProcessIx>,
-    /// Those inside a test that did not fail, or below a configuration that succeeded.
+    /// The processes inside a test that did not fail, or below a configuration that succeeded.
     pub(super) is_asked: HashSet<ProcessIx>,
-    /// Those inside a test.
+    /// The processes inside a test.
     pub(super) is_within: HashSet<ProcessIx>,
 }
 
@@ -33,7 +33,8 @@ impl Tests {
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
             // Parents come first.
-            let above = |of: &HashSet<StepIx>| step.parent.is_some_and(|it| of.contains(&it));
+            let above =
+                |of: &HashSet<StepIx>| step.parent.is_some_and(|parent| of.contains(&parent));
             let around = above(&asked);
             asked.extend(Some(at).filter(|_| around || passed(step)));
             let inside = above(&within) || is_test(step);
@@ -79,6 +80,6 @@ pub(super) fn expected(analysis: &Analysis) -> Arena<ProcessIx, bool> {
             _ => above == Some(&true),
         }
     });
-    let parents = analysis.processes.iter().map(|it| it.parent);
+    let parents = analysis.processes.iter().map(|process| process.parent);
     parents.map(|ix| ix.is_some_and(|ix| passes[ix])).collect()
 }

@@ -2,21 +2,21 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tr_programs::steps::StepKind;
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
-use super::ends::Sure;
-use super::Failed;
+use super::ends::ProcessEnds;
+use super::Failure;
 use crate::steps::{Step, StepIx};
-use crate::verdicts::{Judged, Verdict};
-use tr_programs::steps::StepKind;
+use crate::verdicts::{StepVerdicts, Verdict};
 
 /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
 pub(super) fn add(
-    found: &mut [&mut Failed],
+    found: &mut [&mut Failure],
     analysis: &Analysis,
-    sure: &Sure<'_>,
-    judged: &Judged<'_>,
+    sure: &ProcessEnds<'_>,
+    judged: &StepVerdicts<'_>,
 ) {
     if found.is_empty() {
         return;
@@ -65,7 +65,7 @@ pub(super) fn add(
 }
 
 /// For each process, the longest test of it that was held back, of those whose results are not known.
-fn silent_tests(judged: &Judged<'_>) -> HashMap<ProcessIx, StepIx> {
+fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();
     let key = |step: &Step| (step.wall(), Reverse(step.from));
@@ -87,7 +87,7 @@ fn silent_tests(judged: &Judged<'_>) -> HashMap<ProcessIx, StepIx> {
 }
 
 /// For each step, the innermost step that was held back and has no line of its own: the step, or one around it.
-fn judged_around(judged: &Judged<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
+fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();
     let mut around: Vec<Option<StepIx>> = Vec::with_capacity(list.len());
@@ -101,7 +101,7 @@ fn judged_around(judged: &Judged<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<St
 }
 
 /// Whether a program reported that the time of a step was over.
-fn is_reported_late(judged: &Judged<'_>, step: StepIx) -> bool {
+fn is_reported_late(judged: &StepVerdicts<'_>, step: StepIx) -> bool {
     let step = judged.steps.list().get(step);
     let result = step.and_then(|step| step.result.as_deref());
     result == Some("timeout")

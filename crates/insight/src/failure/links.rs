@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
 
-use super::chain::Finder;
 use super::files::{is_same, needs, outputs, Output};
+use super::finder::Finder;
 use super::passes::{is_probe, is_unstarted, program};
 use crate::label;
 

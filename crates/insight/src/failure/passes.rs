@@ -15,9 +15,9 @@ use crate::{exit, label};
 pub(super) enum Passes {
     /// A shell ends with the status of one of its commands.
     Status,
-    /// It fails if a child does.
+    /// The program fails if a child does.
     Any,
-    /// It runs tests: they may fail on purpose what they start.
+    /// The program runs tests, which may make what they start fail on purpose.
     Tests,
     /// Nothing is known of it: it fails if it ends at once.
     Last,
@@ -58,7 +58,7 @@ pub(super) fn passes(process: &Process) -> Passes {
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
-    signal.is_some_and(|it| it != INTERRUPT) && exits()
+    signal.is_some_and(|number| number != INTERRUPT) && exits()
 }
 
 /// When a process's program began: children of an earlier one are none of its.

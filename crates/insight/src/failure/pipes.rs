@@ -6,17 +6,15 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 
-use super::chain::Finder;
+use super::finder::{Finder, PipeReads};
 use super::passes::{decides, fails, passes, program, Passes, AT_ONCE};
 use crate::label;
 
-pub(super) const HIDDEN: usize = 4;
+/// The most failures hidden by pipelines that are reported.
+const HIDDEN: usize = 4;
 
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 pub(super) const SUBSHELLS: usize = 8;
-
-/// The waits of one process for data in pipes, by the processes that wrote it: when each wait began and ended.
-pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
 impl Finder<'_> {
     /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
@@ -68,7 +66,9 @@ impl Finder<'_> {
         let (mut top, mut above) = (process, process.parent);
         for _ in 0..SUBSHELLS {
             let parent = above.map(|ix| self.analysis.process(ix));
-            let Some(parent) = parent.filter(|it| fails(it) && it.execs.is_empty()) else {
+            let Some(parent) =
+                parent.filter(|subshell| fails(subshell) && subshell.execs.is_empty())
+            else {
                 break;
             };
             (top, above) = (parent, parent.parent);

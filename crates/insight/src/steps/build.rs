@@ -34,7 +34,7 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
         containers: analysis
             .containers
             .iter()
-            .filter_map(|it| Some((it.main?, it)))
+            .filter_map(|process| Some((process.main?, process)))
             .collect(),
     };
     for span in &spans {
@@ -69,7 +69,9 @@ fn places(list: &[Step]) -> Vec<(usize, usize)> {
     for (at, step) in list.iter().enumerate().rev() {
         let size = sizes.get(at).copied().unwrap_or(0);
         let around = step.parent.and_then(|parent| sizes.get_mut(parent));
-        around.into_iter().for_each(|it| *it += size);
+        around
+            .into_iter()
+            .for_each(|around_size| *around_size += size);
     }
     let mut places: Vec<(usize, usize)> = Vec::with_capacity(list.len());
     // The next free place in each one's tree, and behind all.
@@ -202,7 +204,7 @@ impl Build<'_> {
         changes.extend(around.iter().map(|(time, _)| (*time, 1, Change::Around)));
         let execs = process
             .iter()
-            .flat_map(|(_, it)| it.execs.iter().enumerate());
+            .flat_map(|(_, entry)| entry.execs.iter().enumerate());
         changes.extend(execs.map(|(n, exec)| (exec.start, 2, Change::Exec(n, exec))));
         for (n, span) in spans.into_iter().enumerate() {
             let begin = if span.whole { 1 } else { 3 };
@@ -222,7 +224,7 @@ impl Build<'_> {
                     inside.end(n);
                     (None, None)
                 }
-                (Change::Exec(n, exec), Some((ix, _))) => (self.exec(ix, (n, exec), now), None),
+                (Change::Exec(n, exec), Some((ix, _))) => (self.exec(ix, n, exec, now), None),
                 (Change::Begin(n, span), _) => {
                     let step = self.add_span(span, now);
                     (span.holds_work().then_some(step), Some(n))
@@ -253,7 +255,8 @@ impl Build<'_> {
     fn exec(
         &mut self,
         ix: ProcessIx,
-        (n, exec): (usize, &ExecSpan),
+        n: usize,
+        exec: &ExecSpan,
         around: Option<StepIx>,
     ) -> Option<StepIx> {
         let process = self.analysis.process(ix);
@@ -276,7 +279,7 @@ impl Build<'_> {
         }
         let found = found?;
         let same = around.and_then(|around| self.list.get(around));
-        let same = same.is_some_and(|it| (it.kind, &it.name) == (found.kind, &found.name));
+        let same = same.is_some_and(|step| (step.kind, &step.name) == (found.kind, &found.name));
         // The tool that started the process names it better than its command line.
         let outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
         let mut outer = outer.take_while(|at| *at >= self.first);

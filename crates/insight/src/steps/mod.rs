@@ -32,17 +32,17 @@ pub struct Step {
     /// The number of steps around it.
     pub depth: usize,
     pub from: Ktime,
-    /// Its end; the span's end if it did not end before. A moment has no length.
+    /// The end of the step, or the end of the span if the step did not end before. A moment has no length.
     pub to: Ktime,
     pub started_before: bool,
-    /// It ended inside the analyzed span.
+    /// Whether the step ended inside the analyzed span.
     pub ended: bool,
-    /// Its process: the one that executed it, or in which its marks were set.
+    /// The process that executed the step, or in which its marks were set.
     pub process: Option<ProcessIx>,
     /// The thread with which it ended.
     pub thread: Option<ThreadIx>,
-    /// Its work is known. It is not if it overlaps with another span of its process without
-    /// being inside it, if its process is not known, or if its place in time is not proven.
+    /// Whether the step's work is known. It is unknown if the step overlaps with another span of its process
+    /// without being inside that, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
     /// The reason why another tool's span has no proven place in time.
     pub doubt: Option<Doubt>,
@@ -57,12 +57,12 @@ impl Step {
         self.to.since(self.from)
     }
 
-    /// It is a moment: the mark of a point in time.
+    /// Whether the step is a moment: the mark of a point in time.
     pub fn is_moment(&self) -> bool {
         self.kind == StepKind::Mark && self.ended && self.from == self.to
     }
 
-    /// Its status or its result says that it failed.
+    /// Whether the status or the result of the step shows that it failed.
     pub fn failed(&self) -> bool {
         const BAD: [&str; 5] = ["failed", "failure", "error", "unreachable", "timeout"];
         let result = self.result.as_deref();

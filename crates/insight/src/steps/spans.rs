@@ -15,19 +15,19 @@ use tr_programs::steps::StepKind;
 pub(super) struct Span {
     pub from: Ktime,
     pub to: Ktime,
-    /// It has an end; or it is a moment.
+    /// Whether the span has an end. A moment counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
     pub kind: StepKind,
-    /// Of a program's mark; empty if it gave none.
+    /// The result that a program's mark gave; empty if it gave none.
     pub result: Vec<u8>,
     /// The process in which it was set.
     pub process: Option<ProcessIx>,
     /// The thread in which it was set, if it is a span of one thread.
     pub thread: Option<ThreadIx>,
-    /// It overlaps with another one of its process, neither being inside the other.
+    /// Whether the span overlaps with another one of its process, neither being inside the other.
     pub overlaps: bool,
-    /// It is the whole life of the process, as another tool names it.
+    /// Whether the span is the whole life of the process, as another tool names it.
     pub whole: bool,
     /// The reason why the place in time is not proven, of another tool's span.
     pub doubt: Option<Doubt>,
@@ -37,23 +37,36 @@ pub(super) struct Span {
 /// ancestors.
 const GENERATIONS: usize = 256;
 
+/// The end of a span.
+#[derive(Clone, Copy)]
+struct SpanEnd {
+    time: Ktime,
+    /// Whether the span ended then, or only the recording of it.
+    is_known: bool,
+}
+
+impl SpanEnd {
+    /// An end that was recorded.
+    fn at(time: Ktime) -> SpanEnd {
+        SpanEnd {
+            time,
+            is_known: true,
+        }
+    }
+}
+
 impl Span {
-    /// It can hold work: it has a length, a proven place and no other span that crosses it.
+    /// Whether the span can hold work: it has a length, a proven place and no other span that crosses it.
     pub fn holds_work(&self) -> bool {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
 
-    /// That of a mark; `to`: its end, and whether it has one.
-    fn of_mark(
-        name: &[u8],
-        from: Ktime,
-        (to, ended): (Ktime, bool),
-        process: Option<ProcessIx>,
-    ) -> Span {
+    /// The span of a mark that began at `from`.
+    fn of_mark(name: &[u8], from: Ktime, end: SpanEnd, process: Option<ProcessIx>) -> Span {
         Span {
             from,
-            to: to.max(from),
-            ended,
+            to: end.time.max(from),
+            ended: end.is_known,
             name: name.to_vec(),
             kind: StepKind::Mark,
             result: Vec::new(),
@@ -111,7 +124,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
         let parent = analysis.process(ix).parent;
         match mark {
             Mark::Moment(name) | Mark::Command(name) => {
-                spans.push(Span::of_mark(name, time, (time, true), parent));
+                spans.push(Span::of_mark(name, time, SpanEnd::at(time), parent));
             }
             Mark::Begin(name) => open.entry(name).or_default().begin(time, ix, parent),
             Mark::End(name) => {
@@ -123,7 +136,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 };
                 let around = analysis.process(begin).parent;
                 let process = around.and_then(|around| common(analysis, around, ix));
-                spans.push(Span::of_mark(name, from, (time, true), process));
+                spans.push(Span::of_mark(name, from, SpanEnd::at(time), process));
             }
         }
     }
@@ -177,12 +190,13 @@ fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> 
     lineage.find(|ix| above.contains(ix))
 }
 
-/// A span without an end lasts as long as the process that began it: its end, and whether it
-/// is known.
-fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> (Ktime, bool) {
+/// The end of a span without an end of its own, which lasts as long as the process that began it.
+fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     let process = process.map(|process| analysis.process(process));
-    let end = process.map_or(analysis.end, |process| process.end);
-    (end, process.is_some_and(|process| !process.alive))
+    SpanEnd {
+        time: process.map_or(analysis.end, |process| process.end),
+        is_known: process.is_some_and(|process| !process.alive),
+    }
 }
 
 /// The spans that programs wrote to the recorder.
@@ -203,7 +217,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
                 ..Span::of_mark(
                     &mark.name,
                     *time,
-                    (*time, true),
+                    SpanEnd::at(*time),
                     place.map(|(process, _)| process),
                 )
             }
@@ -226,10 +240,10 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
         }
     }
     spans.extend(open.into_values().flatten().map(|span| {
-        let (to, ended) = open_until(analysis, span.process);
+        let end = open_until(analysis, span.process);
         Span {
-            to: span.from.max(to),
-            ended,
+            to: span.from.max(end.time),
+            ended: end.is_known,
             ..span
         }
     }));
@@ -237,21 +251,26 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
 }
 
 fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
-    let end = |it: &Imported| {
-        let ended = !it.whole || !analysis.process(it.process).alive;
-        (it.to, ended)
+    let end = |imported: &Imported| SpanEnd {
+        time: imported.to,
+        is_known: !imported.whole || !analysis.process(imported.process).alive,
     };
-    analysis.imported.iter().map(move |it| Span {
-        kind: match it.kind {
+    analysis.imported.iter().map(move |imported| Span {
+        kind: match imported.kind {
             ImportedKind::Target => StepKind::Target,
             ImportedKind::Unit => StepKind::Unit,
             ImportedKind::Test => StepKind::Test,
         },
-        result: it.result.unwrap_or_default().as_bytes().to_vec(),
-        thread: it.thread,
-        whole: it.whole,
-        doubt: it.doubt,
-        ..Span::of_mark(&it.name, it.from, end(it), Some(it.process))
+        result: imported.result.unwrap_or_default().as_bytes().to_vec(),
+        thread: imported.thread,
+        whole: imported.whole,
+        doubt: imported.doubt,
+        ..Span::of_mark(
+            &imported.name,
+            imported.from,
+            end(imported),
+            Some(imported.process),
+        )
     })
 }
 
@@ -372,7 +391,10 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     for same in spans.chunk_by(|a, b| a.from == b.from) {
         for span in same {
             if inside(&ends, span.from, span.to) {
-                crossed.get_mut(at).into_iter().for_each(|it| *it = true);
+                crossed
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|is_crossed| *is_crossed = true);
             }
             at += 1;
         }
@@ -386,7 +408,10 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     for same in order.chunk_by(|a, b| end(a) == end(b)) {
         for (at, span) in same.iter().filter_map(|at| Some((*at, spans.get(*at)?))) {
             if inside(&begins, span.from, span.to) {
-                crossed.get_mut(at).into_iter().for_each(|it| *it = true);
+                crossed
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|is_crossed| *is_crossed = true);
             }
         }
         let of_same = same.iter().filter_map(|at| spans.get(*at));

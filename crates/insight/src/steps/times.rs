@@ -11,13 +11,13 @@ use super::{StepIx, Steps};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
-    /// Of all its threads, with the steps inside it. `None`: not known.
+    /// The times of all threads of the step, with the steps inside it. `None`: not known.
     pub times: Option<Times>,
     /// The number of processes that began in it, with the steps inside it.
     pub processes: u64,
-    /// What its wall time went to. `None`: not known.
+    /// The parts of the step's wall time. `None`: not known.
     pub spent: Option<ByKind>,
-    /// Its time on the recording's critical path, with the steps inside it.
+    /// The step's time on the recording's critical path, with the steps inside it, in nanoseconds.
     pub on_path: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct StepTimes {
 pub struct AllTimes {
     /// By the step's number.
     pub steps: Vec<StepTimes>,
-    /// Of the threads while they were in no step.
+    /// The times of the threads while they were in no step.
     pub outside: StepTimes,
     /// The wall time in which no step was under way.
     pub outside_wall: u64,
@@ -103,7 +103,7 @@ pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<V
     Some(path.into_iter().map(with).collect())
 }
 
-/// What the time of a step's own critical path went to.
+/// The parts of the time on a step's own critical path.
 fn spent(path: &[OwnSegment]) -> ByKind {
     let mut spent = ByKind::default();
     for (segment, inside) in path {

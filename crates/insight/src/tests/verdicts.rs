@@ -75,10 +75,10 @@ fn step(kind: StepKind, status: u32) -> Step {
     }
 }
 
-fn divided(parts: &[(Part, u64)]) -> Divided {
-    Divided {
+fn divided(parts: &[(Part, u64)]) -> StepParts {
+    StepParts {
         times: parts.iter().copied().collect(),
-        ..Divided::default()
+        ..StepParts::default()
     }
 }
 
@@ -92,8 +92,8 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     };
     let (passed, failed) = (long(0), long(256));
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
-    let told = |step: &Step, parts: &Divided, median| {
-        let it = judge((step, step.failed()), parts, median).unwrap();
+    let told = |step: &Step, parts: &StepParts, median| {
+        let it = judge(step, step.failed(), parts, median).unwrap();
         (it.part, it.told)
     };
     assert_eq!(told(&failed, &starved, None), (Part::Others, true));
@@ -115,10 +115,10 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     ]);
     assert_eq!(told(&failed, &both, None), (Part::Quota, true));
     // Nothing stands out, or too little is known.
-    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|it| (it, 250 * MS));
+    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|part| (part, 250 * MS));
     assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
     let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
-    assert_eq!(judge((&failed, true), &unknown, None), None);
+    assert_eq!(judge(&failed, true, &unknown, None), None);
 }
 
 /// Beside load everything is short of CPU: that tells why a step failed only if time mattered to it.
@@ -126,8 +126,8 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
 fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     const MS: u64 = 1_000_000;
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
-    let told = |kind, status, parts: &Divided, median| {
-        judge((&step(kind, status), true), parts, median)
+    let told = |kind, status, parts: &StepParts, median| {
+        judge(&step(kind, status), true, parts, median)
             .unwrap()
             .told
     };
@@ -146,14 +146,14 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     }
     assert!(!told(unit, 11, &starved, None), "SIGSEGV");
     // It waited for a timer meanwhile.
-    let timed = Divided {
+    let timed = StepParts {
         timers: 500 * MS,
         ..divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)])
     };
     assert!(told(unit, 256, &timed, None));
     // Only a limit of time can make a lack of CPU the reason of a failure.
-    let late = |status, parts: &Divided| {
-        let verdict = judge((&step(test, status), true), parts, Some(90));
+    let late = |status, parts: &StepParts| {
+        let verdict = judge(&step(test, status), true, parts, Some(90));
         verdict.unwrap().is_late
     };
     assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
@@ -170,7 +170,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
         let mut analysis = beside(8);
         let steps = Steps::new(&analysis);
         let list = steps.list();
-        let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|it| it.process).collect();
+        let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|step| step.process).collect();
         let root = list[0].process.unwrap();
         let starved = analysis.process_ids().filter(|ix| !owned.contains(ix));
         let starved = starved.filter(|ix| analysis.process(*ix).times.sleep == 0);
@@ -184,7 +184,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
         analysis.processes[root.0 as usize].status = Some(2 << 8);
         let steps = Steps::new(&analysis);
         let verdicts = Verdicts::new(&analysis, &steps);
-        verdicts.of(0).is_some_and(|it| it.told)
+        verdicts.of(0).is_some_and(|verdict| verdict.told)
     };
     assert!(told(9, false));
     assert!(!told(9, true));
@@ -194,7 +194,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
 #[test]
 fn the_sentence_has_its_evidence() {
     let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);
-    let mut it = judge((&step(StepKind::Test, 256), true), &starved, Some(91)).unwrap();
+    let mut it = judge(&step(StepKind::Test, 256), true, &starved, Some(91)).unwrap();
     it.by = vec![("cc1".into(), 800_000_000)];
     assert_eq!(
         it.text(),
@@ -209,7 +209,7 @@ fn the_median_is_that_of_the_other_tests() {
         .map(|had| (step(StepKind::Test, 0), had))
         .to_vec();
     let shares = |steps: &[(Step, u64)]| {
-        let all: Vec<Option<Divided>> = steps
+        let all: Vec<Option<StepParts>> = steps
             .iter()
             .map(|(_, had)| Some(divided(&[(Part::Work, *had), (Part::Others, 100 - had)])))
             .collect();
@@ -233,5 +233,5 @@ fn a_short_step_has_figures() {
     let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
     assert!(short.any(|(at, _)| verdicts
         .figures(at)
-        .is_some_and(|it| it.parts.get(Part::Work) > 0)));
+        .is_some_and(|verdict| verdict.parts.get(Part::Work) > 0)));
 }

@@ -34,22 +34,22 @@ const SHORT: u64 = 1_000_000;
 
 /// A step's wall time by part, in ns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Divided {
+pub(super) struct StepParts {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(Part, String), u64>,
-    /// Of `Other`, in uninterruptible waits.
+    /// The part of `Other` in uninterruptible waits, in nanoseconds.
     pub(super) blocked: u64,
-    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
     pub(super) queued: u64,
-    /// Of `Disk`, for pages that were not in memory.
+    /// The part of `Disk` for pages that were not in memory, in nanoseconds.
     pub(super) faults: u64,
-    /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
-    /// a disk meanwhile. A process that was killed at its work waited for one, too.
+    /// The part of waits that a timer of the step's own ended while another thread of the step had no CPU or
+    /// waited for a disk. A process that was killed at its work waited for one, too.
     pub timers: u64,
 }
 
-impl Divided {
-    /// Who was waited for.
+impl StepParts {
+    /// The tasks that the step waited for in a part, with their times in nanoseconds.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
         by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
@@ -70,9 +70,9 @@ pub(super) struct Divider<'a> {
     steps: &'a Steps,
     contention: Option<&'a Contention>,
     ends: Ends,
-    /// For each step the threads that were in it.
+    /// The threads that were in each step.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
-    /// For each step the waits of its threads for memory.
+    /// The waits for memory of each step's threads.
     memory: HashMap<StepIx, Waits>,
     /// The processes that the kernel killed for lack of memory.
     no_memory: BTreeSet<ProcessIx>,
@@ -104,7 +104,7 @@ impl<'a> Divider<'a> {
             ends: Ends::new(analysis),
             threads,
             memory: memory_of(analysis, steps),
-            no_memory: killed(analysis).map(|it| it.process).collect(),
+            no_memory: killed(analysis).map(|kill| kill.process).collect(),
         }
     }
 
@@ -113,14 +113,15 @@ impl<'a> Divider<'a> {
     }
 
     /// Divides a step's own critical path.
-    pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> Divided {
-        let mut divided = Divided::default();
+    pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> StepParts {
+        let mut divided = StepParts::default();
         let mut timers = 0;
         let mut rest = path;
         while let Some((segment, inside)) = rest.first() {
-            let count = match inside {
-                true => 1,
-                false => rest.iter().take_while(|(_, inside)| !inside).count(),
+            let count = if *inside {
+                1
+            } else {
+                rest.iter().take_while(|(_, inside)| !inside).count()
             };
             let (run, after) = rest.split_at(count.min(rest.len()));
             rest = after;
@@ -143,35 +144,38 @@ impl<'a> Divider<'a> {
     /// program that is ended because it is not needed any more waits for its next job.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
-        let processes = threads.map(|it| self.analysis.thread(*it).process);
+        let processes = threads.map(|thread| self.analysis.thread(*thread).process);
         let processes = processes.filter(|ix| !self.no_memory.contains(ix));
         let processes = processes.map(|ix| self.analysis.process(ix));
-        let ended = processes.filter(|it| it.status.is_some_and(ended_in_time));
-        let worked = ended.filter(|it| {
-            let times = it.times;
+        let ended = processes.filter(|process| process.status.is_some_and(ended_in_time));
+        let worked = ended.filter(|process| {
+            let times = process.times;
             let waited = times.sleep.saturating_add(times.blocked);
-            waited.saturating_mul(10) <= it.wall()
+            waited.saturating_mul(10) <= process.wall()
         });
         // A helper that spins beside its parent's work is ended when that is done.
-        let worked = worked.filter(|it| {
-            let parent = it.parent;
-            parent.is_some_and(|parent| self.only_waits(parent, it))
+        let worked = worked.filter(|process| {
+            let parent = process.parent;
+            parent.is_some_and(|parent| self.only_waits(parent, process))
         });
-        worked.map(|it| it.times.run_queue).max().unwrap_or(0)
+        worked
+            .map(|process| process.times.run_queue)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether a process had next to no CPU time, and wanted none, while another one lived.
     fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
         let span = (during.start, during.end);
         let threads = self.analysis.process(ix).threads.iter();
-        let stretches = threads.flat_map(|it| self.stretches(*it, span));
+        let stretches = threads.flat_map(|thread| self.stretches(*thread, span.0, span.1));
         let mut busy = 0u64;
-        for (number, it) in stretches.enumerate() {
+        for (number, stretch) in stretches.enumerate() {
             if number >= STRETCHES {
                 return false;
             }
-            if matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
-                busy = busy.saturating_add(it.length());
+            if matches!(stretch.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
+                busy = busy.saturating_add(stretch.length());
             }
         }
         busy.saturating_mul(10) <= during.wall()
@@ -180,15 +184,15 @@ impl<'a> Divider<'a> {
     /// Whether the kernel killed a process in the step for lack of memory.
     pub fn lacked_memory(&self, at: StepIx) -> bool {
         let threads = self.threads.get(&at).into_iter().flatten();
-        let inside = threads.map(|it| self.analysis.thread(*it).process);
+        let inside = threads.map(|thread| self.analysis.thread(*thread).process);
         let own = self.steps.list().get(at).and_then(|step| step.process);
         let mut processes = inside.chain(own);
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Of the waits for CPUs that the build's tasks had, the step's own tasks have the part that these had
-    /// of the CPUs: a pool of its own that is too large is the step's work.
-    fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut Divided) {
+    /// Divides the waits for CPUs that the build's tasks had. The step's own tasks are charged with their
+    /// part of the CPUs: a pool of the step's own that is too large is the step's work.
+    fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
         };
@@ -202,11 +206,11 @@ impl<'a> Divider<'a> {
         }
         let threads = self.threads.get(&at).into_iter().flatten();
         let stretches = threads.flat_map(|thread| {
-            let stretches = self.stretches(*thread, span);
-            stretches.filter(|it| self.is_inside(at, *thread, it.to))
+            let stretches = self.stretches(*thread, span.0, span.1);
+            stretches.filter(|stretch| self.is_inside(at, *thread, stretch.to))
         });
-        let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
-        let on_cpu = on_cpu.map(|it| it.length());
+        let on_cpu = stretches.filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)));
+        let on_cpu = on_cpu.map(|stretch| stretch.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
         divided.queued = share(waited, had, all);
         divided.times.take(Part::Own, divided.queued, Part::Work);
@@ -221,10 +225,10 @@ impl<'a> Divider<'a> {
                 Kind::RunQueue => waits.extend(self.wait(segment)),
                 Kind::Sleep if segment.length() >= SHORT => {
                     let busiest = self.busiest(at, segment).into_iter().flatten();
-                    let queued =
-                        busiest.filter(|(_, it)| matches!(it.doing, Bucket::RunQueue { .. }));
-                    waits.extend(queued.filter_map(|(thread, it)| {
-                        Contention::within(self.analysis, thread, it.from, it.to)
+                    let queued = busiest
+                        .filter(|(_, stretch)| matches!(stretch.doing, Bucket::RunQueue { .. }));
+                    waits.extend(queued.filter_map(|(thread, stretch)| {
+                        Contention::within(self.analysis, thread, stretch.from, stretch.to)
                     }));
                 }
                 _ => {}
@@ -238,19 +242,21 @@ impl<'a> Divider<'a> {
     }
 
     /// Tasks outside of the step, until they ended the wait of `then`.
-    fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut Divided) {
-        let ns = run
-            .iter()
-            .fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+    fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
+        let ns = run.iter().fold(0u64, |sum, (segment, _)| {
+            sum.saturating_add(segment.length())
+        });
         let last = run
             .last()
-            .map(|(it, _)| self.analysis.thread(it.thread).process);
+            .map(|(segment, _)| self.analysis.thread(segment.thread).process);
         let name = last.map(|process| label::label(self.analysis.process(process)));
-        let awaited = then.and_then(|(it, _)| self.awaited(it.thread, it.from));
+        let awaited = then.and_then(|(segment, _)| self.awaited(segment.thread, segment.from));
         let unknown = run
             .iter()
-            .filter(|(it, _)| matches!(it.kind, Kind::Unknown | Kind::Lived));
-        let unknown = unknown.fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+            .filter(|(segment, _)| matches!(segment.kind, Kind::Unknown | Kind::Lived));
+        let unknown = unknown.fold(0u64, |sum, (segment, _)| {
+            sum.saturating_add(segment.length())
+        });
         divided.times.add(Part::Unknown, unknown);
         let part = match awaited {
             Some(Awaited::Lock) => Part::Lock,
@@ -260,7 +266,7 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// What a thread waited for right before that time.
+    /// The event that a thread waited for right before the given time.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;
@@ -268,7 +274,7 @@ impl<'a> Divider<'a> {
     }
 
     /// A segment of a thread of the step.
-    fn own(&self, segment: &Segment, divided: &mut Divided) {
+    fn own(&self, segment: &Segment, divided: &mut StepParts) {
         let ns = segment.length();
         match Part::of(segment.kind) {
             Part::Nobody => self.run_queue(self.wait(segment), ns, divided),
@@ -276,16 +282,17 @@ impl<'a> Divider<'a> {
                 let waited = self.ends.waited(self.analysis, segment);
                 let host = Host::waited(self.analysis, &waited).map(Host::text);
                 let server = waited.server.map(|comm| who::comm(&comm));
-                let part = match waited.local {
-                    true => Part::Server,
-                    false => Part::Network,
+                let part = if waited.local {
+                    Part::Server
+                } else {
+                    Part::Network
                 };
                 divided.add_by(part, server.or(host), ns);
             }
             Part::Outside => {
                 let by = segment
                     .ended_by(self.analysis)
-                    .map(|it| who::comm(&it.comm));
+                    .map(|waker| who::comm(&waker.comm));
                 let part = match self.awaited(segment.thread, segment.to) {
                     Some(Awaited::Lock) => Part::Lock,
                     Some(Awaited::Socket) => Part::Server,
@@ -309,31 +316,33 @@ impl<'a> Divider<'a> {
     /// A wait for a page of a file or from swap.
     fn is_fault(&self, segment: &Segment) -> bool {
         let timeline = self.analysis.timeline.as_ref();
-        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
-        stretch.is_some_and(|it| it.reason == Reason::PageFault)
+        let stretch = timeline.and_then(|stretches| stretches.around(segment.thread, segment.from));
+        stretch.is_some_and(|stretch| stretch.reason == Reason::PageFault)
     }
 
     /// A wait for a CPU, by who had it.
-    fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
-        let had = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
+    fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut StepParts) {
+        let had = wait
+            .zip(self.contention)
+            .map(|(wait, contention)| contention.divide(wait));
         divided.times.add_run_queue(ns, had.unwrap_or_default());
     }
 
     /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
     /// a timeout.
-    fn timer(&self, at: StepIx, segment: &Segment, divided: &mut Divided) {
+    fn timer(&self, at: StepIx, segment: &Segment, divided: &mut StepParts) {
         let mut slept = segment.length();
-        for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
-            let ns = it.length().min(slept);
+        for (thread, stretch) in self.busiest(at, segment).into_iter().flatten() {
+            let ns = stretch.length().min(slept);
             slept -= ns;
-            let part = self.explains(at, thread, &it, segment);
+            let part = self.explains(at, thread, &stretch, segment);
             if matches!(part, Some(Part::Nobody | Part::Disk | Part::Other)) {
                 divided.timers = divided.timers.saturating_add(ns);
             }
             match part {
                 None => slept += ns,
                 Some(Part::Nobody) => {
-                    let wait = Contention::within(self.analysis, thread, it.from, it.to);
+                    let wait = Contention::within(self.analysis, thread, stretch.from, stretch.to);
                     self.run_queue(wait, ns, divided);
                 }
                 Some(part) => {
@@ -347,44 +356,50 @@ impl<'a> Divider<'a> {
         divided.times.add(Part::Sleep, slept);
     }
 
-    /// Of the step's other threads the one that did or waited for the most in the time of a segment,
-    /// with its stretches, cut to that time.
+    /// The thread of the step's other threads that did or waited for the most in the time of a segment, with
+    /// its stretches, cut to that time.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
-        let others = others.filter(|it| {
-            *it != segment.thread
-                && self.is_inside(at, *it, segment.to.min(self.analysis.thread(*it).end))
+        let others = others.filter(|thread| {
+            *thread != segment.thread
+                && self.is_inside(
+                    at,
+                    *thread,
+                    segment.to.min(self.analysis.thread(*thread).end),
+                )
         });
-        let lives = |it: &ThreadIx| {
-            let thread = self.analysis.thread(*it);
+        let lives = |ix: &ThreadIx| {
+            let thread = self.analysis.thread(*ix);
             thread.start < segment.to && segment.from < thread.end
         };
-        let stretches = |thread| self.stretches(thread, (segment.from, segment.to));
+        let stretches = |thread| self.stretches(thread, segment.from, segment.to);
         let all = others.filter(lives).map(|thread| {
             let all = stretches(thread);
-            let counts = all.filter(|it| self.explains(at, thread, it, segment).is_some());
-            let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
+            let counts =
+                all.filter(|stretch| self.explains(at, thread, stretch, segment).is_some());
+            let ns = counts.fold(0u64, |sum, stretch| sum.saturating_add(stretch.length()));
             (ns, thread)
         });
         let (_, thread) = all.max_by_key(|(ns, thread)| (*ns, std::cmp::Reverse(*thread)))?;
-        Some(stretches(thread).map(|it| (thread, it)).collect())
+        Some(stretches(thread).map(|stretch| (thread, stretch)).collect())
     }
 
     fn stretches(
         &self,
         thread: ThreadIx,
-        (from, to): (Ktime, Ktime),
+        from: Ktime,
+        to: Ktime,
     ) -> impl Iterator<Item = Stretch> + use<'a> {
         let timeline = self.analysis.timeline.as_ref();
         let all = timeline.into_iter();
         let all = all.flat_map(move |timeline| timeline.since(thread, from));
-        let all = all.take_while(move |it| it.from < to);
-        let cut = all.map(move |it| Stretch {
-            from: it.from.max(from),
-            to: it.to.min(to),
-            ..it
+        let all = all.take_while(move |stretch| stretch.from < to);
+        let cut = all.map(move |stretch| Stretch {
+            from: stretch.from.max(from),
+            to: stretch.to.min(to),
+            ..stretch
         });
-        cut.filter(|it| it.from < it.to)
+        cut.filter(|stretch| stretch.from < stretch.to)
     }
 
     /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
@@ -393,20 +408,20 @@ impl<'a> Divider<'a> {
         &self,
         at: StepIx,
         thread: ThreadIx,
-        it: &Stretch,
+        stretch: &Stretch,
         timer: &Segment,
     ) -> Option<Part> {
         // A file's lock is most often another process's: the timer gave up on it, unless another
         // process of the step released it then.
         let process = |thread| self.analysis.thread(thread).process;
-        let released = matches!(it.waker(), Actor::Thread(waker)
+        let released = matches!(stretch.waker(), Actor::Thread(waker)
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
-        let given_up = it.to >= timer.to && it.reason == Reason::FileLock && !released;
-        let part = match it.doing {
+        let given_up = stretch.to >= timer.to && stretch.reason == Reason::FileLock && !released;
+        let part = match stretch.doing {
             Bucket::OnCpu(_) => return Some(Part::Work),
             Bucket::RunQueue { .. } => return Some(Part::Nobody),
             Bucket::Unknown => return None,
-            Bucket::Wait(_) => match self.analysis.awaited(thread, it)? {
+            Bucket::Wait(_) => match self.analysis.awaited(thread, stretch)? {
                 Awaited::Disk | Awaited::File => return Some(Part::Disk),
                 Awaited::Kernel => return Some(Part::Other),
                 Awaited::Lock => Part::Lock,
@@ -416,25 +431,25 @@ impl<'a> Divider<'a> {
         };
         // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
-        let own = match it.waker() {
-            Actor::Thread(waker) => self.is_inside(at, waker, it.to),
+        let own = match stretch.waker() {
+            Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
             Actor::Outside(_) => false,
             // Nobody woke an idle thread of a pool.
-            _ => it.reason == Reason::Lock,
+            _ => stretch.reason == Reason::Lock,
         };
         // An idle thread of a pool waits for a futex until it is killed.
-        let killed = killed && it.reason != Reason::Lock;
+        let killed = killed && stretch.reason != Reason::Lock;
         (given_up || !own || killed).then_some(part)
     }
 
-    /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
-    fn withhold(&self, at: StepIx, divided: &mut Divided) {
+    /// Adds the parts of the hypervisor, the quota and of memory, which counters and sums show.
+    fn withhold(&self, at: StepIx, divided: &mut StepParts) {
         let Some(step) = self.steps.list().get(at) else {
             return;
         };
         let span = (step.from, step.to);
         // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
-        let throttled = self.throttled(span);
+        let throttled = self.throttled(step.from, step.to);
         divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
@@ -453,8 +468,9 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// For how long a quota throttled: between the samples around a span, and in the span.
-    fn throttled(&self, (from, to): (Ktime, Ktime)) -> (u64, u64) {
+    /// The time in nanoseconds for which a quota throttled: between the samples around a span, and in the
+    /// span.
+    fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;
         let first = all.partition_point(|(at, _)| *at <= from).saturating_sub(1);
@@ -479,16 +495,16 @@ struct Waits {
 /// The waits for memory of each step's threads.
 fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
-    for it in memory::waits(analysis) {
-        let whole = it.until.since(it.since);
-        let parts = steps.parts_from(analysis, it.thread, it.since);
-        for (from, to, step) in parts.take_while(|(from, ..)| *from < it.until) {
-            let to = to.min(it.until);
-            let part = to.since(from.max(it.since).min(to));
+    for wait in memory::waits(analysis) {
+        let whole = wait.until.since(wait.since);
+        let parts = steps.parts_from(analysis, wait.thread, wait.since);
+        for (from, to, step) in parts.take_while(|(from, ..)| *from < wait.until) {
+            let to = to.min(wait.until);
+            let part = to.since(from.max(wait.since).min(to));
             for step in steps.around(step).filter(|_| part > 0) {
                 let sum = sums.entry(step).or_default();
-                sum.ns = sum.ns.saturating_add(share(it.ns, part, whole));
-                let reclaims = share(it.reclaims.unwrap_or(0), part, whole);
+                sum.ns = sum.ns.saturating_add(share(wait.ns, part, whole));
+                let reclaims = share(wait.reclaims.unwrap_or(0), part, whole);
                 sum.reclaims = sum.reclaims.saturating_add(reclaims);
             }
         }

@@ -6,7 +6,7 @@ use super::{Part, Verdict};
 use tr_text::units;
 
 impl Verdict {
-    /// Its name in JSON, CSV and exports.
+    /// The verdict's name in JSON, CSV and exports.
     pub fn name(&self) -> String {
         self.part.key()
     }
@@ -43,7 +43,7 @@ impl Verdict {
         text
     }
 
-    /// What it had of the CPU time that it wanted.
+    /// The part of the CPU time the step wanted that it had.
     fn cpu(&self) -> String {
         let had = units::time(self.parts.get(Part::Work));
         let wanted = units::time(self.parts.wanted());

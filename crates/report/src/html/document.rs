@@ -24,7 +24,7 @@ use tr_insight::advice::facts::Facts;
 use tr_insight::advice::{advise_by, programs, Advice};
 use tr_insight::ci::Ci;
 use tr_insight::depends::needs;
-use tr_insight::failure::{Failed, Failures};
+use tr_insight::failure::{Failure, Failures};
 use tr_insight::known::{by_events, by_tr};
 use tr_insight::path;
 use tr_insight::path::Part;
@@ -58,13 +58,13 @@ pub struct Document {
     /// The time by the number of tasks on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
-    /// Who had the CPUs, in words.
+    /// The shares of the CPU time, in words.
     shares: Vec<String>,
-    /// The same in ns.
+    /// The shares of the CPU time, in nanoseconds.
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
-    /// In words; `None`: no time is known.
+    /// The verdict in words; `None`: no time is known.
     verdict: Option<String>,
     advice: Vec<Change>,
     combined: Option<String>,
@@ -82,14 +82,14 @@ pub struct Document {
     /// The columns of what the wall time of a step went to.
     uses: Vec<&'static str>,
     connections: Connections,
-    /// Their number, if some are left out.
+    /// The number of connections, if some are left out.
     connections_of: usize,
     counters: Counters,
-    /// What a thread does.
+    /// The names of the states of a thread.
     states: [&'static str; 5],
     kinds: &'static [KindRow],
     segments: Sizes,
-    /// Only of a recording with stacks.
+    /// The sizes of the stacks, for a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<StackSizes>,
 }
@@ -164,15 +164,15 @@ object! {
         more: usize = failures.told.len().saturating_sub(FAILURES),
         // What failed and led to what is not known: how many, and the first.
         unclear: usize = failures.unclear,
-        beside: Vec<String> = failures.beside.iter().map(|it| format!("{} {}", it.name, it.end)).collect(),
+        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name, failed.end)).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
-        calm: Vec<u32> = failures.calm.iter().map(|it| it.0).collect(),
+        calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
     }
 
-    FailureRow(failed: &Failed) {
-        process: Option<u32> = failed.process.map(|it| it.0),
+    FailureRow(failed: &Failure) {
+        process: Option<u32> = failed.process.map(|ix| ix.0),
         name: String = failed.name.clone(),
         end: String = failed.end.clone(),
         after: u64 = failed.after,
@@ -190,7 +190,7 @@ object! {
         from: u64 = advice.from.since(analysis.meta.start),
         to: u64 = advice.to.since(analysis.meta.start),
         // The processes that are the evidence, the first of many.
-        processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|it| it.0).collect(),
+        processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|ix| ix.0).collect(),
     }
 
     Sizes(segments: &Segments) {
@@ -203,9 +203,9 @@ object! {
 
     // Functions have a column for each property.
     StackSizes(stacks: &Stacks, strings: &mut Strings) {
-        functions: Vec<u32> = names(stacks, strings, |it| &it.name.function),
-        binaries: Vec<u32> = names(stacks, strings, |it| &it.name.binary),
-        kernel: Vec<u8> = stacks.functions.iter().map(|it| it.kernel.into()).collect(),
+        functions: Vec<u32> = names(stacks, strings, |function| &function.name.function),
+        binaries: Vec<u32> = names(stacks, strings, |function| &function.name.binary),
+        kernel: Vec<u8> = stacks.functions.iter().map(|function| function.kernel.into()).collect(),
         stacks: usize = stacks.callers.len(),
         samples: usize = stacks.samples.len(),
         unit: u64 = stacks.unit,
@@ -311,30 +311,30 @@ struct Bar {
 }
 
 impl Bar {
-    fn connection(analysis: &Analysis, it: &Connection) -> Bar {
+    fn connection(analysis: &Analysis, connection: &Connection) -> Bar {
         Bar {
-            thread: it.thread,
-            name: it.remote.to_string(),
-            accepted: it.accepted,
+            thread: connection.thread,
+            name: connection.remote.to_string(),
+            accepted: connection.accepted,
             dns: false,
-            from: it.begun,
-            established: it.established,
-            to: it.closed.unwrap_or(analysis.end),
-            failed: it.failed(),
-            bytes: it.bytes,
+            from: connection.begun,
+            established: connection.established,
+            to: connection.closed.unwrap_or(analysis.end),
+            failed: connection.failed(),
+            bytes: connection.bytes,
         }
     }
 
-    fn lookup(analysis: &Analysis, it: &Lookup) -> Bar {
+    fn lookup(analysis: &Analysis, lookup: &Lookup) -> Bar {
         Bar {
-            thread: it.thread,
-            name: who::asked_name(it),
+            thread: lookup.thread,
+            name: who::asked_name(lookup),
             accepted: false,
             dns: true,
-            from: it.asked,
-            established: it.answered,
-            to: it.answered.unwrap_or(analysis.end),
-            failed: it.failed(),
+            from: lookup.asked,
+            established: lookup.answered,
+            to: lookup.answered.unwrap_or(analysis.end),
+            failed: lookup.failed(),
             bytes: None,
         }
     }
@@ -354,15 +354,15 @@ columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
 /// The longest connections and DNS queries, in order of their beginning.
 fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
     let connections = analysis.connections.iter();
-    let connections = connections.map(|it| Bar::connection(analysis, it));
+    let connections = connections.map(|connection| Bar::connection(analysis, connection));
     let lookups = analysis.lookups.iter();
-    let lookups = lookups.map(|it| Bar::lookup(analysis, it));
+    let lookups = lookups.map(|lookup| Bar::lookup(analysis, lookup));
     let mut chosen: Vec<Bar> = connections.chain(lookups).collect();
     if chosen.len() > CONNECTIONS {
-        chosen.sort_by_key(|it| std::cmp::Reverse(it.to.since(it.from)));
+        chosen.sort_by_key(|bar| std::cmp::Reverse(bar.to.since(bar.from)));
         chosen.truncate(CONNECTIONS);
     }
-    chosen.sort_by_key(|it| it.from);
+    chosen.sort_by_key(|bar| bar.from);
     let mut columns = Connections::default();
     for bar in &chosen {
         columns.push(analysis, bar, strings);
@@ -406,7 +406,9 @@ struct Path {
 pub fn document(
     analysis: &Analysis,
     file: &str,
-    (path, segments, stacks): (Option<&CriticalPath>, &Segments, Option<&Stacks>),
+    path: Option<&CriticalPath>,
+    segments: &Segments,
+    stacks: Option<&Stacks>,
 ) -> Document {
     let mut strings = Strings::new(TEXTS);
     let zero = analysis.meta.start;
@@ -455,9 +457,11 @@ pub fn document(
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),
         failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.judged))),
-        verdict: advised.verdict.as_ref().map(|it| it.text()),
-        advice: changes.map(|it| Change::new(analysis, it)).collect(),
-        combined: advised.combined(shown).map(|it| it.text(shown)),
+        verdict: advised.verdict.as_ref().map(|verdict| verdict.text()),
+        advice: changes
+            .map(|advice| Change::new(analysis, advice))
+            .collect(),
+        combined: advised.combined(shown).map(|combined| combined.text(shown)),
         anomalies: warnings::anomalies(&analysis.quality),
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,
@@ -465,7 +469,7 @@ pub fn document(
         execs,
         path: path.map(|path| columns_of(analysis, path)),
         path_title: path::title(analysis),
-        steps: steps.columns(analysis, (path, &needs), &mut strings),
+        steps: steps.columns(analysis, path, &needs, &mut strings),
         untold: steps.untold(),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
@@ -489,7 +493,7 @@ fn difference(time: u64, before: u64) -> i64 {
     time.cast_signed().wrapping_sub(before.cast_signed())
 }
 
-/// The process has one thread, whose figures are the process's.
+/// Whether the process has one thread, whose figures are the process's.
 fn alone(analysis: &Analysis, process: &Process) -> bool {
     let [only] = process.threads.as_slice() else {
         return false;
@@ -514,12 +518,19 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let (shares, parts) = path::with_parts(analysis, &groups, path);
-    let of: BTreeMap<Part, u32> = shares.iter().map(|it| it.part).zip(0..).collect();
+    let of: BTreeMap<Part, u32> = shares.iter().map(|share| share.part).zip(0..).collect();
     let of = parts.iter().map(|part| of.get(part).copied().unwrap_or(0));
     let mut pieces = Pieces::default();
     steps(path, of).iter().for_each(|step| pieces.push(step));
     let shares = shares.into_iter();
-    let shares = shares.map(|it| (it.name, it.time, it.count, kinds::state(it.part.kind)));
+    let shares = shares.map(|share| {
+        (
+            share.name,
+            share.time,
+            share.count,
+            kinds::state(share.part.kind),
+        )
+    });
     Path {
         from: path.from.since(analysis.meta.start),
         pieces,

@@ -58,8 +58,8 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     let segments = segments::segments(analysis, segments::ROOM);
     let path = critical_path::of(analysis).ok();
     let stacks = stacks::stacks(analysis, &stacks::Room::default());
-    let parts = (path.as_ref(), &segments, stacks.as_ref());
-    let document = document::document(analysis, file, parts);
+    let (found, sampled) = (path.as_ref(), stacks.as_ref());
+    let document = document::document(analysis, file, found, &segments, sampled);
     let document = serde_json::to_vec(&document)?;
     let mut columns = blob::Columns::default();
     columns.varints(segments.counts.iter().copied());

@@ -31,12 +31,11 @@ pub struct Segments {
     /// Each piece's length in units. Its ends are the true ends, rounded to units
     /// since the thread's start.
     pub lengths: Vec<u64>,
-    /// Of each merged piece: the shares on CPU, waiting for a CPU, blocked and
-    /// asleep, in 255ths; the rest is unknown.
+    /// The shares of each merged piece on CPU, waiting for a CPU, blocked and asleep, in 255ths. The rest is
+    /// unknown.
     pub shares: Vec<[u8; 4]>,
-    /// Of each other piece: on a CPU, its number plus 1, or 0 if unknown; of a
-    /// wait, the waker: 0 unknown, 1 an interrupt, 2 a task that is not recorded,
-    /// otherwise a thread's index plus 3.
+    /// The cause of each other piece. On a CPU: the CPU's number plus 1, or 0 if unknown. For a wait, the
+    /// waker: 0 unknown, 1 an interrupt, 2 a task that is not recorded, otherwise a thread's index plus 3.
     pub by: Vec<u64>,
 }
 
@@ -168,7 +167,7 @@ impl Piece {
         match self {
             Piece::One(stretch) => {
                 let at = share(stretch.doing);
-                std::array::from_fn(|it| if it == at { stretch.length() } else { 0 })
+                std::array::from_fn(|index| if index == at { stretch.length() } else { 0 })
             }
             Piece::Mixed(times) => *times,
         }

@@ -25,7 +25,8 @@ pub struct Room {
     pub samples: usize,
     /// Waits. Of more, the shortest are left out.
     pub waits: usize,
-    /// Stacks. Of more, those with the least time are left out; their samples have none.
+    /// The most stacks. If there are more, the stacks with the least time are left out, and their samples
+    /// have none.
     pub stacks: usize,
 }
 
@@ -41,9 +42,9 @@ impl Default for Room {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name and its file's.
+    /// The names of the function and of its file.
     pub name: Name,
-    /// It is the kernel's.
+    /// Whether the function is the kernel's.
     pub kernel: bool,
 }
 
@@ -51,9 +52,9 @@ pub struct Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     pub thread: ThreadIx,
-    /// What it did, as the [`kind`] of a piece: on a CPU, or what it waited for.
+    /// The task's activity as the [`kind`] of a piece: on a CPU, or what it waited for.
     pub kind: u8,
-    /// Its time; of a wait the end.
+    /// The time of the sample; for a wait, its end.
     pub at: Ktime,
     /// The number of the stack; 0: none.
     pub stack: u32,
@@ -66,14 +67,14 @@ pub struct Sample {
 pub struct Stacks {
     /// The unit of the samples' times, ns.
     pub unit: u64,
-    /// So many consecutive samples on a CPU are one.
+    /// The number of consecutive samples on a CPU that are merged into one.
     pub together: usize,
     /// The functions of the stacks.
     pub functions: Vec<Function>,
     /// The caller and the function of each stack, from number 1 on. The caller's number is
     /// lower; 0: none.
     pub callers: Vec<(u32, u32)>,
-    /// In order of the threads, then of time.
+    /// The samples in the order of the threads, then of time.
     pub samples: Vec<Sample>,
     /// Samples without a stack because it is left out.
     pub cut: SampleSum,
@@ -97,11 +98,16 @@ impl Stacks {
                 .map(|(_, function)| u64::from(*function)),
         );
         columns.varints(self.counts.iter().copied());
-        columns.bytes(&samples.clone().map(|it| it.kind).collect::<Vec<_>>());
+        columns.bytes(
+            &samples
+                .clone()
+                .map(|sample| sample.kind)
+                .collect::<Vec<_>>(),
+        );
         columns.varints(self.since.iter().copied());
-        columns.varints(samples.clone().map(|it| u64::from(it.stack)));
-        columns.varints(samples.clone().map(|it| it.sum.samples));
-        columns.varints(samples.map(|it| it.sum.ns));
+        columns.varints(samples.clone().map(|sample| u64::from(sample.stack)));
+        columns.varints(samples.clone().map(|sample| sample.sum.samples));
+        columns.varints(samples.map(|sample| sample.sum.ns));
     }
 
     /// The columns that say when: times are rounded down to units.
@@ -109,18 +115,18 @@ impl Stacks {
         self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
         let mut before = (None, 0);
-        for it in &self.samples {
-            if let Some(count) = self.counts.get_mut(it.thread.0 as usize) {
+        for sample in &self.samples {
+            if let Some(count) = self.counts.get_mut(sample.thread.0 as usize) {
                 *count += 1;
             }
-            let at = it.at.since(analysis.meta.start) / self.unit;
-            let last = if before.0 == Some(it.thread) {
+            let at = sample.at.since(analysis.meta.start) / self.unit;
+            let last = if before.0 == Some(sample.thread) {
                 before.1
             } else {
                 0
             };
             self.since.push(at.saturating_sub(last));
-            before = (Some(it.thread), at);
+            before = (Some(sample.thread), at);
         }
     }
 }
@@ -134,23 +140,24 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     }
     let mut out = Stacks::default();
     let all = all.iter().copied();
-    let (on, waits): (Vec<Timed>, Vec<Timed>) = all.partition(|it| it.doing == Doing::OnCpu);
+    let (on, waits): (Vec<Timed>, Vec<Timed>) =
+        all.partition(|sample| sample.doing == Doing::OnCpu);
     out.together = on.len().div_ceil(room.samples.max(1)).max(1);
     let (waits, short) = longest(waits, room.waits);
     out.short = short;
     let mut chosen = together(&on, out.together);
-    chosen.extend(waits.into_iter().map(|it| (it, one(&it))));
-    chosen.sort_by_key(|(it, _)| *it);
+    chosen.extend(waits.into_iter().map(|wait| (wait, one(&wait))));
+    chosen.sort_by_key(|(sample, _)| *sample);
     let numbers = Numbers::new(analysis, &chosen, room.stacks);
-    for (it, sum) in &chosen {
-        let number = numbers.known.get(&it.stack);
+    for (sample, sum) in &chosen {
+        let number = numbers.known.get(&sample.stack);
         if number.is_none() {
             out.cut.add(*sum);
         }
         out.samples.push(Sample {
-            thread: it.thread,
-            kind: doing(analysis, it),
-            at: it.time,
+            thread: sample.thread,
+            kind: doing(analysis, sample),
+            at: sample.time,
             stack: number.copied().unwrap_or_default(),
             sum: *sum,
         });
@@ -161,10 +168,10 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     Some(out)
 }
 
-fn one(it: &Timed) -> SampleSum {
+fn one(sample: &Timed) -> SampleSum {
     SampleSum {
         samples: 1,
-        ns: it.ns,
+        ns: sample.ns,
     }
 }
 
@@ -172,9 +179,9 @@ fn one(it: &Timed) -> SampleSum {
 fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {
-        waits.sort_by_key(|it| (Reverse(it.ns), *it));
-        for it in waits.split_off(room) {
-            short.add(one(&it));
+        waits.sort_by_key(|wait| (Reverse(wait.ns), *wait));
+        for wait in waits.split_off(room) {
+            short.add(one(&wait));
         }
     }
     (waits, short)
@@ -187,19 +194,19 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));
     let groups = groups.filter_map(|group| {
         let mut sum = SampleSum::default();
-        group.iter().for_each(|it| sum.add(one(it)));
+        group.iter().for_each(|sample| sum.add(one(sample)));
         Some((*group.get(group.len() / 2)?, sum))
     });
     groups.collect()
 }
 
 /// On a CPU; or the reason of its wait.
-fn doing(analysis: &Analysis, it: &Timed) -> u8 {
-    if it.doing == Doing::OnCpu {
+fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
+    if sample.doing == Doing::OnCpu {
         return RUNNING;
     }
-    let wait = wait_of(analysis, it).filter(|wait| wait.doing != Bucket::Unknown);
-    wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, it.thread, &wait))
+    let wait = wait_of(analysis, sample).filter(|wait| wait.doing != Bucket::Unknown);
+    wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, sample.thread, &wait))
 }
 
 /// Numbers of stacks and of functions.
@@ -218,12 +225,12 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Those of the samples: the stacks with the longest time come first, and stay if there are
-    /// too many.
+    /// The numbers of the samples' stacks. The stacks with the longest time come first, and are kept if there
+    /// are too many.
     fn new(analysis: &'a Analysis, samples: &[(Timed, SampleSum)], room: usize) -> Numbers<'a> {
         let mut sums: HashMap<u32, u64> = HashMap::new();
-        for (it, sum) in samples {
-            let ns = sums.entry(it.stack).or_default();
+        for (sample, sum) in samples {
+            let ns = sums.entry(sample.stack).or_default();
             *ns = ns.saturating_add(sum.ns);
         }
         let mut order: Vec<(u32, u64)> = sums.into_iter().collect();

@@ -9,46 +9,46 @@ use tr_programs::tools;
 use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::Step;
-use tr_insight::verdicts::{Judged, Verdict};
+use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::{exit, imports, kinds};
 
 /// The most steps.
 const STEPS: usize = 20_000;
 
 /// A step, with what is known of it.
-struct Told<'a> {
+struct StepRow<'a> {
     step: &'a Step,
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// What stands out.
+    /// The verdict on the step, if something stands out.
     verdict: Option<&'a Verdict>,
-    /// The rows of those that make a file which it names.
+    /// The rows of the steps that make a file which this step names.
     after: Vec<u32>,
 }
 
-columns!(Steps(analysis: &Analysis, it: &Told<'_>, strings: &mut Strings) {
-    name: u32 = strings.add(it.step.name.clone()),
-    kind: u32 = strings.add(it.step.kind.title().to_owned()),
-    parent: Option<u32> = it.parent,
-    process: Option<u32> = it.step.process.map(|ix| ix.0),
-    from: u64 = it.step.from.since(analysis.meta.start),
-    to: u64 = it.step.to.since(analysis.meta.start),
+columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
+    name: u32 = strings.add(row.step.name.clone()),
+    kind: u32 = strings.add(row.step.kind.title().to_owned()),
+    parent: Option<u32> = row.parent,
+    process: Option<u32> = row.step.process.map(|ix| ix.0),
+    from: u64 = row.step.from.since(analysis.meta.start),
+    to: u64 = row.step.to.since(analysis.meta.start),
     // Its wall time is a lower bound.
-    open: u8 = (it.step.started_before || !it.step.ended).into(),
-    failed: u8 = it.step.failed().into(),
+    open: u8 = (row.step.started_before || !row.step.ended).into(),
+    failed: u8 = row.step.failed().into(),
     // The result that was told, or the status that is none of success.
-    end: Option<u32> = end(it.step).map(|text| strings.add(text)),
-    processes: u64 = it.times.processes,
-    on_cpu: Option<u64> = it.times.times.and_then(|times| times.on_cpu_known()),
-    on_path: u64 = it.times.on_path,
+    end: Option<u32> = end(row.step).map(|text| strings.add(text)),
+    processes: u64 = row.times.processes,
+    on_cpu: Option<u64> = row.times.times.and_then(|times| times.on_cpu_known()),
+    on_path: u64 = row.times.on_path,
     // Its wall time by the columns of `kinds`; none: not known.
-    uses: Vec<Option<u64>> = uses(analysis.basis(), it),
-    verdict: Option<u32> = it.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
+    uses: Vec<Option<u64>> = uses(analysis.basis(), row),
+    verdict: Option<u32> = row.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
     // It failed or was slow while it was held back.
-    held: Option<u32> = it.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
-    spent: u32 = strings.add(spent(it)),
-    after: Vec<u32> = it.after.clone(),
+    held: Option<u32> = row.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
+    spent: u32 = strings.add(spent(row)),
+    after: Vec<u32> = row.after.clone(),
 });
 
 fn end(step: &Step) -> Option<String> {
@@ -56,20 +56,24 @@ fn end(step: &Step) -> Option<String> {
     step.result.clone().or_else(|| status.map(exit::words))
 }
 
-fn uses(basis: Basis, it: &Told<'_>) -> Vec<Option<u64>> {
-    let spent = it.times.spent.filter(|_| !it.step.is_moment());
-    let told = |spent| kinds::COLUMNS.iter().map(move |it| it.told(&spent, basis));
+fn uses(basis: Basis, row: &StepRow<'_>) -> Vec<Option<u64>> {
+    let spent = row.times.spent.filter(|_| !row.step.is_moment());
+    let told = |spent| {
+        kinds::COLUMNS
+            .iter()
+            .map(move |column| column.told(&spent, basis))
+    };
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// What its time went to, in words.
-fn spent(it: &Told<'_>) -> String {
-    let result = it.step.result.clone();
-    let spent = it.times.spent.filter(|_| !it.step.is_moment());
+/// The parts of a step's time, in words.
+fn spent(row: &StepRow<'_>) -> String {
+    let result = row.step.result.clone();
+    let spent = row.times.spent.filter(|_| !row.step.is_moment());
     let spent = spent.map(|spent| kinds::sentence(&spent));
-    let doubt = it.step.doubt.map(imports::no_figures);
+    let doubt = row.step.doubt.map(imports::no_figures);
     let doubt = doubt.map(|doubt| format!("no figures: {doubt}"));
-    let held = it.verdict.filter(|verdict| verdict.told);
+    let held = row.verdict.filter(|verdict| verdict.told);
     let held = held.map(Verdict::text);
     let parts: Vec<String> = result
         .into_iter()
@@ -82,15 +86,15 @@ fn spent(it: &Told<'_>) -> String {
 
 /// The longest steps, parents before what is inside them.
 pub struct Chosen<'a> {
-    pub judged: Judged<'a>,
+    pub judged: StepVerdicts<'a>,
     rows: Vec<usize>,
-    /// For each step its row, or that of the innermost chosen one around it.
+    /// The row of each step, or of the innermost chosen step around it.
     row_of: Vec<Option<u32>>,
 }
 
 impl<'a> Chosen<'a> {
     pub fn new(analysis: &'a Analysis) -> Chosen<'a> {
-        let judged = Judged::new(analysis);
+        let judged = StepVerdicts::new(analysis);
         let steps = &judged.steps;
         let mut rows: Vec<usize> = (0..steps.list().len()).collect();
         let wall = |at: &usize| steps.list().get(*at).map_or(0, Step::wall);
@@ -157,7 +161,8 @@ impl<'a> Chosen<'a> {
     pub fn columns(
         &self,
         analysis: &Analysis,
-        (path, needs): (Option<&CriticalPath>, &[(ProcessIx, Vec<ProcessIx>)]),
+        path: Option<&CriticalPath>,
+        needs: &[(ProcessIx, Vec<ProcessIx>)],
         strings: &mut Strings,
     ) -> Steps {
         let mut after = self.after(analysis, needs);
@@ -169,7 +174,7 @@ impl<'a> Chosen<'a> {
         for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
-                let told = Told {
+                let told = StepRow {
                     step,
                     parent,
                     times,

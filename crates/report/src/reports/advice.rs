@@ -5,7 +5,7 @@ use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::output::Report;
 use tr_insight::advice;
-use tr_insight::advice::{Advice, Advised};
+use tr_insight::advice::{Advice, BuildAdvice};
 use tr_insight::path;
 use tr_insight::view::View;
 use tr_text::called::TR;
@@ -21,7 +21,7 @@ const PIDS: usize = 100;
 
 pub struct AdviceReport<'a> {
     view: View<'a>,
-    all: Advised,
+    all: BuildAdvice,
 }
 
 impl<'a> AdviceReport<'a> {
@@ -81,7 +81,7 @@ impl<'a> AdviceReport<'a> {
 }
 
 /// Writes the verdict, the first changes, a line each, and what these have in common.
-pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &Style) {
+pub(super) fn lines(out: &mut String, advised: &BuildAdvice, most: usize, style: &Style) {
     verdict(out, advised, style);
     let changes: Vec<&Advice> = advised.to_change().take(most).collect();
     if changes.is_empty() {
@@ -89,7 +89,10 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
     }
     out.push('\n');
     style.painted(out, Paint::Bold, TITLE);
-    let room = changes.iter().map(|it| units::width(&it.saves())).max();
+    let room = changes
+        .iter()
+        .map(|advice| units::width(&advice.saves()))
+        .max();
     for advice in &changes {
         let gain = units::pad(&advice.saves(), room.unwrap_or(0), true);
         line(out, advice, &gain, style);
@@ -100,7 +103,7 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
     }
 }
 
-fn verdict(out: &mut String, advised: &Advised, style: &Style) {
+fn verdict(out: &mut String, advised: &BuildAdvice, style: &Style) {
     if let Some(verdict) = &advised.verdict {
         let mut text = String::new();
         style.wrapped(&mut text, Paint::Plain, LEAD, &verdict.text());
@@ -150,34 +153,34 @@ impl Report for AdviceReport<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let verdict = self.all.verdict.as_ref().map(|it| {
-            let names = it.names.iter();
+        let verdict = self.all.verdict.as_ref().map(|verdict| {
+            let names = verdict.names.iter();
             let names = names.map(|(name, ns)| json!({"comm": name, "ns": ns}));
             json!({
-                "blame": it.blame.name(),
-                "wall_ns": it.wall,
-                "alone_ns": it.alone,
-                "alone_at_least_ns": it.alone_at_least,
-                "alone_at_most_ns": it.alone_at_most,
-                "others_ns": it.others,
+                "blame": verdict.blame.name(),
+                "wall_ns": verdict.wall,
+                "alone_ns": verdict.alone,
+                "alone_at_least_ns": verdict.alone_at_least,
+                "alone_at_most_ns": verdict.alone_at_most,
+                "others_ns": verdict.others,
                 "others": names.collect::<Vec<_>>(),
-                "nobody_ns": it.nobody,
-                "quota_ns": it.quota,
-                "quota_of": it.quota_of,
-                "stolen_ns": it.stolen,
-                "changes_at_most_ns": it.changes,
-                "bound_ns": it.bound,
+                "nobody_ns": verdict.nobody,
+                "quota_ns": verdict.quota,
+                "quota_of": verdict.quota_of,
+                "stolen_ns": verdict.stolen,
+                "changes_at_most_ns": verdict.changes,
+                "bound_ns": verdict.bound,
             })
         });
         Some(json!({
             "verdict": verdict,
             "advice": self.table().rows(&self.all.changes),
             "together_at_most_ns": self.all.together,
-            "combined": self.all.combined(self.all.changes.len()).map(|it| json!({
-                "changes": it.changes,
-                "wall_ns": it.from,
-                "low_ns": it.to.0,
-                "high_ns": it.to.1,
+            "combined": self.all.combined(self.all.changes.len()).map(|combined| json!({
+                "changes": combined.changes,
+                "wall_ns": combined.from,
+                "low_ns": combined.to.0,
+                "high_ns": combined.to.1,
             })),
             "nothing": self.all.nothing.map(|(wall, bound)| json!({
                 "wall_ns": wall,

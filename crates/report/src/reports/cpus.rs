@@ -116,26 +116,26 @@ impl Cpus {
     fn sum(&self) -> Cpu {
         let sum = |of: fn(&Cpu) -> u64| self.cpus.iter().map(of).fold(0, u64::saturating_add);
         let known = |sum: u64, ns: Option<u64>| Some(sum.saturating_add(ns?));
-        let mut others = self.cpus.iter().map(|it| it.others_ns);
-        let numbered = self.cpus.iter().filter(|it| it.cpu.is_some());
-        let mut idle = numbered.map(|it| it.idle_ns);
+        let mut others = self.cpus.iter().map(|cpu| cpu.others_ns);
+        let numbered = self.cpus.iter().filter(|cpu| cpu.cpu.is_some());
+        let mut idle = numbered.map(|cpu| cpu.idle_ns);
         Cpu {
             cpu: None,
-            build_ns: sum(|it| it.build_ns),
+            build_ns: sum(|cpu| cpu.build_ns),
             others_ns: others.try_fold(0, known),
             idle_ns: idle.try_fold(0, known),
-            unknown_ns: sum(|it| it.unknown_ns),
-            switches: sum(|it| it.switches),
-            involuntary: sum(|it| it.involuntary),
-            migrations: sum(|it| it.migrations),
-            preempted: sum(|it| it.preempted),
-            preempted_wait_ns: sum(|it| it.preempted_wait_ns),
+            unknown_ns: sum(|cpu| cpu.unknown_ns),
+            switches: sum(|cpu| cpu.switches),
+            involuntary: sum(|cpu| cpu.involuntary),
+            migrations: sum(|cpu| cpu.migrations),
+            preempted: sum(|cpu| cpu.preempted),
+            preempted_wait_ns: sum(|cpu| cpu.preempted_wait_ns),
         }
     }
 }
 
 impl Cpus {
-    /// Who had the CPU while recorded tasks waited for it.
+    /// Prints the tasks that had the CPU while recorded tasks waited for it.
     fn who_had_the_cpu(&self, out: &mut String, style: &Style) {
         let Some((sum, names)) = &self.waits else {
             return;
@@ -228,9 +228,10 @@ pub(super) fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
         return (view.is_chosen(), "the chosen processes");
     }
     let own = Own::of(view.analysis);
-    let build = match own.is_part() {
-        true => "COMMAND and its descendants",
-        false => "the recorded tasks",
+    let build = if own.is_part() {
+        "COMMAND and its descendants"
+    } else {
+        "the recorded tasks"
     };
     (own.into_table(), build)
 }
@@ -312,9 +313,10 @@ impl Cpus {
     }
 
     fn table<'t>(&self, style: &'t Style) -> Table<'t, CpuRow> {
-        let rest = match self.all {
-            true => "unknown",
-            false => "idle or others",
+        let rest = if self.all {
+            "unknown"
+        } else {
+            "idle or others"
         };
         let waited = |(.., cpu): &CpuRow| units::time(cpu.preempted_wait_ns);
         Table::new("then waited", waited)

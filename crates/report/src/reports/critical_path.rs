@@ -15,7 +15,7 @@ use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 
 use super::path_functions::PathFunctions;
-use crate::functions::Functions;
+use crate::functions::{FunctionGroups, Functions};
 use crate::output::Report;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::network::Host;
@@ -34,7 +34,7 @@ const FREE: usize = 6;
 /// Less time in ns around the path is how long a recording takes to begin and to end.
 const AROUND: u64 = 20_000_000;
 
-/// What a path of a recording without scheduling events is worth.
+/// The caveat for a path of a recording without scheduling events.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
@@ -58,8 +58,8 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
     }
 }
 
-/// What of the recording's time is not the path's: until COMMAND's exec, for which it may have waited in a
-/// run queue, and after its exit.
+/// The part of the recording's time that is outside of the path: until COMMAND's exec, before which COMMAND
+/// may have waited in a run queue, and after its exit.
 pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String> {
     let process = analysis.process(path.process);
     let timeline = analysis.timeline.as_ref();
@@ -67,23 +67,35 @@ pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String>
     let stretches = first
         .into_iter()
         .flat_map(|(timeline, ix)| timeline.of(*ix));
-    let waits = stretches.take_while(|it| it.from < path.from);
-    let waits = waits.filter(|it| matches!(it.doing, Bucket::RunQueue { .. }));
-    let waited = waits.fold(0u64, |sum, it| sum.saturating_add(it.length()));
-    let before = (path.from.since(analysis.start), waited);
+    let waits = stretches.take_while(|stretch| stretch.from < path.from);
+    let waits = waits.filter(|stretch| matches!(stretch.doing, Bucket::RunQueue { .. }));
+    let waited = waits.fold(0u64, |sum, stretch| sum.saturating_add(stretch.length()));
+    let before = BeforeExec {
+        length: path.from.since(analysis.start),
+        waited,
+    };
     let whole = analysis.end.since(analysis.start);
     outside(whole, before, analysis.end.since(path.to))
 }
 
-/// Parts of 2 % of the whole or more, in words. `before`: a time, and the wait in it. All in ns.
-fn outside(whole: u64, (before, waited): (u64, u64), after: u64) -> Option<String> {
+/// The time before COMMAND's exec, in nanoseconds.
+#[derive(Clone, Copy)]
+struct BeforeExec {
+    length: u64,
+    /// The part of it in a run queue.
+    waited: u64,
+}
+
+/// The times around the path that are 2 % of the whole or more, in words. All times are in nanoseconds.
+fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
-    let of_it = match much(waited) {
-        true => format!(", {} of it in the run queue", units::time(waited)),
-        false => String::new(),
+    let of_it = if much(before.waited) {
+        format!(", {} of it in the run queue", units::time(before.waited))
+    } else {
+        String::new()
     };
     let parts = [
-        ("before its exec", before, of_it),
+        ("before its exec", before.length, of_it),
         ("after its exit", after, String::new()),
     ];
     let told = parts.into_iter().filter(|(_, ns, _)| much(*ns));
@@ -97,7 +109,7 @@ pub struct PathReport<'a> {
     groups: Groups,
     programs: Programs,
     found: Result<FoundPath, NoPath>,
-    /// By function, if that is asked for and stacks were recorded.
+    /// The path by function, if that was requested and stacks were recorded.
     functions: Option<PathFunctions>,
 }
 
@@ -105,7 +117,7 @@ struct FoundPath {
     path: CriticalPath,
     legs: Vec<Leg>,
     shares: Vec<Share>,
-    /// Only scheduling events give limits.
+    /// The limits, which only scheduling events give.
     limits: Option<Limits>,
 }
 
@@ -218,9 +230,10 @@ impl<'a> PathReport<'a> {
             Then::Waited => format!(", waited for {name}"),
             Then::Awaited => format!(", awaited by {name}"),
         };
-        match leg.then_inferred {
-            true => then + " (inferred)",
-            false => then,
+        if leg.then_inferred {
+            then + " (inferred)"
+        } else {
+            then
         }
     }
 
@@ -242,9 +255,10 @@ impl<'a> PathReport<'a> {
             run.iter().for_each(|leg| spent.add_all(&leg.spent));
             let to = run.last().map_or(leg.to, |last| last.to);
             let (from, to) = (self.view.since(leg.from), self.view.since(to));
-            let (name, paint) = match one {
-                true => (self.task(leg, behind.first(), room), Paint::Plain),
-                false => (self.between(run, room), Paint::Dim),
+            let (name, paint) = if one {
+                (self.task(leg, behind.first(), room), Paint::Plain)
+            } else {
+                (self.between(run, room), Paint::Dim)
             };
             rows.push(LegRow {
                 from: Cell::At(from),
@@ -456,7 +470,7 @@ impl<'a> PathReport<'a> {
             "least_any_cpus_ns": limits.map(|limits| limits.span),
             "more_slots_ns": limits.and_then(|limits| limits.more_slots),
             "free": free.collect::<Value>(),
-            "functions": self.functions.as_ref().map(|it| it.json(self.view.ask.most())),
+            "functions": self.functions.as_ref().map(|functions| functions.json(self.view.ask.most())),
         })
     }
 }
@@ -570,7 +584,7 @@ impl Report for PathReport<'_> {
             let most = self.view.ask.most();
             return match &self.functions {
                 Some(functions) => functions.csv(most),
-                None => Functions::default().csv((None, &[]), most),
+                None => Functions::default().csv(FunctionGroups::default(), most),
             };
         }
         let legs = self.found.iter().flat_map(|found| &found.legs);
@@ -585,11 +599,13 @@ mod tests {
     #[test]
     fn the_time_around_the_path_is_told() {
         const MS: u64 = 1_000_000;
-        let outside = |before, after| outside(2370 * MS, before, after).unwrap_or_default();
-        assert_eq!(outside((7 * MS, 0), 12 * MS), "");
+        let outside = |length, waited, after| {
+            outside(2370 * MS, BeforeExec { length, waited }, after).unwrap_or_default()
+        };
+        assert_eq!(outside(7 * MS, 0, 12 * MS), "");
         let words = "before its exec 380 ms, 371 ms of it in the run queue";
-        assert_eq!(outside((380 * MS, 371 * MS), 0), words);
+        assert_eq!(outside(380 * MS, 371 * MS, 0), words);
         let words = "before its exec 380 ms · after its exit 60 ms";
-        assert_eq!(outside((380 * MS, 8 * MS), 60 * MS), words);
+        assert_eq!(outside(380 * MS, 8 * MS, 60 * MS), words);
     }
 }

@@ -58,7 +58,7 @@ impl<'a> Devices<'a> {
         style.more(out, disks.len(), self.view.ask.top, " disks");
     }
 
-    /// Their JSON; null if the recording lacks them.
+    /// The requests as JSON; null if the recording lacks them.
     pub fn json(&self) -> Value {
         let (table, most) = (self.table(), self.view.ask.most());
         let disks = self
@@ -68,7 +68,7 @@ impl<'a> Devices<'a> {
         json!(self.disks.as_ref().map(|_| disks))
     }
 
-    /// Those of CSV and JSON.
+    /// The requests that CSV and JSON show.
     pub fn asked(&self) -> impl Iterator<Item = &DiskRequests<'a>> {
         self.disks.iter().flatten().take(self.view.ask.most())
     }
@@ -142,9 +142,13 @@ impl DiskRequests<'_> {
 
     /// The groups of requests, and the samples.
     fn parts(&self, most: usize) -> Value {
-        let table = requests(Table::unnamed(), |it: &&Requests| *it, |table| table)
-            .data("bytes", |it| it.bytes)
-            .data("buckets", |it| it.buckets.to_vec());
+        let table = requests(
+            Table::unnamed(),
+            |requests: &&Requests| *requests,
+            |table| table,
+        )
+        .data("bytes", |requests| requests.bytes)
+        .data("buckets", |requests| requests.buckets.to_vec());
         let groups = GROUPS.iter().zip(&self.groups);
         let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
         let samples = self.samples.iter().take(most);

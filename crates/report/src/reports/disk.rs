@@ -7,7 +7,7 @@ use tr_analyze::disks;
 use tr_analyze::model::ThreadIx;
 
 use super::devices::Devices;
-use super::waited::{self, by_disk, by_file, sentence, Waited};
+use super::waited::{self, by_disk, by_file, sentence, WaitSum};
 use crate::members::{self, members, Members};
 use crate::output::Report;
 use tr_insight::disk::{path_waits, sum, DiskSum};
@@ -24,23 +24,23 @@ pub struct Disk<'a> {
     view: View<'a>,
     by: By,
     all: DiskSum,
-    /// Those with the longest waits first.
+    /// The rows, those with the longest waits first.
     rows: Vec<DiskRow<'a>>,
     devices: Devices<'a>,
     /// All waits for block I/O by disk; `None`: not recorded.
-    waited: Option<Vec<Waited<&'a disks::Disk>>>,
+    waited: Option<Vec<WaitSum<&'a disks::Disk>>>,
 }
 
 struct DiskRow<'a> {
     group: Members,
     sum: DiskSum,
     /// Waits for block I/O by disk.
-    waited: Vec<Waited<&'a disks::Disk>>,
+    waited: Vec<WaitSum<&'a disks::Disk>>,
     /// Waits in fsync by file.
-    synced: Vec<Waited<&'a [u8]>>,
+    synced: Vec<WaitSum<&'a [u8]>>,
 }
 
-/// Adds the columns of figures; those without `any` value are not seen.
+/// Adds the columns of figures; a column without `any` value is hidden.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &DiskSum,
@@ -54,19 +54,19 @@ fn figures<'a, R: 'a>(
         }
     };
     table
-        .fact(IO_WAIT, "waited_ns", time(|it| it.waited))
+        .fact(IO_WAIT, "waited_ns", time(|sum| sum.waited))
         .few()
-        .fact("fsync", "sync_ns", time(|it| it.sync))
+        .fact("fsync", "sync_ns", time(|sum| sum.sync))
         .few()
-        .shown(any(|it| it.sync))
-        .fact("faults", "fault_ns", time(|it| it.fault))
+        .shown(any(|sum| sum.sync))
+        .fact("faults", "fault_ns", time(|sum| sum.fault))
         .few()
-        .shown(any(|it| it.fault))
+        .shown(any(|sum| sum.fault))
         .fact("on path", "path_ns", move |row| {
             Cell::known(of(row).path, Cell::Time)
         })
         .few()
-        .shown(any(|it| it.path.unwrap_or(0)))
+        .shown(any(|sum| sum.path.unwrap_or(0)))
         .fact("read", "read_bytes", bytes(|(read, _)| read))
         .few()
         .fact("written", "written_bytes", bytes(|(_, written)| written))
@@ -75,7 +75,7 @@ fn figures<'a, R: 'a>(
             Cell::known(of(row).major_faults, Cell::Count)
         })
         .few()
-        .shown(any(|it| it.major_faults.unwrap_or(0)))
+        .shown(any(|sum| sum.major_faults.unwrap_or(0)))
 }
 
 impl<'a> Disk<'a> {
@@ -140,30 +140,30 @@ impl Report for Disk<'_> {
         out += &self.table().first(title, &self.rows, most, style);
         // Who waited for which disk, if there were several; in fsync for which file, if one is known.
         let disks = self.waited.iter().flatten();
-        if disks.filter(|it| it.what.is_some()).count() >= 2 {
-            let table = ("waits for block I/O", waited::disks());
-            self.waits(&mut out, style, table, |row| &row.waited);
+        if disks.filter(|wait| wait.what.is_some()).count() >= 2 {
+            let title = "waits for block I/O";
+            self.waits(&mut out, style, title, waited::disks(), |row| &row.waited);
         }
         let mut synced = self.rows.iter().flat_map(|row| &row.synced);
-        if synced.any(|it| it.what.is_some()) {
-            let table = ("waits in fsync", waited::files());
-            self.waits(&mut out, style, table, |row| &row.synced);
+        if synced.any(|wait| wait.what.is_some()) {
+            let title = "waits in fsync";
+            self.waits(&mut out, style, title, waited::files(), |row| &row.synced);
         }
         self.devices.text(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let all = figures(Table::unnamed(), |it: &&DiskSum| *it, |_| true);
+        let all = figures(Table::unnamed(), |sum: &&DiskSum| *sum, |_| true);
         let none = Members::default();
-        let disks = |waited: &[Waited<_>]| {
-            let waited = waited.iter().map(|it| (&none, it));
+        let disks = |waited: &[WaitSum<_>]| {
+            let waited = waited.iter().map(|wait| (&none, wait));
             waited::disks().rows(waited)
         };
         let table = self.table();
         let rows = self.view.asked(&self.rows).map(|row| {
             let known = |of: Value| self.waited.as_ref().map(|_| of);
-            let files = waited::files().rows(row.synced.iter().map(|it| (&none, it)));
+            let files = waited::files().rows(row.synced.iter().map(|wait| (&none, wait)));
             let parts = json!({ "disks": known(disks(&row.waited)), "synced": known(files) });
             with(table.json(&row), parts)
         });
@@ -181,8 +181,8 @@ impl Report for Disk<'_> {
         let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
         for row in self.view.asked(&self.rows) {
             sheet.add(&table, &row)?;
-            for it in &row.waited {
-                sheet.add(&disks, &(&row.group, it))?;
+            for wait in &row.waited {
+                sheet.add(&disks, &(&row.group, wait))?;
             }
         }
         for device in self.devices.asked() {
@@ -204,13 +204,14 @@ impl<'a> Disk<'a> {
         &'r self,
         out: &mut String,
         style: &Style,
-        (title, table): (&str, Table<'r, waited::WaitedRow<'r, T>>),
-        of: fn(&'r DiskRow<'a>) -> &'r [Waited<T>],
+        title: &str,
+        table: Table<'r, waited::WaitedRow<'r, T>>,
+        of: fn(&'r DiskRow<'a>) -> &'r [WaitSum<T>],
     ) {
         let rows = self.rows.iter();
-        let waits = rows.flat_map(|row| of(row).iter().map(|it| (&row.group, it)));
+        let waits = rows.flat_map(|row| of(row).iter().map(|wait| (&row.group, wait)));
         let mut waits: Vec<waited::WaitedRow<'r, T>> = waits.collect();
-        waits.sort_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        waits.sort_by_key(|(_, wait)| Reverse((wait.ns, wait.count)));
         let most = self.view.ask.top;
         let title = units::top(title, most, waits.len());
         out.push('\n');

@@ -9,7 +9,7 @@ use tr_programs::command_line;
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
 
-use crate::encode::{self, Seen};
+use crate::encode::{self, ShownTimes};
 use crate::output::Report;
 use tr_insight::exit;
 use tr_insight::query::Sort;
@@ -49,9 +49,10 @@ impl Execution<'_> {
 
     /// The label of its program; its file or comm without arguments.
     fn label(&self) -> String {
-        match self.exec.argv.bytes.is_empty() {
-            true => self.command(),
-            false => command_line::label_of(&self.exec.argv, &self.exec.comm, false),
+        if self.exec.argv.bytes.is_empty() {
+            self.command()
+        } else {
+            command_line::label_of(&self.exec.argv, &self.exec.comm, false)
         }
     }
 
@@ -91,7 +92,7 @@ impl<'a> Execs<'a> {
 
     /// The columns, of which a `wide` table has more, and whole command lines.
     fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
-        let seen = Seen {
+        let seen = ShownTimes {
             basis: self.view.analysis.basis(),
             on_cpu: true,
             waits: wide,
@@ -99,15 +100,17 @@ impl<'a> Execs<'a> {
             spare: false,
         };
         let start = |row: &&Execution<'a>| self.view.since(row.exec.start);
-        let (title, name): (_, fn(&&Execution<'a>) -> String) = match wide {
-            true => ("ARGV", |row| row.command()),
-            false => ("COMMAND", |row| row.label()),
+        let (title, name): (_, fn(&&Execution<'a>) -> String) = if wide {
+            ("ARGV", |row| row.command())
+        } else {
+            ("COMMAND", |row| row.label())
         };
         let table = Table::new(title, name)
             .fact("START(s)", "start_ns", move |row| {
-                match row.exec.started_before {
-                    true => Cell::Note("before"),
-                    false => Cell::Seconds(start(row)),
+                if row.exec.started_before {
+                    Cell::Note("before")
+                } else {
+                    Cell::Seconds(start(row))
                 }
             })
             .shown(wide)
@@ -143,9 +146,12 @@ impl<'a> Execs<'a> {
             .csv_only()
             .json_data("argv", |row| json!(encode::argv(&row.exec.argv)))
             .json_data("argv_truncated", |row| row.exec.argv.truncated())
-            .column("CODE", |row| match row.last {
-                true => exit::cell(row.status(), row.alive()),
-                false => Cell::from("exec"),
+            .column("CODE", |row| {
+                if row.last {
+                    exit::cell(row.status(), row.alive())
+                } else {
+                    Cell::from("exec")
+                }
             })
             .last(
                 "on_cpu_ns, off CPU, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, \

@@ -2,21 +2,21 @@
 
 use std::fmt::Write;
 
-use tr_insight::failure::{Failed, Failures, PERHAPS};
+use tr_insight::failure::{Failure, Failures, PERHAPS};
 use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
 use tr_text::units;
 
-/// The most failures that get a line of their own; the one that explains COMMAND's has one.
+/// The most failures that get a line of their own. The failure that explains COMMAND's always has one.
 const FEW: usize = 4;
 /// The parents of the first failure that are named.
 const PARENTS: usize = 4;
-/// The longest name among those that are not told by a line.
+/// The longest name of a failure that has no line of its own.
 const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
-/// Writes the failures that count, and the number of the others if COMMAND failed.
+/// Writes the failures that matter, and the number of the others if COMMAND failed.
 pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let failures = Failures::new(view.analysis, view.chosen, None);
     let shown = failures.told.iter().enumerate();
@@ -24,10 +24,10 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
     // Of jobs that ended together one says why.
-    let mut held = shown.clone().find_map(|(_, it)| it.held_by());
+    let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     for (_, failure) in shown {
         line(out, failure, style);
-        if let Some(held) = held.take_if(|it| Some(&**it) == failure.held_by()) {
+        if let Some(held) = held.take_if(|reason| Some(&**reason) == failure.held_by()) {
             style.wrapped(out, Paint::Dim, &indent(), held);
         }
         if !failure.above.is_empty() {
@@ -42,14 +42,16 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let mut parts = Vec::new();
     if let more @ 1.. = failures.told.len() - count + unclear {
         let beside = failures.beside.iter().take(unclear);
-        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, NAME), it.end);
+        let name =
+            |failed: &Failure| format!("{} {}", units::shorten(&failed.name, NAME), failed.end);
         let mut beside: Vec<String> = beside.map(name).collect();
         if (1..more).contains(&beside.len()) {
             beside.push("…".to_owned());
         }
-        let beside = match beside.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", beside.join(", ")),
+        let beside = if beside.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", beside.join(", "))
         };
         parts.push(format!("{} more failed{beside}", units::count(more as u64)));
     }
@@ -67,7 +69,7 @@ fn indent() -> String {
     " ".repeat(LEAD.len())
 }
 
-fn line(out: &mut String, failure: &Failed, style: &Style) {
+fn line(out: &mut String, failure: &Failure, style: &Style) {
     let pid = failure.pid.map(|pid| format!(" (pid {pid})"));
     let room = |fact: &str| {
         style
@@ -88,25 +90,28 @@ fn line(out: &mut String, failure: &Failed, style: &Style) {
 
 /// The parents of the first failure, from it up to the command: with shorter names, or fewer of
 /// them, where the line has no room.
-fn to_the_root(above: &[Failed], style: &Style) -> String {
+fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
-        let name = |lead: &str, it: &Failed| {
-            let name = units::shorten(&it.name, length);
-            format!("{lead}{name} {}", it.end)
+        let name = |lead: &str, failed: &Failure| {
+            let name = units::shorten(&failed.name, length);
+            format!("{lead}{name} {}", failed.end)
         };
-        let own = |it: &Failed| name(it.lead(), it);
+        let own = |failed: &Failure| name(failed.lead(), failed);
         let mut names: Vec<String> = between.iter().take(most).map(own).collect();
         let mut hidden = between.iter().skip(most);
         if between.len() > most {
             names.push("…".to_owned());
         }
-        let perhaps = hidden.any(|it| it.perhaps);
-        names.extend(root.iter().map(|it| match perhaps {
-            true => name(PERHAPS, it),
-            false => own(it),
+        let perhaps = hidden.any(|failed| failed.perhaps);
+        names.extend(root.iter().map(|failed| {
+            if perhaps {
+                name(PERHAPS, failed)
+            } else {
+                own(failed)
+            }
         }));
         format!("→ {}", names.join(" → "))
     };

@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{Functions, SampleSum, Sampled};
+use crate::functions::{FunctionGroups, Functions, SampleSum, StackSamples};
 use crate::members::{members, places, Members};
 use crate::output::Report;
 use tr_insight::query::By;
@@ -37,9 +37,9 @@ struct SampledProgram {
     name: String,
     /// Samples with frames in user mode.
     samples: u64,
-    /// Those with one of them.
+    /// The number of samples with a single frame.
     flat: u64,
-    /// Those without their outermost frames: they were deeper than the programs copy.
+    /// The number of samples without their outermost frames: their stacks were deeper than the programs copy.
     cut: u64,
 }
 
@@ -63,7 +63,10 @@ impl<'a> Flame<'a> {
             functions: Functions::new(&view.analysis.stacks, samples),
             groups,
             programs,
-            cpu: view.processes().map(|it| it.times.on_cpu_known()).sum(),
+            cpu: view
+                .processes()
+                .map(|process| process.times.on_cpu_known())
+                .sum(),
         }
     }
 
@@ -78,30 +81,37 @@ impl<'a> Flame<'a> {
         (missing as f64 > chance).then_some(missing)
     }
 
-    fn groups(&self) -> (Option<By>, &[Members]) {
-        (self.by, &self.groups)
+    fn groups(&self) -> FunctionGroups<'_> {
+        FunctionGroups {
+            by: self.by,
+            members: &self.groups,
+        }
     }
 }
 
 /// The samples by thread: of waits one by one with their reasons, if their times are kept.
-fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '_ {
+fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();
-    let sums = sums.filter(move |it| stacks.timed.is_empty() || it.doing == Doing::OnCpu);
-    let sums = sums.map(|it| {
-        let sampled = Sampled {
-            stack: it.stack,
-            doing: it.doing,
+    let sums =
+        sums.filter(move |sample_sum| stacks.timed.is_empty() || sample_sum.doing == Doing::OnCpu);
+    let sums = sums.map(|sample_sum| {
+        let sampled = StackSamples {
+            stack: sample_sum.stack,
+            doing: sample_sum.doing,
             reason: None,
             sum: SampleSum {
-                samples: it.count,
-                ns: it.ns,
+                samples: sample_sum.count,
+                ns: sample_sum.ns,
             },
         };
-        (it.thread, sampled)
+        (sample_sum.thread, sampled)
     });
-    let waits = stacks.timed.iter().filter(|it| it.doing == Doing::OffCpu);
-    sums.chain(waits.map(move |it| (it.thread, Sampled::of(analysis, it, it.ns))))
+    let waits = stacks
+        .timed
+        .iter()
+        .filter(|wait| wait.doing == Doing::OffCpu);
+    sums.chain(waits.map(move |wait| (wait.thread, StackSamples::of(analysis, wait, wait.ns))))
 }
 
 /// The depths of the stacks, by program; those with most samples of one frame or without the outermost
@@ -114,20 +124,22 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
         ..SampledProgram::default()
     });
     let mut programs: Vec<SampledProgram> = named.collect();
-    for it in &stacks.samples {
-        let program = place.get(&it.thread).and_then(|at| programs.get_mut(*at));
-        let places = stacks.frames(it.stack).map(|frame| stacks.place(frame));
+    for sample in &stacks.samples {
+        let program = place
+            .get(&sample.thread)
+            .and_then(|at| programs.get_mut(*at));
+        let places = stacks.frames(sample.stack).map(|frame| stacks.place(frame));
         let user = places.filter(|place| !matches!(place, Some(Place::Kernel(_))));
         if let (Some(program), depth @ 1..) = (program, user.take(2).count()) {
-            program.samples = program.samples.saturating_add(it.count);
-            let flat = if depth == 1 { it.count } else { 0 };
+            program.samples = program.samples.saturating_add(sample.count);
+            let flat = if depth == 1 { sample.count } else { 0 };
             program.flat = program.flat.saturating_add(flat);
-            let cut = if it.cut { it.count } else { 0 };
+            let cut = if sample.cut { sample.count } else { 0 };
             program.cut = program.cut.saturating_add(cut);
         }
     }
-    programs.retain(|it| it.samples > 0);
-    let bad = |it: &SampledProgram| it.flat.saturating_add(it.cut);
+    programs.retain(|program| program.samples > 0);
+    let bad = |program: &SampledProgram| program.flat.saturating_add(program.cut);
     programs.sort_by(|a, b| (bad(b), &a.name).cmp(&(bad(a), &b.name)));
     programs
 }
@@ -149,19 +161,24 @@ impl Report for Flame<'_> {
         type Part = fn(&SampledProgram) -> u64;
         let parts: [(Part, u64, &str); 2] = [
             (
-                |it| it.flat,
+                |program| program.flat,
                 FLAT,
                 "have one frame: code without frame pointers",
             ),
-            (|it| it.cut, CUT, "are cut: deeper than 127 frames"),
+            (
+                |program| program.cut,
+                CUT,
+                "are cut: deeper than 127 frames",
+            ),
         ];
         for (of, least, what) in parts {
-            let many = |it: &&SampledProgram| {
-                it.samples >= SOME && of(it).saturating_mul(100) >= it.samples.saturating_mul(least)
+            let many = |program: &&SampledProgram| {
+                program.samples >= SOME
+                    && of(program).saturating_mul(100) >= program.samples.saturating_mul(least)
             };
-            for it in self.programs.iter().filter(many).take(PROGRAMS) {
-                let share = of(it).saturating_mul(100) / it.samples.max(1);
-                let line = format!("{share} % of {}'s samples {what}", it.name);
+            for program in self.programs.iter().filter(many).take(PROGRAMS) {
+                let share = of(program).saturating_mul(100) / program.samples.max(1);
+                let line = format!("{share} % of {}'s samples {what}", program.name);
                 style.line(&mut out, &line);
             }
         }
@@ -169,12 +186,12 @@ impl Report for Flame<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let programs = self.programs.iter().map(|it| {
+        let programs = self.programs.iter().map(|program| {
             json!({
-                "name": it.name,
-                "samples": it.samples,
-                "one_frame": it.flat,
-                "cut": it.cut,
+                "name": program.name,
+                "samples": program.samples,
+                "one_frame": program.flat,
+                "cut": program.cut,
             })
         });
         let own = json!({

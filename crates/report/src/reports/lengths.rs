@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use tr_analyze::waits::{self, Piece};
 use tr_format::event::CpuId;
 
-use super::wanted::{wanted, Wanted};
+use super::wanted::{wanted, CpuDemand};
 use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::output::Report;
@@ -30,11 +30,11 @@ pub struct Lengths<'a> {
     waits: Option<OfWaits>,
 }
 
-/// What a report about waits for a CPU has beside their lengths.
+/// The facts beside the lengths in a report about waits for a CPU.
 struct OfWaits {
     cpus: BTreeMap<CpuId, Hist>,
     /// The demand of all recorded tasks, whichever are chosen; `None` with `--cpu`.
-    wanted: Option<Wanted>,
+    wanted: Option<CpuDemand>,
 }
 
 impl<'a> Lengths<'a> {
@@ -178,7 +178,7 @@ impl Report for Lengths<'_> {
         let cpus: Value = cpus
             .map(|(cpu, hist)| with(json(hist), json!({"cpu": cpu.0})))
             .collect();
-        let wanted = waits.wanted.as_ref().map(Wanted::json);
+        let wanted = waits.wanted.as_ref().map(CpuDemand::json);
         Some(with(document, json!({"cpus": cpus, "wanted": wanted})))
     }
 

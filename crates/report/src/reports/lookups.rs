@@ -35,10 +35,10 @@ struct Name {
 }
 
 impl<'a> Lookups<'a> {
-    /// Those of the processes that `is_chosen`; with `all` those of unknown ones, too.
+    /// The lookups of the processes for which `is_chosen` holds; with `all`, of unknown processes, too.
     pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
         let analysis = view.analysis;
-        let mine = |it: &&Lookup| process(view, it).map_or(all, &is_chosen);
+        let mine = |lookup: &&Lookup| process(view, lookup).map_or(all, &is_chosen);
         let known = analysis.meta.has(Extra::Dns);
         Lookups {
             view: *view,
@@ -46,22 +46,22 @@ impl<'a> Lookups<'a> {
         }
     }
 
-    /// Those with the longest sum of times first.
+    /// The names, those with the longest sum of times first.
     fn by_name(&self) -> Vec<Name> {
         let end = self.view.analysis.end;
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
-        for it in self.chosen.iter().flatten() {
-            let row = names.entry(&it.query.name).or_insert_with(|| Name {
-                name: who::asked_name(it),
+        for lookup in self.chosen.iter().flatten() {
+            let row = names.entry(&lookup.query.name).or_insert_with(|| Name {
+                name: who::asked_name(lookup),
                 ..Name::default()
             });
-            let length = it.answered.map_or(0, |_| it.length(end));
+            let length = lookup.answered.map_or(0, |_| lookup.length(end));
             row.queries += 1;
-            row.unanswered += u64::from(it.answered.is_none());
-            row.errors += u64::from(it.code.is_some_and(|code| code != 0));
+            row.unanswered += u64::from(lookup.answered.is_none());
+            row.errors += u64::from(lookup.code.is_some_and(|code| code != 0));
             row.sum = row.sum.saturating_add(length);
             row.longest = row.longest.max(length);
-            row.processes.extend(process(&self.view, it));
+            row.processes.extend(process(&self.view, lookup));
         }
         let mut rows: Vec<Name> = names.into_values().collect();
         rows.sort_by_key(|row| Reverse((row.sum, row.queries)));
@@ -109,7 +109,7 @@ impl<'a> Lookups<'a> {
         style.more(out, rows.len(), self.view.ask.top, " names");
     }
 
-    /// Their JSON; null if the recording lacks them.
+    /// The lookups as JSON; null if the recording lacks them.
     pub fn json(&self) -> Value {
         let rows = self
             .chosen
@@ -118,7 +118,7 @@ impl<'a> Lookups<'a> {
         json!(rows)
     }
 
-    /// Those of CSV and JSON.
+    /// The lookups that CSV and JSON show.
     pub fn asked(&self) -> impl Iterator<Item = &Lookup> {
         self.chosen
             .iter()
@@ -127,32 +127,34 @@ impl<'a> Lookups<'a> {
             .take(self.view.ask.most())
     }
 
-    /// Their columns, in CSV among those of connections.
+    /// The columns of lookups, in CSV among those of connections.
     pub fn table(&self) -> Table<'_, &Lookup> {
         let analysis = self.view.analysis;
-        let process = |it: &&Lookup| process(&self.view, it).map(|ix| analysis.process(ix));
-        Table::new("", |it: &&Lookup| who::asked_name(it))
-            .data("pid", move |it| process(it).map(|process| process.pid.0))
-            .data("process", move |it| process(it).map(label::label))
-            .csv_data("direction", |_| "dns")
-            .data("remote=server", |it| it.query.server.to_string())
-            .csv_data("remote_port", |_| 53)
-            .data("begun_ns=asked_ns", |it| self.view.since(it.asked))
-            .data("closed_ns=answered_ns", |it| {
-                it.answered.map(|at| self.view.since(at))
+        let process = |lookup: &&Lookup| process(&self.view, lookup).map(|ix| analysis.process(ix));
+        Table::new("", |lookup: &&Lookup| who::asked_name(lookup))
+            .data("pid", move |lookup| {
+                process(lookup).map(|process| process.pid.0)
             })
-            .data("ending=answer", |it| answer(it))
+            .data("process", move |lookup| process(lookup).map(label::label))
+            .csv_data("direction", |_| "dns")
+            .data("remote=server", |lookup| lookup.query.server.to_string())
+            .csv_data("remote_port", |_| 53)
+            .data("begun_ns=asked_ns", |lookup| self.view.since(lookup.asked))
+            .data("closed_ns=answered_ns", |lookup| {
+                lookup.answered.map(|at| self.view.since(at))
+            })
+            .data("ending=answer", |lookup| answer(lookup))
             .named("name")
-            .data("type", |it| kind(it.query.kind))
-            .json_data("addresses", |it| {
-                let addresses = it.addresses.iter().map(ToString::to_string);
+            .data("type", |lookup| kind(lookup.query.kind))
+            .json_data("addresses", |lookup| {
+                let addresses = lookup.addresses.iter().map(ToString::to_string);
                 addresses.collect::<Vec<_>>()
             })
     }
 }
 
-fn process(view: &View<'_>, it: &Lookup) -> Option<ProcessIx> {
-    it.thread.map(|ix| view.analysis.thread(ix).process)
+fn process(view: &View<'_>, lookup: &Lookup) -> Option<ProcessIx> {
+    lookup.thread.map(|ix| view.analysis.thread(ix).process)
 }
 
 /// The names of the IANA's registry of DNS parameters.
@@ -175,9 +177,9 @@ fn kind(number: u16) -> String {
 }
 
 /// The result in a word; `None` without an answer, or if the recorder could not read it.
-fn answer(it: &Lookup) -> Option<String> {
-    it.answered?;
-    let name = match it.code? {
+fn answer(lookup: &Lookup) -> Option<String> {
+    lookup.answered?;
+    let name = match lookup.code? {
         0 => "NOERROR",
         1 => "FORMERR",
         2 => "SERVFAIL",

@@ -121,22 +121,24 @@ const IN_CSV: [Counter; 18] = {
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
     let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {
-        table = table.data("from_ns", |it| view.since(it.span.0));
+        table = table.data("from_ns", |interval| view.since(interval.span.0));
     }
     let table = table
-        .data("length_ns", |it| it.length())
-        .data("build_ns", |it| it.build)
-        .data("others_ns", |it| it.others)
-        .data(key(Counter::Recorder), |it| it.value(Counter::Recorder))
-        .data("idle_ns", |it| it.idle);
+        .data("length_ns", |interval| interval.length())
+        .data("build_ns", |interval| interval.build)
+        .data("others_ns", |interval| interval.others)
+        .data(key(Counter::Recorder), |interval| {
+            interval.value(Counter::Recorder)
+        })
+        .data("idle_ns", |interval| interval.idle);
     let rest = Counter::ALL.into_iter();
-    let rest = rest.filter(|it| *it != Counter::Recorder && !IN_CSV.contains(it));
-    let all = IN_CSV.into_iter().map(|it| (it, true));
-    let all = all.chain(rest.map(|it| (it, false)));
-    let current = |it: Counter| matches!(it.unit(), Unit::Bytes | Unit::Frequency);
-    let all = all.filter(|(it, _)| !(whole && current(*it)));
+    let rest = rest.filter(|counter| *counter != Counter::Recorder && !IN_CSV.contains(counter));
+    let all = IN_CSV.into_iter().map(|listed| (listed, true));
+    let all = all.chain(rest.map(|listed| (listed, false)));
+    let current = |counter: Counter| matches!(counter.unit(), Unit::Bytes | Unit::Frequency);
+    let all = all.filter(|(listed, _)| !(whole && current(*listed)));
     all.fold(table, |table, (counter, in_csv)| {
-        let table = table.data(key(counter), move |it| it.value(counter));
+        let table = table.data(key(counter), move |interval| interval.value(counter));
         if in_csv {
             table
         } else {
@@ -189,7 +191,12 @@ impl<'a> MachineReport<'a> {
         of: impl Fn(&Interval<'_>) -> Option<u64>,
     ) -> Option<Fact> {
         let sum = of(&self.whole)?;
-        let part = |it: &Interval<'_>| (of(it).unwrap_or(0), it.length().saturating_mul(cpus));
+        let part = |interval: &Interval<'_>| {
+            (
+                of(interval).unwrap_or(0),
+                interval.length().saturating_mul(cpus),
+            )
+        };
         Some(Fact {
             name: name.to_owned(),
             value: Cell::Time(sum),
@@ -198,7 +205,7 @@ impl<'a> MachineReport<'a> {
         })
     }
 
-    /// A current value: one of its range is told.
+    /// The row of a current value, of which one figure of the range is reported.
     fn current(
         &self,
         name: &str,
@@ -207,7 +214,7 @@ impl<'a> MachineReport<'a> {
         cell: impl Fn(u64) -> Cell,
     ) -> Option<Fact> {
         let range = self.whole.range(counter)?;
-        let part = |it: &Interval<'_>| (it.range(counter).map_or(0, told), range.most);
+        let part = |interval: &Interval<'_>| (interval.range(counter).map_or(0, told), range.most);
         Some(Fact {
             name: name.to_owned(),
             value: cell(told(range)),
@@ -221,18 +228,20 @@ impl<'a> MachineReport<'a> {
         use Counter::*;
         let cpus = self.cpus;
         let mut facts = vec![
-            self.fact(&format!("CPU: {}", self.build), cpus, |it| Some(it.build)),
-            self.fact("CPU: other tasks", cpus, |it| it.others),
-            self.fact("CPU: tr itself", cpus, |it| it.total(Recorder)),
-            self.fact("CPU: idle", cpus, |it| it.idle),
+            self.fact(&format!("CPU: {}", self.build), cpus, |interval| {
+                Some(interval.build)
+            }),
+            self.fact("CPU: other tasks", cpus, |interval| interval.others),
+            self.fact("CPU: tr itself", cpus, |interval| interval.total(Recorder)),
+            self.fact("CPU: idle", cpus, |interval| interval.idle),
         ];
         for (name, counter) in [
             ("CPU: part of idle, iowait", Iowait),
             ("CPU: part of all, stolen by the hypervisor", Stolen),
             ("CPU: throttled by the quota of a cgroup", Throttled),
         ] {
-            let fact = self.fact(name, cpus, |it| it.total(counter));
-            facts.push(fact.filter(|it| it.value != Cell::Time(0)));
+            let fact = self.fact(name, cpus, |interval| interval.total(counter));
+            facts.push(fact.filter(|fact| fact.value != Cell::Time(0)));
         }
         for (container, ns) in throttled_containers(self.view.analysis) {
             let name = format!("throttled in {}", label::container(&container.called));
@@ -250,7 +259,7 @@ impl<'a> MachineReport<'a> {
             ("cgroup: some tasks stalled on I/O", CgroupIoSome),
             ("cgroup: all tasks stalled on I/O", CgroupIoFull),
         ] {
-            facts.push(self.fact(name, 1, |it| it.total(counter)));
+            facts.push(self.fact(name, 1, |interval| interval.total(counter)));
         }
         let least = |range: Range| range.least;
         facts.push(self.current(
@@ -277,7 +286,8 @@ impl<'a> MachineReport<'a> {
             parts.fold(0, u64::saturating_add)
         };
         let groups = parts.chunks(each);
-        let shades = groups.map(|all| shade(sum(all, |it| it.0), sum(all, |it| it.1), ascii));
+        let shades =
+            groups.map(|all| shade(sum(all, |pair| pair.0), sum(all, |pair| pair.1), ascii));
         shades
             .flat_map(|c| std::iter::repeat_n(c, repeat))
             .collect()
@@ -337,10 +347,10 @@ impl Report for MachineReport<'_> {
         let own = json!({
             "cpus": self.cpus,
             "build": self.build,
-            "available_memory_min_bytes": range(Counter::AvailableMemory, |it| it.least),
-            "cgroup_memory_max_bytes": range(Counter::CgroupMemory, |it| it.most),
-            "frequency_min_khz": range(Counter::Frequency, |it| it.least),
-            "frequency_mean_khz": range(Counter::Frequency, |it| it.mean),
+            "available_memory_min_bytes": range(Counter::AvailableMemory, |range| range.least),
+            "cgroup_memory_max_bytes": range(Counter::CgroupMemory, |range| range.most),
+            "frequency_min_khz": range(Counter::Frequency, |range| range.least),
+            "frequency_mean_khz": range(Counter::Frequency, |range| range.mean),
             "samples": table(&self.view, false).rows(&self.intervals),
         });
         Some(with(own, table(&self.view, true).json(&&self.whole)))

@@ -25,9 +25,9 @@ const SECOND: u64 = 1_000_000_000;
 
 pub struct MaxOffCpu<'a> {
     view: View<'a>,
-    /// In ns.
+    /// The length of an interval in nanoseconds.
     interval: u64,
-    /// By interval, then in the order of the processes.
+    /// The rows by interval, then in the order of the processes.
     rows: Vec<Longest<'a>>,
 }
 
@@ -127,10 +127,14 @@ impl Report for MaxOffCpu<'_> {
         );
         style.line(&mut out, &title);
         if self.rows.is_empty() {
-            let unknown = self.view.processes().any(|it| it.times.unknown > 0);
-            let unknown = match unknown {
-                true => "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out",
-                false => "  none",
+            let unknown = self
+                .view
+                .processes()
+                .any(|process| process.times.unknown > 0);
+            let unknown = if unknown {
+                "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out"
+            } else {
+                "  none"
             };
             style.line(&mut out, unknown);
             return out;

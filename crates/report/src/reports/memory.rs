@@ -23,13 +23,13 @@ pub struct Memory<'a> {
     view: View<'a>,
     by: By,
     all: MemorySum,
-    /// Those with the largest resident sets first.
+    /// The rows, those with the largest resident sets first.
     rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
     samples: Vec<(u64, &'a Counters)>,
 }
 
-/// Adds the columns of figures; those without `any` value are not seen.
+/// Adds the columns of figures; a column without `any` value is hidden.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &MemorySum,
@@ -42,23 +42,29 @@ fn figures<'a, R: 'a>(
         let column = table.fact(title, key, known(figure, cell));
         column.few().shown(any(figure))
     };
-    let table = table.fact("peak", "peak_bytes", known(|it| it.peak, Cell::Bytes));
+    let table = table.fact("peak", "peak_bytes", known(|sum| sum.peak, Cell::Bytes));
     let table = figures(
         table,
         "major",
         "major_faults",
-        |it| it.major_faults,
+        |sum| sum.major_faults,
         Cell::Count,
     );
-    let table = figures(table, "reclaims", "reclaims", |it| it.reclaims, Cell::Count);
+    let table = figures(
+        table,
+        "reclaims",
+        "reclaims",
+        |sum| sum.reclaims,
+        Cell::Count,
+    );
     let table = figures(
         table,
         "reclaim",
         "reclaim_ns",
-        |it| it.reclaimed,
+        |sum| sum.reclaimed,
         Cell::Time,
     );
-    let table = figures(table, "swap", "swap_ns", |it| it.swapped, Cell::Time);
+    let table = figures(table, "swap", "swap_ns", |sum| sum.swapped, Cell::Time);
     table.data("oom_kills", move |row| of(row).killed)
 }
 
@@ -80,7 +86,7 @@ impl<'a> Memory<'a> {
         rows.sort_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
         let threads: Vec<ThreadIx> = view.threads().collect();
         let chosen = view.is_chosen();
-        let is_chosen = |it: &Killed| chosen[it.process];
+        let is_chosen = |kill: &Killed| chosen[kill.process];
         Memory {
             view: *view,
             by,
@@ -95,7 +101,10 @@ impl<'a> Memory<'a> {
 
     /// The largest sampled value of a counter.
     fn most(&self, counter: Counter) -> Option<u64> {
-        let values = self.samples.iter().filter_map(|(_, it)| it.get(counter));
+        let values = self
+            .samples
+            .iter()
+            .filter_map(|(_, reading)| reading.get(counter));
         values.max()
     }
 
@@ -103,7 +112,7 @@ impl<'a> Memory<'a> {
     /// cgroup's beginning: it belongs to the span if it has grown there.
     fn cgroup_peak(&self) -> Option<u64> {
         let values = self.samples.iter();
-        let mut values = values.filter_map(|(_, it)| it.get(Counter::CgroupMemoryPeak));
+        let mut values = values.filter_map(|(_, reading)| reading.get(Counter::CgroupMemoryPeak));
         let first = values.next()?;
         values.next_back().filter(|last| *last > first)
     }
@@ -135,7 +144,9 @@ impl<'a> Memory<'a> {
                 "at most {} resident, of readings a second apart",
                 units::bytes(most)
             )),
-            (None, least) => least.map(|it| format!("at least {} resident", units::bytes(it))),
+            (None, least) => {
+                least.map(|bytes| format!("at least {} resident", units::bytes(bytes)))
+            }
         };
         lines.extend(words.map(|words| format!("All processes together: {words}")));
         let (least, used) = match self.cgroup_peak() {
@@ -160,7 +171,7 @@ impl<'a> Memory<'a> {
     fn table(&self) -> Table<'_, &(Members, MemorySum)> {
         let any = |of: fn(&MemorySum) -> Option<u64>| {
             let mut values = self.rows.iter().map(|(_, sum)| of(sum));
-            values.any(|value| value.is_some_and(|it| it > 0))
+            values.any(|value| value.is_some_and(|failures| failures > 0))
         };
         let table = members::table(self.by, |row: &&(Members, MemorySum)| &row.0);
         figures(table, |row| &row.1, any)
@@ -174,11 +185,12 @@ impl Report for Memory<'_> {
         for line in self.sums() {
             style.line(&mut out, &line);
         }
-        for it in &self.killed {
-            let process = self.view.analysis.process(it.process);
-            let resident = it.resident.map(units::bytes);
-            let resident = resident.map_or_else(String::new, |it| format!(" with {it} resident"));
-            let at = units::at(self.view.since(it.at));
+        for kill in &self.killed {
+            let process = self.view.analysis.process(kill.process);
+            let resident = kill.resident.map(units::bytes);
+            let resident =
+                resident.map_or_else(String::new, |bytes| format!(" with {bytes} resident"));
+            let at = units::at(self.view.since(kill.at));
             let what = format!(" (pid {}) at {at}{resident}", process.pid.0);
             let lead = "Killed for lack of memory";
             let room = style
@@ -198,13 +210,13 @@ impl Report for Memory<'_> {
 
     fn json(&self) -> Option<Value> {
         let analysis = self.view.analysis;
-        let kills = self.killed.iter().map(|it| {
-            let process = analysis.process(it.process);
+        let kills = self.killed.iter().map(|kill| {
+            let process = analysis.process(kill.process);
             json!({
                 "pid": process.pid.0,
                 "process": label::label(process),
-                "at_ns": self.view.since(it.at),
-                "resident_bytes": it.resident,
+                "at_ns": self.view.since(kill.at),
+                "resident_bytes": kill.resident,
             })
         });
         let samples = self.view.asked(&self.samples).map(|(at, counters)| {
@@ -224,7 +236,7 @@ impl Report for Memory<'_> {
             "rows": self.table().rows(self.view.asked(&self.rows)),
             "samples": samples.collect::<Vec<_>>(),
         });
-        let all = figures(Table::unnamed(), |it: &&MemorySum| *it, |_| true);
+        let all = figures(Table::unnamed(), |sum: &&MemorySum| *sum, |_| true);
         Some(tr_text::json::with(all.json(&&self.all), more))
     }
 

@@ -38,13 +38,13 @@ pub use crate::output::Report;
 pub use tr_insight::view::{Ask, View};
 use tr_text::named;
 
-/// The machines of which a report tells what they would do: that of the recording, and larger ones.
+/// The numbers of CPUs for which a report makes a forecast: the recording's, and larger ones.
 fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     let larger = (1..=16).map(|power| 1 << power);
-    std::iter::once(cpus).chain(larger.filter(move |it| *it > cpus))
+    std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
-/// Those of them that the tasks which wanted a CPU at once could have used.
+/// The larger machines that the tasks wanting a CPU at once could have used.
 fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
     let used = |cpus| found.could_use(cpus);
     machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
@@ -88,12 +88,12 @@ named! {
     }
 }
 
-/// What a report is made of.
+/// The facts that a report is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Sums, which every recording has.
     Sums,
-    /// Sums that only scheduling events tell.
+    /// The report needs sums that only scheduling events provide.
     SumsOfEvents,
     /// The timeline, which every recording has.
     Timeline,
@@ -136,7 +136,7 @@ impl ReportKind {
         let about = |topic| {
             ReportKind::ALL
                 .into_iter()
-                .filter(move |it| it.topic() == topic)
+                .filter(move |report| report.topic() == topic)
         };
         Topic::ALL.into_iter().flat_map(about)
     }
@@ -146,12 +146,12 @@ impl ReportKind {
         matches!(self.about().1, Source::Timeline | Source::Events)
     }
 
-    /// Whether only scheduling events tell what the report shows.
+    /// Whether only scheduling events provide what the report shows.
     fn needs_events(self) -> bool {
         matches!(self.about().1, Source::SumsOfEvents | Source::Events)
     }
 
-    /// Why the recording does not tell what the report shows.
+    /// The reason why the recording does not have what the report shows.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;

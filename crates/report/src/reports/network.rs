@@ -37,7 +37,7 @@ pub struct Network<'a> {
 /// A row of sums: its key, and the sum.
 type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
-/// Adds the columns of sums; those without `any` value are not seen. `path`: there is a critical
+/// Adds the columns of sums; a column without `any` value is hidden. `path`: whether there is a critical
 /// path.
 fn sums<'a, K: 'a>(
     table: Table<'a, NetworkRow<'a, K>>,
@@ -53,24 +53,31 @@ fn sums<'a, K: 'a>(
         })
         .fact("failed", "failed", |(_, sum)| Cell::Count(sum.failed))
         .few()
-        .shown(any(|it| it.failed))
+        .shown(any(|sum| sum.failed))
         .fact("connecting", "connecting_ns", |(_, sum)| {
             Cell::Time(sum.connecting)
         })
         .few()
-        .shown(any(|it| it.connecting))
+        .shown(any(|sum| sum.connecting))
         .fact("open", "open_ns", |(_, sum)| Cell::Time(sum.open))
         .few()
-        .fact("received", "received_bytes", bytes(|it| it.received_bytes))
+        .fact(
+            "received",
+            "received_bytes",
+            bytes(|sum| sum.received_bytes),
+        )
         .few()
-        .fact("sent", "sent_bytes", bytes(|it| it.sent_bytes))
+        .fact("sent", "sent_bytes", bytes(|sum| sum.sent_bytes))
         .few()
-        .fact("on path", "path_wait_ns", move |(_, sum)| match path {
-            true => Cell::Time(sum.path_wait),
-            false => Cell::Unknown,
+        .fact("on path", "path_wait_ns", move |(_, sum)| {
+            if path {
+                Cell::Time(sum.path_wait)
+            } else {
+                Cell::Unknown
+            }
         })
         .few()
-        .shown(any(|it| it.path_wait))
+        .shown(any(|sum| sum.path_wait))
 }
 
 impl<'a> Network<'a> {
@@ -80,20 +87,26 @@ impl<'a> Network<'a> {
         let is_chosen = |ix: ProcessIx| chosen[ix];
         let connections = analysis.connections.iter();
         let chosen = connections
-            .filter(|it| process_of(analysis, it).map_or(all, is_chosen))
+            .filter(|connection| process_of(analysis, connection).map_or(all, is_chosen))
             .collect::<Vec<_>>();
         let mut hosts: BTreeMap<Host, NetworkSum> = BTreeMap::new();
         let mut processes: BTreeMap<Option<ProcessIx>, NetworkSum> = BTreeMap::new();
-        for it in &chosen {
-            let process = process_of(analysis, it);
-            hosts.entry(Host::of(it)).or_default().add(analysis, it);
-            processes.entry(process).or_default().add(analysis, it);
+        for connection in &chosen {
+            let process = process_of(analysis, connection);
+            hosts
+                .entry(Host::of(connection))
+                .or_default()
+                .add(analysis, connection);
+            processes
+                .entry(process)
+                .or_default()
+                .add(analysis, connection);
         }
         let path = path::path_of(view).ok();
         let waited = path.map(|path| network::waited(analysis, &path));
         let remotes = Remotes::new(analysis, waited.as_deref().unwrap_or_default());
         let mine = waited.map(|all| {
-            let mine = all.into_iter().filter(|it| is_chosen(it.process));
+            let mine = all.into_iter().filter(|wait| is_chosen(wait.process));
             mine.collect::<Vec<Waited>>()
         });
         for waited in mine.iter().flatten() {
@@ -101,12 +114,15 @@ impl<'a> Network<'a> {
             let at = waited
                 .connection
                 .and_then(|at| analysis.connections.get(at));
-            let host = at.and_then(|it| hosts.get_mut(&Host::of(it)));
+            let host = at.and_then(|connection| hosts.get_mut(&Host::of(connection)));
             for sum in sum.into_iter().chain(host) {
                 sum.path_wait = sum.path_wait.saturating_add(waited.ns);
             }
         }
-        let sum = |all: Vec<Waited>| all.iter().fold(0, |sum: u64, it| sum.saturating_add(it.ns));
+        let sum = |all: Vec<Waited>| {
+            all.iter()
+                .fold(0, |sum: u64, wait| sum.saturating_add(wait.ns))
+        };
         Network {
             view: *view,
             hosts: by_weight(hosts),
@@ -119,7 +135,11 @@ impl<'a> Network<'a> {
     }
 
     fn head(&self) -> String {
-        let failed = self.chosen.iter().filter(|it| it.failed()).count();
+        let failed = self
+            .chosen
+            .iter()
+            .filter(|connection| connection.failed())
+            .count();
         let mut head = units::plural(
             self.chosen.len() as u64,
             "TCP connection",
@@ -175,7 +195,7 @@ impl<'a> Network<'a> {
         let table = Table::new("process", name)
             .data("process", label)
             .fact("pid", "pid", move |row| {
-                Cell::known(process(row), |it| Cell::Id(it.pid.0))
+                Cell::known(process(row), |process| Cell::Id(process.pid.0))
             })
             .last("pid");
         self.table(table, &self.processes)
@@ -215,10 +235,12 @@ impl<'a> Network<'a> {
 
     fn failures(&self, out: &mut String, style: &Style) {
         let mut failed: BTreeMap<(Ending, Option<ProcessIx>, Host), u64> = BTreeMap::new();
-        for it in self.chosen.iter().filter(|it| it.failed()) {
-            let process = process_of(self.view.analysis, it);
-            let ending = it.ending.unwrap_or_default();
-            *failed.entry((ending, process, Host::of(it))).or_default() += 1;
+        for connection in self.chosen.iter().filter(|connection| connection.failed()) {
+            let process = process_of(self.view.analysis, connection);
+            let ending = connection.ending.unwrap_or_default();
+            *failed
+                .entry((ending, process, Host::of(connection)))
+                .or_default() += 1;
         }
         let most = self.view.ask.limit.unwrap_or(FAILED);
         for ((ending, process, host), times) in failed.iter().take(most) {
@@ -244,38 +266,53 @@ impl<'a> Network<'a> {
 
     fn connections(&self) -> Table<'_, &Connection> {
         let analysis = self.view.analysis;
-        let process = move |it: &&Connection| process_of(analysis, it);
+        let process = move |connection: &&Connection| process_of(analysis, connection);
         let pid = move |ix: Option<ProcessIx>| ix.map(|ix| analysis.process(ix).pid.0);
         let since = |at| self.view.since(at);
         Table::unnamed()
-            .data("pid", move |it| pid(process(it)))
-            .data("tid", |it| it.thread.map(|ix| analysis.thread(ix).tid.0))
-            .data("process", move |it| {
-                process(it).map(|ix| label::label(analysis.process(ix)))
+            .data("pid", move |connection| pid(process(connection)))
+            .data("tid", |connection| {
+                connection.thread.map(|ix| analysis.thread(ix).tid.0)
             })
-            .data("direction", |it| if it.accepted { "in" } else { "out" })
-            .data("local", |it| it.local.map(|end| end.address.to_string()))
-            .data("local_port", |it| it.local.map(|end| end.port))
-            .data("remote", |it| it.remote.address.to_string())
-            .data("remote_port", |it| it.remote.port)
-            .data("peer_pid", move |it| {
-                let peer = it.peer.and_then(|at| analysis.connections.get(at));
-                pid(peer.and_then(|it| process_of(analysis, it)))
+            .data("process", move |connection| {
+                process(connection).map(|ix| label::label(analysis.process(ix)))
             })
-            .data("begun_ns", move |it| since(it.begun))
-            .data("established_ns", move |it| it.established.map(since))
-            .data("closed_ns", move |it| it.closed.map(since))
-            .data("connecting_ns", |it| it.connecting(analysis.end))
-            .data("open_ns", |it| it.open(analysis.end))
-            .data("ending", |it| it.ending.map(Ending::name))
-            .data("sent_bytes", |it| it.bytes.map(|(sent, _)| sent))
-            .data("received_bytes", |it| {
-                it.bytes.map(|(_, received)| received)
+            .data(
+                "direction",
+                |connection| if connection.accepted { "in" } else { "out" },
+            )
+            .data("local", |connection| {
+                connection.local.map(|end| end.address.to_string())
+            })
+            .data("local_port", |connection| {
+                connection.local.map(|end| end.port)
+            })
+            .data("remote", |connection| connection.remote.address.to_string())
+            .data("remote_port", |connection| connection.remote.port)
+            .data("peer_pid", move |connection| {
+                let peer = connection.peer.and_then(|at| analysis.connections.get(at));
+                pid(peer.and_then(|other| process_of(analysis, other)))
+            })
+            .data("begun_ns", move |connection| since(connection.begun))
+            .data("established_ns", move |connection| {
+                connection.established.map(since)
+            })
+            .data("closed_ns", move |connection| connection.closed.map(since))
+            .data("connecting_ns", |connection| {
+                connection.connecting(analysis.end)
+            })
+            .data("open_ns", |connection| connection.open(analysis.end))
+            .data("ending", |connection| connection.ending.map(Ending::name))
+            .data("sent_bytes", |connection| {
+                connection.bytes.map(|(sent, _)| sent)
+            })
+            .data("received_bytes", |connection| {
+                connection.bytes.map(|(_, received)| received)
             })
     }
 }
 
-/// In the order of the waits on the path, then of the bytes.
+/// The sums in the order of the waits on the path, then of the bytes.
 fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
     all.sort_by_key(|(_, sum)| {
@@ -285,12 +322,12 @@ fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     all
 }
 
-fn process_of(analysis: &Analysis, it: &Connection) -> Option<ProcessIx> {
-    it.thread.map(|ix| analysis.thread(ix).process)
+fn process_of(analysis: &Analysis, connection: &Connection) -> Option<ProcessIx> {
+    connection.thread.map(|ix| analysis.thread(ix).process)
 }
 
 fn name(analysis: &Analysis, process: Option<ProcessIx>) -> String {
-    let named = |it: &Process| format!("{} (pid {})", label::label(it), it.pid.0);
+    let named = |process: &Process| format!("{} (pid {})", label::label(process), process.pid.0);
     process.map_or("unknown".into(), |ix| named(analysis.process(ix)))
 }
 
@@ -323,10 +360,10 @@ impl Report for Network<'_> {
         // The processes of the machine itself at the other ends.
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
-        for it in &self.chosen {
-            let peer = it.peer.and_then(|at| analysis.connections.get(at));
-            if let Some(peer) = peer.and_then(|it| process_of(analysis, it)) {
-                let known = peers.entry(Host::of(it)).or_insert(Some(peer));
+        for connection in &self.chosen {
+            let peer = connection.peer.and_then(|at| analysis.connections.get(at));
+            if let Some(peer) = peer.and_then(|peer| process_of(analysis, peer)) {
+                let known = peers.entry(Host::of(connection)).or_insert(Some(peer));
                 *known = known.filter(|known| *known == peer);
             }
         }
@@ -357,11 +394,11 @@ impl Report for Network<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (connections, lookups) = (self.connections(), self.lookups.table());
         let mut sheet = Sheet::new([connections.keys(), lookups.keys()])?;
-        for it in self.view.asked(&self.chosen) {
-            sheet.add(&connections, it)?;
+        for connection in self.view.asked(&self.chosen) {
+            sheet.add(&connections, connection)?;
         }
-        for it in self.lookups.asked() {
-            sheet.add(&lookups, &it)?;
+        for lookup in self.lookups.asked() {
+            sheet.add(&lookups, &lookup)?;
         }
         sheet.end()
     }

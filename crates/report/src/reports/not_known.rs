@@ -14,19 +14,21 @@ pub struct NotKnown {
     pub why: String,
 }
 
-/// Why a recording without scheduling events does not tell what they do.
+/// The reason why a recording without scheduling events does not have the report's facts.
 pub(super) fn without_events(meta: &Metadata) -> String {
-    match meta.is_light() {
-        true => format!("not known with --light: {TR} record without it records the switches"),
-        false => format!(
+    if meta.is_light() {
+        format!("not known with --light: {TR} record without it records the switches")
+    } else {
+        format!(
             "not known with --method {}: it records no scheduling events ({TR} doctor tells what \
              this machine allows)",
             escape::text(meta.recorded_by().as_bytes())
-        ),
+        )
     }
 }
 
-/// Why a recording lacks a fact: asked for in vain, or not asked for with this option of `tr record`.
+/// The reason why a recording lacks a fact: it was requested in vain, or not requested with this option of
+/// `tr record`.
 pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> String {
     why(meta, fact).unwrap_or_else(|| match option {
         Some(option) => format!("not recorded: {TR} record {option} does"),

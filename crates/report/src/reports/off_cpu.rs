@@ -31,7 +31,7 @@ struct ThreadWait {
     thread: ThreadIx,
     stretch: Stretch,
     reason: Reason,
-    /// Its start and its end are known.
+    /// Whether the start and the end of the wait are known.
     whole: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct OffCpu<'a> {
     view: View<'a>,
     by: By,
     all: ReasonSums,
-    /// Those with most time off CPU first, or in the order of `--sort`.
+    /// The groups, those with most time off CPU first, or in the order of `--sort`.
     groups: Vec<(Members, ReasonSums)>,
     /// The longest waits for a known reason, longest first.
     longest: Vec<ThreadWait>,
@@ -196,8 +196,8 @@ impl<'a> OffCpu<'a> {
             sum.longest.map(|waited| of(self, &waited))
         };
         Table::new("", name)
-            .csv_data("name", |(group, ..)| group.map(|it| it.name.clone()))
-            .csv_data("pid", |(group, ..)| group.and_then(|it| it.pid))
+            .csv_data("name", |(group, ..)| group.map(|group| group.name.clone()))
+            .csv_data("pid", |(group, ..)| group.and_then(|group| group.pid))
             .data("reason", |(_, reason, _)| reason.name())
             .fact("time", "total_ns", |(.., sum)| Cell::Time(sum.total))
             .column("share", move |(_, reason, sum)| match reason {
@@ -244,7 +244,9 @@ impl<'a> OffCpu<'a> {
         rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
-        self.view.processes().for_each(|it| sums.add(&it.by_kernel));
+        self.view
+            .processes()
+            .for_each(|process| sums.add(&process.by_kernel));
         let by_kernel = sums.on_cpu.saturating_add(sums.run_queue);
         let rows = rows.into_iter().map(|(reason, sum)| (None, reason, sum));
         self.sums(whole, by_kernel)
@@ -269,9 +271,10 @@ impl<'a> OffCpu<'a> {
         let used = self.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(Reason, u64)> = used.map(|(reason, sum)| (reason, sum.total)).collect();
         let width = |reason: Reason| units::width(column(reason)).max(TIME) + 2;
-        let mut room = match style.markdown {
-            true => usize::MAX,
-            false => style.width.saturating_sub(ROW),
+        let mut room = if style.markdown {
+            usize::MAX
+        } else {
+            style.width.saturating_sub(ROW)
         };
         if used.iter().map(|(reason, _)| width(*reason)).sum::<usize>() <= room {
             return (used.into_iter().map(|(reason, _)| reason).collect(), vec![]);

@@ -6,7 +6,7 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
-use crate::functions::{Functions, Sampled};
+use crate::functions::{FunctionGroups, Functions, StackSamples};
 use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::style::Style;
@@ -20,16 +20,16 @@ pub struct PathFunctions {
 }
 
 impl PathFunctions {
-    /// Of a path; `None` if the recording has no stacks.
+    /// The functions of a path; `None` if the recording has no stacks.
     pub fn new(analysis: &Analysis, path: &CriticalPath) -> Option<PathFunctions> {
         if !analysis.meta.has_stacks() {
             return None;
         }
         let found = path.sampled(&analysis.stacks);
         let samples = found.samples.iter();
-        let samples = samples.map(|(it, ns)| (None, Sampled::of(analysis, it, *ns)));
+        let samples = samples.map(|(sample, ns)| (None, StackSamples::of(analysis, sample, *ns)));
         Some(PathFunctions {
-            has: [Extra::Stacks, Extra::OffCpuStacks].map(|it| analysis.meta.has(it)),
+            has: [Extra::Stacks, Extra::OffCpuStacks].map(|extra| analysis.meta.has(extra)),
             functions: Functions::new(&analysis.stacks, samples),
             found,
         })
@@ -74,22 +74,22 @@ impl PathFunctions {
             style.line(&mut out, &waits);
         }
         out.push('\n');
-        out.push_str(&self.functions.text(style, (None, &[]), limit));
+        out.push_str(&self.functions.text(style, FunctionGroups::default(), limit));
         out
     }
 
-    /// In JSON, the first `most` rows.
+    /// The first `most` rows as JSON.
     pub fn json(&self, most: usize) -> Value {
         let own = json!({
             "sampled_on_cpu_ns": self.found.sampled,
             "other_on_cpu_ns": self.found.not_sampled,
             "waited_ns": self.found.waited,
         });
-        with(own, self.functions.json((None, &[]), most))
+        with(own, self.functions.json(FunctionGroups::default(), most))
     }
 
-    /// In CSV, the first `most` rows.
+    /// The first `most` rows as CSV.
     pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
-        self.functions.csv((None, &[]), most)
+        self.functions.csv(FunctionGroups::default(), most)
     }
 }

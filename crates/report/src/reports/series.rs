@@ -23,7 +23,7 @@ const FEW: (u64, u64) = (1 << 14, 64);
 
 pub struct Series<'a> {
     view: View<'a>,
-    /// In ns.
+    /// The length of an interval in nanoseconds.
     pub interval: u64,
     asked: u64,
     /// The most values.
@@ -83,14 +83,14 @@ impl<'a> Series<'a> {
 }
 
 /// A part of a thread's time, in ns since the start of the recording.
-pub(super) struct Ran {
+pub(super) struct RunSlice {
     pub from: u64,
     pub to: u64,
     /// ns on a CPU in it.
     on_cpu: u64,
 }
 
-impl Ran {
+impl RunSlice {
     /// ns on a CPU from its beginning to `at`.
     pub fn until(&self, at: u64) -> u64 {
         share(self.on_cpu, at - self.from, self.to - self.from)
@@ -101,7 +101,7 @@ impl Ran {
 pub(super) fn on_cpu<'a>(
     analysis: &'a Analysis,
     process: &'a Process,
-) -> impl Iterator<Item = Ran> + 'a {
+) -> impl Iterator<Item = RunSlice> + 'a {
     let zero = analysis.meta.start;
     let threads = process.threads.iter();
     let timeline = analysis.timeline.iter();
@@ -111,14 +111,14 @@ pub(super) fn on_cpu<'a>(
             threads.flat_map(|thread: &ThreadIx| timeline.of(*thread))
         })
         .filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)))
-        .map(move |stretch| Ran {
+        .map(move |stretch| RunSlice {
             from: stretch.from.since(zero),
             to: stretch.to.since(zero),
             on_cpu: stretch.length(),
         });
     let threads = process.threads.iter();
     let samples = threads.flat_map(|thread: &ThreadIx| analysis.samples_of(*thread));
-    let samples = samples.map(move |sample| Ran {
+    let samples = samples.map(move |sample| RunSlice {
         from: sample.from.since(zero),
         to: sample.to.since(zero),
         on_cpu: sample.on_cpu,
@@ -131,7 +131,7 @@ pub(super) fn on_cpu<'a>(
 pub(super) fn on_cpu_by_kernel<'a>(
     analysis: &'a Analysis,
     process: &'a Process,
-) -> impl Iterator<Item = Ran> + 'a {
+) -> impl Iterator<Item = RunSlice> + 'a {
     let zero = analysis.meta.start;
     let threads = process.threads.iter();
     threads.flat_map(move |ix| {
@@ -142,7 +142,7 @@ pub(super) fn on_cpu_by_kernel<'a>(
             all.filter(|stretch| stretch.doing == Bucket::Unknown)
         };
         let whole: u64 = unknown().map(|stretch| stretch.length()).sum();
-        unknown().map(move |stretch| Ran {
+        unknown().map(move |stretch| RunSlice {
             from: stretch.from.since(zero),
             to: stretch.to.since(zero),
             on_cpu: share(ns, stretch.length(), whole),
@@ -206,7 +206,8 @@ pub(super) fn fit(intervals: u64, room: u64) -> (u64, u64) {
 }
 
 impl Series<'_> {
-    /// Where the strips begin and end, in s since the start of the recording, over so many columns.
+    /// The axis below the strips: where they begin and end, in seconds since the start of the recording, over
+    /// so many columns.
     fn axis(&self, wide: usize) -> String {
         let from = units::at(self.first().saturating_mul(self.interval));
         let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));

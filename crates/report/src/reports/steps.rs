@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Basis, Times};
 
-use crate::encode::{self, Seen};
+use crate::encode::{self, ShownTimes};
 use crate::output::Report;
 use crate::reports::tree::Levels;
 use tr_insight::exit;
@@ -33,7 +33,7 @@ const LINES: usize = 30;
 /// The number of tests that have a sentence of their own.
 const SLOWEST: usize = 3;
 
-/// The number of steps that were held back and have a sentence.
+/// The number of delayed steps that get a sentence.
 const HELD: usize = 5;
 
 /// Test runners that run their tests in a process of their own; how each test gets a step.
@@ -53,7 +53,7 @@ pub struct StepsReport<'a> {
     steps: Steps,
     times: AllTimes,
     verdicts: Verdicts,
-    /// The steps that the filters leave, and those around them.
+    /// Whether the filters leave each step, or a step inside it.
     kept: Vec<bool>,
     /// The kept steps inside each step, and the outermost, in order.
     inside: HashMap<Option<StepIx>, Vec<StepIx>>,
@@ -188,7 +188,10 @@ impl<'a> StepsReport<'a> {
             }
             count += new.len();
             for at in new {
-                shown.get_mut(at).into_iter().for_each(|it| *it = true);
+                shown
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|is_shown| *is_shown = true);
             }
         }
         shown
@@ -230,7 +233,7 @@ impl<'a> StepsReport<'a> {
         out
     }
 
-    /// One line for steps without a line of their own.
+    /// The line for the steps without a line of their own.
     fn rest(&self, hidden: &[StepIx], joints: String) -> StepLine<'_> {
         let times = hidden.iter().filter_map(|at| self.times.steps.get(*at));
         let on_cpu = times.clone().filter_map(|times| Some(times.times?.on_cpu));
@@ -298,7 +301,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// A sentence for each of the longest steps that failed or were slow while they were held back.
+    /// Writes a sentence for each of the longest steps that failed or were slow while something delayed them.
     fn held(&self, out: &mut String, style: &Style) {
         let told = self.all().filter(|(at, ..)| self.is_kept(*at));
         let told = told.filter_map(|(at, step, _)| Some((at, step, self.verdicts.told(at)?)));
@@ -341,8 +344,9 @@ impl<'a> StepsReport<'a> {
 
     /// The columns; a `wide` table has more.
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
-        let known = |(.., times): (_, _, &StepTimes)| times.spent.map(|it| it.of(Kind::Unknown));
-        let unknown = self.all().any(|it| known(it).is_some_and(|ns| ns > 0));
+        let known =
+            |(.., times): (_, _, &StepTimes)| times.spent.map(|spent| spent.of(Kind::Unknown));
+        let unknown = self.all().any(|row| known(row).is_some_and(|ns| ns > 0));
         let analysis = self.view.analysis;
         let (whole, basis) = (analysis.wall(), analysis.basis());
         let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
@@ -375,18 +379,18 @@ impl<'a> StepsReport<'a> {
             .shown(wide)
             .column(
                 RUN_QUEUE,
-                spent(Kind::RunQueue, |it| Cell::Time(it.of(Kind::RunQueue))),
+                spent(Kind::RunQueue, |spent| Cell::Time(spent.of(Kind::RunQueue))),
             )
             .column(
                 OTHER_WAITS,
-                spent(Kind::Sleep, |it| match kinds::waited(&it) {
+                spent(Kind::Sleep, |spent| match kinds::waited(&spent) {
                     (0, _) => Cell::Time(0),
                     (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
                 }),
             )
             .column(
                 UNKNOWN,
-                spent(Kind::Unknown, |it| Cell::Time(it.of(Kind::Unknown))),
+                spent(Kind::Unknown, |spent| Cell::Time(spent.of(Kind::Unknown))),
             )
             .shown(wide && unknown)
             .column("path", move |line| match line.step {
@@ -412,10 +416,10 @@ impl<'a> StepsReport<'a> {
         let basis = self.view.analysis.basis();
         let table = table
             .data("id", |line| line.step.map(|(at, ..)| at))
-            .data("parent", step(|it| json!(it.parent)))
-            .data("depth", step(|it| json!(it.depth)))
-            .data("kind", step(|it| json!(it.kind.name())))
-            .data("name", step(|it| json!(it.name)))
+            .data("parent", step(|step| json!(step.parent)))
+            .data("depth", step(|step| json!(step.depth)))
+            .data("kind", step(|step| json!(step.kind.name())))
+            .data("name", step(|step| json!(step.name)))
             .data("pid", |line| {
                 let process = line.step.and_then(|(_, step, _)| step.process);
                 process.map(|ix| self.view.analysis.process(ix).pid.0)
@@ -423,20 +427,20 @@ impl<'a> StepsReport<'a> {
             .data("start_ns", |line| {
                 line.step.map(|(_, step, _)| self.view.since(step.from))
             })
-            .data("wall_ns", step(|it| json!(it.wall())))
+            .data("wall_ns", step(|step| json!(step.wall())))
             .data("end_ns", |line| {
                 let ended = line.step.filter(|(_, step, _)| step.ended);
                 ended.map(|(_, step, _)| self.view.since(step.from) + step.wall())
             })
-            .json_data("started_before", step(|it| json!(it.started_before)))
-            .json_data("moment", step(|it| json!(it.is_moment())));
+            .json_data("started_before", step(|step| json!(step.started_before)))
+            .json_data("moment", step(|step| json!(step.is_moment())));
         let status = |line: &StepLine<'_>| (line.step.and_then(|(_, step, _)| step.status), false);
         let table = exit::columns(table, "", status)
             .shown(false)
-            .data("result", step(|it| json!(it.result)))
+            .data("result", step(|step| json!(step.result)))
             .json_data(
                 "no_figures",
-                step(|it| json!(it.doubt.map(imports::no_figures))),
+                step(|step| json!(step.doubt.map(imports::no_figures))),
             )
             .data("processes", work(|times| times.processes));
         let table = summed(
@@ -449,9 +453,9 @@ impl<'a> StepsReport<'a> {
         let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
         let table = table.json_data("spent", move |line| {
             let uses = |spent: ByKind| {
-                let uses = kinds::of_steps().map(|it| {
-                    let ns = kinds::is_told(it, basis).then(|| spent.of(it));
-                    (format!("{}_ns", it.name()), ns.into())
+                let uses = kinds::of_steps().map(|column| {
+                    let ns = kinds::is_told(column, basis).then(|| spent.of(column));
+                    (format!("{}_ns", column.name()), ns.into())
                 });
                 Value::Object(uses.collect())
             };
@@ -461,7 +465,7 @@ impl<'a> StepsReport<'a> {
             let key = format!("path_{}_ns", what.name());
             table.csv_data(key, move |line| {
                 let told = spent(line).filter(|_| kinds::is_told(what, basis));
-                told.map(|it| it.of(what))
+                told.map(|column| column.of(what))
             })
         })
     }
@@ -472,14 +476,16 @@ impl<'a> StepsReport<'a> {
         table
             .json_data("verdict", move |line| of(line).map(Verdict::json))
             .csv_data("verdict", move |line| of(line).map(Verdict::name))
-            .csv_data("verdict_ns", move |line| of(line).map(|it| it.ns))
+            .csv_data("verdict_ns", move |line| of(line).map(|verdict| verdict.ns))
             .csv_data("had_cpu_ns", move |line| {
-                of(line).map(|it| it.parts.get(Part::Work))
+                of(line).map(|figures| figures.parts.get(Part::Work))
             })
             .csv_data("wanted_cpu_ns", move |line| {
-                of(line).map(|it| it.parts.wanted())
+                of(line).map(|figures| figures.parts.wanted())
             })
-            .csv_data("held_back", move |line| of(line).map(|it| it.told))
+            .csv_data("held_back", move |line| {
+                of(line).map(|verdict| verdict.told)
+            })
     }
 
     fn name(&self, line: &StepLine<'_>) -> String {
@@ -517,7 +523,7 @@ fn summed<'a, R: 'a>(
     of: fn(&R) -> Option<&Times>,
     basis: Basis,
 ) -> Table<'a, R> {
-    let seen = Seen {
+    let seen = ShownTimes {
         basis,
         on_cpu: false,
         waits: false,
@@ -546,7 +552,7 @@ enum StepItem<'t> {
 /// A step, or those without a line of their own.
 struct StepLine<'t> {
     step: Option<StepRow<'t>>,
-    /// Their number.
+    /// The number of hidden steps.
     hidden: usize,
     joints: String,
     /// CPU time in ns.

@@ -24,11 +24,11 @@ pub struct SystemCalls<'a> {
     by: Option<By>,
     groups: Vec<Members>,
     all: CallSum,
-    /// Those with the longest time first.
+    /// The rows, those with the longest time first.
     rows: Vec<CallRow>,
 }
 
-/// One call of all chosen processes, or of a group of them.
+/// A system call of all chosen processes, or of a group of them.
 struct CallRow {
     group: Option<usize>,
     name: String,
@@ -84,8 +84,8 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// No interval of the recorder's is in this part of the recording by half: its calls are not
-    /// known.
+    /// Whether the calls are not known, because no interval of the recorder's lies in this part of the
+    /// recording by half or more.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }
@@ -105,9 +105,11 @@ impl<'a> SystemCalls<'a> {
         let each = |row: &&CallRow| row.sum.ns.checked_div(row.sum.count).unwrap_or(0) / 1000;
         let seconds = |row: &&CallRow| Cell::Text(format!("{:.6}", row.sum.ns as f64 / 1e9));
         Table::new(self.by.map_or("syscall", By::title), last)
-            .data("name", |row| self.group(row).map(|it| it.name.clone()))
+            .data("name", |row| {
+                self.group(row).map(|group| group.name.clone())
+            })
             .fact("pid", "pid", |row| {
-                let pid = self.group(row).and_then(|it| it.pid);
+                let pid = self.group(row).and_then(|group| group.pid);
                 pid.map_or(Cell::Empty, Cell::Id)
             })
             .shown(self.by == Some(By::Process))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
-use crate::encode::{self, Seen};
+use crate::encode::{self, ShownTimes};
 use crate::output::Report;
 use crate::reports::{advice, critical_path, failed};
 use tr_insight::advice::advise;
@@ -69,7 +69,12 @@ impl<'a> Top<'a> {
             ask,
             ..
         } = self.view;
-        query::first_rows(analysis, chosen, (self.by, self.sort, &ask.groups), most)
+        let order = query::RowOrder {
+            by: self.by,
+            sort: self.sort,
+            groups: &ask.groups,
+        };
+        query::first_rows(analysis, chosen, order, most)
     }
 }
 
@@ -159,13 +164,14 @@ fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let what = who::recorded_where(meta);
-    let (end, wall) = match is_blank(analysis) {
-        true => (Some(exit::NO_END.into()), "?".into()),
-        false => (exit::of_command(analysis), units::time(analysis.wall())),
+    let (end, wall) = if is_blank(analysis) {
+        (Some(exit::NO_END.into()), "?".into())
+    } else {
+        (exit::of_command(analysis), units::time(analysis.wall()))
     };
     let mut facts: Vec<String> = end.into_iter().chain([wall]).collect();
     facts.extend(CpuShares::of(analysis).used(analysis));
-    let status = analysis.summary.as_ref().and_then(|it| it.status);
+    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     let failed = exit::failed(status);
     let colored = |text: String| match facts.first().filter(|_| failed) {
         Some(status) => text.replacen(status, &style.paint(Paint::Bad, status), 1),
@@ -203,9 +209,10 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         escape::text(view.file.as_bytes()),
         units::date(meta.start_unix()),
         who::kernel(&analysis.meta),
-        match is_blank(analysis) {
-            true => "? processes".into(),
-            false => units::plural(analysis.totals.processes, "process", "processes"),
+        if is_blank(analysis) {
+            "? processes".into()
+        } else {
+            units::plural(analysis.totals.processes, "process", "processes")
         },
         format!("{events} events, {}", lost(analysis)),
     ];
@@ -241,9 +248,10 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     if times.on_cpu == 0 {
         return;
     }
-    let lead = match analysis.totals.threads > analysis.totals.processes {
-        true => format!("All {} threads   ", units::count(analysis.totals.threads)),
-        false => "All processes   ".to_owned(),
+    let lead = if analysis.totals.threads > analysis.totals.processes {
+        format!("All {} threads   ", units::count(analysis.totals.threads))
+    } else {
+        "All processes   ".to_owned()
     };
     let mut parts = vec![format!("{ON_CPU} {}", units::time(times.on_cpu))];
     for (what, ns) in [
@@ -291,7 +299,7 @@ impl Top<'_> {
         // A sum over threads may exceed the wall time.
         let parallel = |row: &GroupRow| row.threads > row.count && row.times.sum() > row.wall;
         let threads = by != By::Thread && rows.iter().any(parallel);
-        let seen = Seen {
+        let seen = ShownTimes {
             basis: view.analysis.basis(),
             on_cpu: true,
             waits: true,

@@ -31,7 +31,7 @@ const ALONE: u64 = 20;
 
 pub struct Tree<'a> {
     view: View<'a>,
-    /// Those of the chosen processes and of their ancestors.
+    /// The nodes of the chosen processes and of their ancestors.
     nodes: Arena<ProcessIx, Option<Node>>,
     /// Depth first: parents before children, siblings by start.
     order: Vec<ProcessIx>,
@@ -175,7 +175,7 @@ type TreeRow<'t> = (ProcessIx, &'t Node);
 
 #[derive(Clone, Debug)]
 enum TreeItem {
-    /// One process; whether its children have lines of their own.
+    /// A single process, and whether its children have lines of their own.
     One {
         ix: ProcessIx,
         open: bool,
@@ -359,9 +359,10 @@ impl Levels {
     /// The lines from a process to its parents; only the last levels of a deep
     /// one.
     pub(super) fn joints(&self, room: usize, style: &Style) -> String {
-        let [through, none, branch, end, cut] = match style.ascii {
-            false => ["│  ", "   ", "├─ ", "└─ ", "⋯  "],
-            true => ["|  ", "   ", "|- ", "`- ", ".. "],
+        let [through, none, branch, end, cut] = if style.ascii {
+            ["|  ", "   ", "|- ", "`- ", ".. "]
+        } else {
+            ["│  ", "   ", "├─ ", "└─ ", "⋯  "]
         };
         let (Some((own, above)), 2..) = (self.last.split_last(), self.depth) else {
             return String::new();

@@ -18,11 +18,11 @@ use tr_text::units;
 use tr_text::words::IO_WAIT;
 
 /// The waits of some threads for a disk or a file.
-pub struct Waited<T> {
+pub struct WaitSum<T> {
     /// `None`: it is not known which.
     pub what: Option<T>,
     pub count: u64,
-    /// Their time in ns.
+    /// The time of the waits in nanoseconds.
     pub ns: u64,
 }
 
@@ -32,7 +32,7 @@ fn sums<T: Ord>(
     analysis: &Analysis,
     threads: &[ThreadIx],
     what: impl Fn(ThreadIx, &Stretch) -> Option<Option<T>>,
-) -> Option<Vec<Waited<T>>> {
+) -> Option<Vec<WaitSum<T>>> {
     let timeline = analysis.timeline.as_ref();
     let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits))?;
     let mut sums: BTreeMap<Option<T>, (u64, u64)> = BTreeMap::new();
@@ -45,14 +45,14 @@ fn sums<T: Ord>(
             }
         }
     }
-    let waited = |(what, (count, ns))| Waited { what, count, ns };
+    let waited = |(what, (count, ns))| WaitSum { what, count, ns };
     let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
-    waited.sort_by_key(|it| Reverse((it.ns, it.count)));
+    waited.sort_by_key(|wait| Reverse((wait.ns, wait.count)));
     Some(waited)
 }
 
 /// The waits of these threads; `None` if the recording does not tell the disks.
-pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<Waited<&'a Disk>>> {
+pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<WaitSum<&'a Disk>>> {
     sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);
         let disk = || analysis.waited_disks.of(thread, stretch.from);
@@ -61,7 +61,7 @@ pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<W
 }
 
 /// The waits of these threads in fsync and its relatives, by the last component of the file's path.
-pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&'a [u8]>> {
+pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<&'a [u8]>> {
     let all = sums(analysis, threads, |thread, stretch| {
         let sync = || {
             matches!(
@@ -76,21 +76,21 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&
 }
 
 /// The waits of a group: its name and pid, and the waits.
-pub type WaitedRow<'r, T> = (&'r Members, &'r Waited<T>);
+pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
-    let device = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| disk.device.to_string());
-    let name = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| escape::text(&disk.name));
+    let device = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| disk.device.to_string());
+    let name = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| escape::text(&disk.name));
     let own = |table: Table<'a, _>| table.data("name", name).json_only().data("device", device);
-    let label = |it: &&Disk| devices::label(&escape::text(&it.name), it.device);
+    let label = |disk: &&Disk| devices::label(&escape::text(&disk.name), disk.device);
     table("disk", label, own)
 }
 
 pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
-    let file = |(_, it): &WaitedRow<'_, &[u8]>| it.what.map(escape::text);
+    let file = |(_, wait): &WaitedRow<'_, &[u8]>| wait.what.map(escape::text);
     table(
         "file",
-        |it: &&[u8]| escape::text(it),
+        |name: &&[u8]| escape::text(name),
         |table| table.data("file", file),
     )
 }
@@ -100,7 +100,7 @@ fn table<'a, T: 'a>(
     label: impl Fn(&T) -> String + 'a,
     own: impl FnOnce(Table<'a, WaitedRow<'a, T>>) -> Table<'a, WaitedRow<'a, T>>,
 ) -> Table<'a, WaitedRow<'a, T>> {
-    let label = move |(_, it): &WaitedRow<'_, T>| match &it.what {
+    let label = move |(_, wait): &WaitedRow<'_, T>| match &wait.what {
         Some(what) => label(what),
         None => "not known".to_owned(),
     };
@@ -109,23 +109,25 @@ fn table<'a, T: 'a>(
         .csv_only()
         .csv_data("pid", |(group, _)| group.pid);
     own(table)
-        .fact("waits", "io_waits=waits", |(_, it)| Cell::Count(it.count))
-        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, it)| {
-            Cell::Time(it.ns)
+        .fact("waits", "io_waits=waits", |(_, wait)| {
+            Cell::Count(wait.count)
+        })
+        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, wait)| {
+            Cell::Time(wait.ns)
         })
         .column(what, move |row| Cell::Text(label(row)))
         .last("io_waited_ns=waited_ns, io_waits=waits, disk, file")
 }
 
 /// All of them in a sentence; `None` without waits.
-pub fn sentence(waited: &[Waited<&Disk>]) -> Option<String> {
-    let part = |it: &Waited<&Disk>| {
-        let disk = match it.what {
+pub fn sentence(waited: &[WaitSum<&Disk>]) -> Option<String> {
+    let part = |wait: &WaitSum<&Disk>| {
+        let disk = match wait.what {
             None => "a disk that is not known".to_owned(),
             Some(disk) if disk.name.is_empty() => disk.device.to_string(),
             Some(disk) => escape::text(&disk.name),
         };
-        format!("{} for {disk}", units::time(it.ns))
+        format!("{} for {disk}", units::time(wait.ns))
     };
     let parts: Vec<String> = waited.iter().map(part).collect();
     (!parts.is_empty()).then(|| format!("Waits for block I/O: {}", parts.join(", ")))

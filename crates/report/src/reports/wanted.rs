@@ -11,7 +11,7 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 
 /// The number of tasks on a CPU or waiting for one.
-pub struct Wanted {
+pub struct CpuDemand {
     cpus: u64,
     /// The name of a machine with so many.
     this: &'static str,
@@ -35,7 +35,7 @@ struct MachineSize {
 }
 
 /// The number of tasks that wanted a CPU, if it is known.
-pub fn wanted(view: &View<'_>) -> Option<Wanted> {
+pub fn wanted(view: &View<'_>) -> Option<CpuDemand> {
     let analysis = view.analysis;
     let groups = path::groups(analysis);
     let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
@@ -51,7 +51,7 @@ pub fn wanted(view: &View<'_>) -> Option<Wanted> {
         could_use_ns: found.could_use(cpus),
         at_least_ns: limits.as_ref().map(|limits| limits.on(cpus)),
     });
-    Some(Wanted {
+    Some(CpuDemand {
         cpus,
         this: match analysis.limited_to {
             Some(_) => "as recorded",
@@ -64,7 +64,7 @@ pub fn wanted(view: &View<'_>) -> Option<Wanted> {
     })
 }
 
-impl Wanted {
+impl CpuDemand {
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let whole = self.known_ns.saturating_add(self.unknown_ns);
@@ -87,9 +87,12 @@ impl Wanted {
     }
 
     fn table(&self) -> Table<'_, &MachineSize> {
-        let this = |machine: &&MachineSize| match machine.cpus == self.cpus {
-            true => self.this.into(),
-            false => String::new(),
+        let this = |machine: &&MachineSize| {
+            if machine.cpus == self.cpus {
+                self.this.into()
+            } else {
+                String::new()
+            }
         };
         Table::new("", this)
             .fact("CPUs", "cpus", |machine| Cell::Count(machine.cpus))

@@ -14,12 +14,12 @@ const TESTS: usize = 50;
 const FILE: usize = 200;
 
 impl Summary {
-    /// The steps that were held back, those that failed first: names, and what it was.
+    /// The steps that something delayed, failed steps first: their names, and the reasons.
     fn held(&self) -> impl Iterator<Item = (&str, String)> {
         let failed = self.failures.told.iter();
-        let failed = failed.filter_map(|it| {
-            let held = it.held.as_ref()?;
-            Some((it.name.as_str(), format!("{}; {held}", it.fact())))
+        let failed = failed.filter_map(|failed| {
+            let held = failed.held.as_ref()?;
+            Some((failed.name.as_str(), format!("{}; {held}", failed.fact())))
         });
         let slow = self.slow.iter();
         failed.chain(slow.map(|(name, held)| (name.as_str(), format!("slow; {held}"))))
@@ -29,7 +29,7 @@ impl Summary {
     pub fn github(&self) -> String {
         let mut out = String::new();
         for (name, held) in self.held().take(ANNOTATIONS) {
-            let file = file(name).map(|it| format!("file={},", property(it)));
+            let file = file(name).map(|name| format!("file={},", property(name)));
             let file = file.unwrap_or_default();
             let text = format!("{name}: {held}");
             let _ = writeln!(out, "::warning {file}title=Held back::{}", data(&text));
@@ -63,7 +63,7 @@ impl Summary {
     }
 }
 
-/// The file of a test whose name begins with one: `tests/test_a.py::test_b`, `t/a.t`.
+/// The file of a test whose name begins with a file: `tests/test_a.py::test_b`, `t/a.t`.
 fn file(name: &str) -> Option<&str> {
     let path = name.split("::").next()?.split(' ').next()?;
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);

@@ -4,10 +4,10 @@
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 
-use super::{Summary, Timed};
+use super::{Summary, TimedPart};
 use crate::json::document;
 use tr_insight::exit::Exit;
-use tr_insight::failure::Failed;
+use tr_insight::failure::Failure;
 use tr_insight::warnings;
 use tr_text::units;
 
@@ -37,27 +37,27 @@ impl Summary {
         let times = &analysis.totals.times;
         let texts = |all: &[String]| -> Vec<String> {
             let all = all.iter().take(members);
-            all.map(|it| text(it)).collect()
+            all.map(|line| text(line)).collect()
         };
-        let timed = |all: &[Timed]| -> Vec<Value> {
+        let timed = |all: &[TimedPart]| -> Vec<Value> {
             let all = all.iter().take(members);
-            all.map(|it| json!({ "name": text(&it.name), "ns": it.ns, "failed": it.failed }))
+            all.map(|timed| json!({ "name": text(&timed.name), "ns": timed.ns, "failed": timed.failed }))
                 .collect()
         };
         let failures = self.failures.told.iter().take(members);
-        let failures = failures.map(|it| failure(it, members));
-        let advice = self.advice.iter().take(members).map(|it| {
+        let failures = failures.map(|failed| failure(failed, members));
+        let advice = self.advice.iter().take(members).map(|advice| {
             json!({
-                "kind": it.kind.name(),
-                "finding": text(&it.finding),
-                "action": text(&it.action),
-                "gain_at_least_ns": it.at_least,
-                "gain_ns": it.gain,
+                "kind": advice.kind.name(),
+                "finding": text(&advice.finding),
+                "action": text(&advice.action),
+                "gain_at_least_ns": advice.at_least,
+                "gain_ns": advice.gain,
             })
         });
         let machine = self.machine.iter().take(members);
         let machine = machine.map(
-            |it| json!({ "kind": it.kind.name(), "finding": text(&it.finding), "ns": it.gain }),
+            |advice| json!({ "kind": advice.kind.name(), "finding": text(&advice.finding), "ns": advice.gain }),
         );
         let slow = self.slow.iter().take(members);
         let slow = slow.map(|(name, held)| json!({ "name": text(name), "verdict": text(held) }));
@@ -65,7 +65,7 @@ impl Summary {
             .path
             .as_ref()
             .map(|path| json!({ "wall_ns": path.whole, "parts": timed(&path.parts) }));
-        let status = analysis.summary.as_ref().and_then(|it| it.status);
+        let status = analysis.summary.as_ref().and_then(|summary| summary.status);
         let (tests, failed) = self.tests;
         let mut document = json!({
             "schema": "tr.summary/1",
@@ -95,16 +95,16 @@ impl Summary {
     }
 }
 
-fn failure(it: &Failed, members: usize) -> Value {
-    let above = it.above.iter().take(members);
+fn failure(failed: &Failure, members: usize) -> Value {
+    let above = failed.above.iter().take(members);
     json!({
-        "name": text(&it.name),
-        "end": text(&it.end),
-        "after_ns": it.after,
-        "pid": it.pid,
-        "above": above.map(|it| text(&it.name)).collect::<Vec<_>>(),
-        "perhaps": it.above.iter().any(|it| it.perhaps),
-        "held_back": it.held_by().map(text),
+        "name": text(&failed.name),
+        "end": text(&failed.end),
+        "after_ns": failed.after,
+        "pid": failed.pid,
+        "above": above.map(|failed| text(&failed.name)).collect::<Vec<_>>(),
+        "perhaps": failed.above.iter().any(|failed| failed.perhaps),
+        "held_back": failed.held_by().map(text),
     })
 }
 

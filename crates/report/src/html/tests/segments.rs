@@ -98,14 +98,19 @@ fn the_page_finds_its_kinds_and_states() {
     assert_eq!(STATES, [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN]);
     assert_eq!((KINDS[0].0, KINDS[0].1), (UNKNOWN, 4));
     // The name of a wait is not told twice, nor a preempted thread as woken.
-    let of = |name: &str| KINDS.iter().filter(|it| it.0 == name).collect::<Vec<_>>();
+    let of = |name: &str| {
+        KINDS
+            .iter()
+            .filter(|kind| kind.0 == name)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of(STATES[1]), [&(RUN_QUEUE, 1, None)]);
     assert_eq!(of(STATES[3]), [&(SLEEP, 3, None)]);
     let chart = include_str!("../../../web/src/units-chart.ts");
     assert!(chart.contains("=== \"job slot\""));
     assert_eq!(of("job slot").len(), 1);
     // On a CPU: as the pieces that have one.
-    let runs = KINDS.iter().filter(|it| it.1 == 0).count();
+    let runs = KINDS.iter().filter(|kind| kind.1 == 0).count();
     assert_eq!((runs, KINDS[usize::from(RUNNING)].1), (1, 0));
 }
 

@@ -39,19 +39,23 @@ type Rows = BTreeMap<(String, String, bool), [u64; 4]>;
 
 fn rows_of(all: &Stacks) -> Rows {
     let mut rows = Rows::new();
-    for it in &all.samples {
-        let functions = functions(all, it.stack);
-        let waited = it.kind != 1;
-        let user = functions.iter().find(|it| waited && !it.kernel);
-        let own = user.or(functions.first()).map(|it| &it.name);
-        for name in functions.iter().map(|it| &it.name).collect::<BTreeSet<_>>() {
+    for sample in &all.samples {
+        let functions = functions(all, sample.stack);
+        let waited = sample.kind != 1;
+        let user = functions.iter().find(|function| waited && !function.kernel);
+        let own = user.or(functions.first()).map(|function| &function.name);
+        for name in functions
+            .iter()
+            .map(|function| &function.name)
+            .collect::<BTreeSet<_>>()
+        {
             let key = (name.function.clone(), name.binary.clone(), waited);
             let row = rows.entry(key).or_default();
             let itself = u64::from(Some(name) == own);
-            row[0] += itself * it.sum.samples;
-            row[1] += itself * it.sum.ns;
-            row[2] += it.sum.samples;
-            row[3] += it.sum.ns;
+            row[0] += itself * sample.sum.samples;
+            row[1] += itself * sample.sum.ns;
+            row[2] += sample.sum.samples;
+            row[3] += sample.sum.ns;
         }
     }
     rows
@@ -59,8 +63,11 @@ fn rows_of(all: &Stacks) -> Rows {
 
 fn sum(all: &Stacks, waited: bool) -> SampleSum {
     let mut sum = SampleSum::default();
-    let samples = all.samples.iter().filter(|it| (it.kind != 1) == waited);
-    samples.for_each(|it| sum.add(it.sum));
+    let samples = all
+        .samples
+        .iter()
+        .filter(|sample| (sample.kind != 1) == waited);
+    samples.for_each(|sample| sum.add(sample.sum));
     sum
 }
 
@@ -113,12 +120,12 @@ fn waits_have_the_reasons_of_the_timeline() {
     let analysis = analysis();
     let all = stacks(&analysis, &Room::default()).unwrap();
     let mut kinds: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for it in all.samples.iter().filter(|it| it.kind != 1) {
-        for function in functions(&all, it.stack) {
+    for sample in all.samples.iter().filter(|sample| sample.kind != 1) {
+        for function in functions(&all, sample.stack) {
             kinds
                 .entry(&function.name.function)
                 .or_default()
-                .insert(KINDS[usize::from(it.kind)].0);
+                .insert(KINDS[usize::from(sample.kind)].0);
         }
     }
     assert_eq!(kinds["wait4"], BTreeSet::from(["child"]));
@@ -132,14 +139,14 @@ fn times_are_those_of_the_samples_to_a_unit() {
     assert_eq!(all.counts.iter().sum::<u64>(), all.samples.len() as u64);
     assert!(all.unit * 60_000 <= analysis.end.since(analysis.start));
     let (mut at, mut before) = (0, None);
-    for (it, since) in all.samples.iter().zip(&all.since) {
-        at = if before == Some(it.thread) {
+    for (sample, since) in all.samples.iter().zip(&all.since) {
+        at = if before == Some(sample.thread) {
             at + since
         } else {
             *since
         };
-        before = Some(it.thread);
-        let off = it.at.since(analysis.meta.start) - at * all.unit;
+        before = Some(sample.thread);
+        let off = sample.at.since(analysis.meta.start) - at * all.unit;
         assert!(off < all.unit, "{off}");
     }
 }
@@ -155,7 +162,11 @@ fn the_room_holds_and_the_sums_stay() {
     };
     let some = stacks(&analysis, &room).unwrap();
     let threads = analysis.threads.len();
-    let on = some.samples.iter().filter(|it| it.kind == 1).count();
+    let on = some
+        .samples
+        .iter()
+        .filter(|sample| sample.kind == 1)
+        .count();
     assert!(on <= room.samples + threads, "{on}");
     assert!(some.together > 1);
     assert_eq!(sum(&some, false), sum(&whole, false));
@@ -165,9 +176,9 @@ fn the_room_holds_and_the_sums_stay() {
     assert_eq!(waits, sum(&whole, true));
     assert!(some.short.ns * 2 < waits.ns, "the longest stay");
     assert!(some.callers.len() <= 30);
-    let without = some.samples.iter().filter(|it| it.stack == 0);
+    let without = some.samples.iter().filter(|sample| sample.stack == 0);
     let mut cut = SampleSum::default();
-    without.for_each(|it| cut.add(it.sum));
+    without.for_each(|sample| cut.add(sample.sum));
     assert!(cut.samples > 0 && cut.samples < sum(&some, false).samples);
     assert_eq!(some.cut, cut);
 }

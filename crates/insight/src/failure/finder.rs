@@ -1,0 +1,47 @@
+//! The facts of a recording that every question about its failures shares.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_format::event::Ktime;
+
+use super::ends::ProcessEnds;
+use super::failed_tests::Tests;
+
+/// The search for the failures that explain a recording's end.
+pub(super) struct Finder<'a> {
+    pub(super) analysis: &'a Analysis,
+    pub(super) sure: ProcessEnds<'a>,
+    pub(super) tests: Tests,
+    pub(super) root: Option<ProcessIx>,
+    /// For a process the ends of the children that failed by themselves, in order.
+    pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
+    /// The processes whose children that failed are tries of one command line, or one job beside others.
+    pub(super) alike: BTreeSet<ProcessIx>,
+    /// For each process, the last end of a child that ended before it.
+    pub(super) last_ends: Arena<ProcessIx, Ktime>,
+    /// For a process, the waits for pipes, once they were needed.
+    pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
+    /// For a process, the start of the last wait for a timer, once that was needed.
+    pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
+    /// For each process, whether its failure leads to the root's.
+    pub(super) leads: Arena<ProcessIx, bool>,
+    /// For each process, whether the signal that killed it was sent to what is above it, too.
+    pub(super) with: Arena<ProcessIx, bool>,
+}
+
+/// How well a child's failure explains its parent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Explains {
+    /// The child's failure is one of several possible reasons.
+    Maybe,
+    /// The child's failure is one of several reasons, each of which was enough.
+    One,
+    /// The parent started nothing after it.
+    Last,
+}
+
+/// The waits of one process for data in pipes, by the processes that wrote it: when each wait began and ended.
+pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
