@@ -83,7 +83,7 @@ impl Budget {
     pub fn too_many(self, events: u64, wanted: Use) -> Option<String> {
         let needed = events.saturating_mul(wanted as u64);
         let most = self.max_memory;
-        let most = most.unwrap_or_else(|| half().map_or(TIMELINE, |it| it.min(TIMELINE)));
+        let most = most.unwrap_or_else(|| half().map_or(TIMELINE, |half| half.min(TIMELINE)));
         (needed > most).then(|| {
             // Whole GiB are easier to type, and enough.
             let give = needed.div_ceil(1 << 30);

@@ -139,7 +139,7 @@ fn user() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
-            .filter(|it| it.is_absolute())
+            .filter(|path| path.is_absolute())
     };
     let base = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
     Some(base.join("tr/config.toml"))
@@ -311,11 +311,11 @@ pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> O
         };
         let path = errors::shown(&file.path);
         let later = files.iter().skip(at + 1);
-        let later = later.flat_map(|it| it.content.iter().flatten());
+        let later = later.flat_map(|file| file.content.iter().flatten());
         let later: Vec<&str> = later.map(Setting::option).collect();
-        let missing = known.iter().flatten().filter(|it| {
-            let option = it.option();
-            it.kind == Kind::Threshold && !given(option) && !later.contains(&option)
+        let missing = known.iter().flatten().filter(|setting| {
+            let option = setting.option();
+            setting.kind == Kind::Threshold && !given(option) && !later.contains(&option)
         });
         let missing: Vec<&str> = missing.map(Setting::option).collect();
         if missing.contains(&GATE) {
@@ -340,24 +340,27 @@ pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
         let settings = file.content.iter().flatten();
         settings
             .map(Setting::option)
-            .any(|it| option.trim_start_matches('-').split([' ', '=']).next() == Some(it))
+            .any(|name| option.trim_start_matches('-').split([' ', '=']).next() == Some(name))
     };
     files.find(sets).map(|file| file.path.as_path())
 }
 
 /// Whether long text goes through a pager.
 pub fn pager(settings: &[Setting]) -> bool {
-    let pager = settings.iter().rev().find(|it| it.kind == Kind::Pager);
-    pager.is_none_or(|it| it.value() != "false")
+    let pager = settings
+        .iter()
+        .rev()
+        .find(|setting| setting.kind == Kind::Pager);
+    pager.is_none_or(|setting| setting.value() != "false")
 }
 
 /// The command line's definition with these defaults; without those of display, if it writes for
 /// machines.
 pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool) -> clap::Command {
-    let applies = |it: &&Setting| match it.kind {
+    let applies = |setting: &&Setting| match setting.kind {
         Kind::Display => display,
         Kind::Threshold => true,
-        Kind::MaskAll => it.value() == "true",
+        Kind::MaskAll => setting.value() == "true",
         Kind::Mask | Kind::Pager => false,
     };
     for setting in settings.iter().filter(applies) {
@@ -369,21 +372,24 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
                 .map(|value| &*value.clone().leak())
                 .collect();
             let id = setting.option().replace('-', "_");
-            command = command.mut_subcommand(*name, |it| {
+            command = command.mut_subcommand(*name, |subcommand| {
                 // A tr that does not record knows record as a word alone.
-                let has = it.get_arguments().any(|arg| arg.get_id() == id.as_str());
-                match has {
-                    true => it.mut_arg(id, |arg| arg.default_values(values)),
-                    false => it,
+                let has = subcommand
+                    .get_arguments()
+                    .any(|arg| arg.get_id() == id.as_str());
+                if has {
+                    subcommand.mut_arg(id, |arg| arg.default_values(values))
+                } else {
+                    subcommand
                 }
             });
         }
     }
     // For clap a default is not the presence that another option requires.
-    if settings.iter().any(|it| it.option() == GATE) {
+    if settings.iter().any(|setting| setting.option() == GATE) {
         let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
-        command = command.mut_subcommand("diff", |it| {
-            it.mut_arg("fail_on", free).mut_arg("strict", free)
+        command = command.mut_subcommand("diff", |subcommand| {
+            subcommand.mut_arg("fail_on", free).mut_arg("strict", free)
         });
     }
     command
@@ -391,13 +397,14 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
 
 /// The options of masks that a subcommand is given beside its own.
 pub fn masks(settings: &[Setting], subcommand: &std::ffi::OsStr) -> Vec<String> {
-    let ours =
-        |it: &&Setting| it.kind == Kind::Mask && it.commands.iter().any(|name| subcommand == *name);
+    let ours = |setting: &&Setting| {
+        setting.kind == Kind::Mask && setting.commands.iter().any(|name| subcommand == *name)
+    };
     let options = settings.iter().filter(ours);
-    let each = |it: &'_ Setting| -> Vec<String> {
-        let values = it.values.iter();
+    let each = |setting: &'_ Setting| -> Vec<String> {
+        let values = setting.values.iter();
         values
-            .map(|value| format!("--{}={value}", it.option()))
+            .map(|value| format!("--{}={value}", setting.option()))
             .collect()
     };
     options.flat_map(each).collect()

@@ -80,8 +80,8 @@ impl Contents {
         for (kind, count) in self.tally.events.by_kind() {
             let of = |(_, kinds): &(&str, &[&str])| kinds.contains(&kind);
             let group = SHOWN.iter().position(of);
-            let shown = group.map_or(kind, |at| SHOWN.get(at).map_or(kind, |it| it.0));
-            match all.iter_mut().find(|it| it.0 == shown) {
+            let shown = group.map_or(kind, |at| SHOWN.get(at).map_or(kind, |shown| shown.0));
+            match all.iter_mut().find(|row| row.0 == shown) {
                 Some((_, sum)) => *sum = sum.saturating_add(count),
                 None => all.push((shown, count)),
             }

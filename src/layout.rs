@@ -87,5 +87,5 @@ fn ascii() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .find_map(variable);
-    pager::terminal() && locale.is_some_and(|it| it == "C" || it == "POSIX")
+    pager::terminal() && locale.is_some_and(|name| name == "C" || name == "POSIX")
 }

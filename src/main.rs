@@ -312,9 +312,10 @@ fn parse() -> Result<(Command, bool), ExitCode> {
     }
     let first = words.get(1).cloned();
     let first = first.as_deref();
-    let files = match config::is_for(first) {
-        true => config::files(),
-        false => Vec::new(),
+    let files = if config::is_for(first) {
+        config::files()
+    } else {
+        Vec::new()
     };
     let settings = config::used(&files).map_err(|why| {
         eprintln!("tr: {why}");
@@ -357,7 +358,7 @@ fn parse() -> Result<(Command, bool), ExitCode> {
 fn run_untraced(words: &[OsString]) -> Option<ExitCode> {
     let mut parts = words.splitn(2, |word| word == "--");
     let (options, command) = (parts.next()?, parts.next()?);
-    let asked = |word: &str| options.iter().any(|it| it == word);
+    let asked = |word: &str| options.iter().any(|option| option == word);
     if !(asked("record") && asked("--best-effort")) {
         return None;
     }
@@ -368,17 +369,19 @@ fn run_untraced(words: &[OsString]) -> Option<ExitCode> {
 /// A format other than text for people.
 fn writes_for_machines(matches: &clap::ArgMatches) -> bool {
     let subcommand = matches.subcommand().map(|(_, matches)| matches);
-    let format = subcommand.and_then(|it| it.try_get_raw("format").ok()?);
+    let format = subcommand.and_then(|matches| matches.try_get_raw("format").ok()?);
     let people = ["text", "markdown", "html"];
-    format.is_some_and(|mut it| it.any(|format| !people.iter().any(|known| format == *known)))
+    format.is_some_and(|mut formats| {
+        formats.any(|format| !people.iter().any(|known| format == *known))
+    })
 }
 
 /// An option is on the command line.
 fn is_given(matches: &clap::ArgMatches, option: &str) -> bool {
     let id = option.replace('-', "_");
     let subcommand = matches.subcommand().map(|(_, matches)| matches);
-    let known = subcommand.filter(|it| it.try_contains_id(&id).is_ok());
-    known.is_some_and(|it| it.value_source(&id) == Some(ValueSource::CommandLine))
+    let known = subcommand.filter(|matches| matches.try_contains_id(&id).is_ok());
+    known.is_some_and(|matches| matches.value_source(&id) == Some(ValueSource::CommandLine))
 }
 
 /// Prints help, the version, or what is wrong; the exit status.
@@ -404,15 +407,17 @@ fn answer(
         // Help, and the version.
         inherited::restore_sigpipe();
         let _pager = if pages { pager::start() } else { None };
-        let text = match layout::color() {
-            true => text.ansi().to_string(),
-            false => text.to_string(),
+        let text = if layout::color() {
+            text.ansi().to_string()
+        } else {
+            text.to_string()
         };
         return open::print(text.as_bytes());
     }
-    let text = match std::io::stderr().is_terminal() {
-        true => text.ansi().to_string(),
-        false => text.to_string(),
+    let text = if std::io::stderr().is_terminal() {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
     };
     eprintln!("{}", text.trim_end());
     let option = match said.get(ContextKind::InvalidArg) {
@@ -451,15 +456,16 @@ fn run() -> ExitCode {
         inherited::restore_sigpipe();
     }
     // It waits for its user after everything else.
-    let _pager = match pages && command.is_long() {
-        true => pager::start(),
-        false => None,
+    let _pager = if pages && command.is_long() {
+        pager::start()
+    } else {
+        None
     };
     command.hold();
     if let Some(files) = command.only_reads() {
         confine::to_reading(&files);
     }
-    let done = |it: errors::Done| it.unwrap_or_else(|code| code);
+    let done = |done: errors::Done| done.unwrap_or_else(|code| code);
     match command {
         Command::Record(args) => cmd::record::run(args, started),
         #[cfg(not(feature = "record-only"))]

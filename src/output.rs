@@ -23,7 +23,7 @@ pub const PAGE: Kind = Kind {
         let html = b"<!doctype html";
         let begins = |text: &[u8]| {
             text.get(..html.len())
-                .is_some_and(|it| it.eq_ignore_ascii_case(html))
+                .is_some_and(|extension| extension.eq_ignore_ascii_case(html))
         };
         begins(bytes) && has(bytes, " \u{b7} tr</title>")
     },

@@ -46,8 +46,8 @@ pub fn columns() -> Option<usize> {
 /// The user's pager; `None`: text goes to the terminal.
 fn named() -> Option<String> {
     let named = ["TR_PAGER", "PAGER"].into_iter().find_map(std::env::var_os);
-    let named = named.map_or("less".into(), |it| it.to_string_lossy().into_owned());
-    Some(named).filter(|it| !it.trim().is_empty() && it != "cat")
+    let named = named.map_or("less".into(), |name| name.to_string_lossy().into_owned());
+    Some(named).filter(|command| !command.trim().is_empty() && command != "cat")
 }
 
 /// Gives standard output to a pager, if it is a terminal that one can control.

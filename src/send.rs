@@ -17,7 +17,7 @@ const RETRIES: u32 = 3;
 /// A variable, unless it is blank.
 fn set(name: &str) -> Option<String> {
     let value = std::env::var(name).ok()?;
-    Some(value).filter(|it| !it.trim().is_empty())
+    Some(value).filter(|value| !value.trim().is_empty())
 }
 
 /// A variable of OpenTelemetry's exporters: that of traces, else that of all signals.
@@ -62,7 +62,8 @@ pub fn resource() -> Vec<(String, String)> {
         given.push(("service.name".to_owned(), name));
     }
     let escaped = given.into_iter();
-    let escaped = escaped.map(|(name, value)| [name, value].map(|it| escape::text(it.as_bytes())));
+    let escaped =
+        escaped.map(|(name, value)| [name, value].map(|text| escape::text(text.as_bytes())));
     escaped.map(|[name, value]| (name, value)).collect()
 }
 

@@ -21,7 +21,7 @@ pub struct Span {
 impl Span {
     /// In ns.
     pub fn ns(self) -> (Option<u64>, Option<u64>) {
-        let ns = |it: Option<Duration>| it.map(args::nanoseconds);
+        let ns = |duration: Option<Duration>| duration.map(args::nanoseconds);
         (ns(self.from), ns(self.to))
     }
 

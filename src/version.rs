@@ -13,8 +13,8 @@ use crate::{open, output};
 pub fn is_asked() -> bool {
     let is = |arg: &std::ffi::OsString, names: [&str; 2]| names.iter().any(|name| arg == *name);
     let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let version = args.first().is_some_and(|it| is(it, ["--version", "-V"]));
-    version && args.len() == 2 && args.iter().any(|it| is(it, ["--verbose", "-v"]))
+    let version = args.first().is_some_and(|arg| is(arg, ["--version", "-V"]));
+    version && args.len() == 2 && args.iter().any(|arg| is(arg, ["--verbose", "-v"]))
 }
 
 /// Prints it: a fact a line, `name: values`.
@@ -26,17 +26,19 @@ pub fn run() -> ExitCode {
         known(cfg!(feature = "symbols"), "symbols"),
     ];
     // Without the recorder there is none.
-    let methods = match cfg!(feature = "record") {
-        true => "bpf sudo ptrace",
-        false => "none",
+    let methods = if cfg!(feature = "record") {
+        "bpf sudo ptrace"
+    } else {
+        "none"
     };
-    let (imports, exports, schemas) = match cfg!(feature = "record-only") {
-        true => ["none"; 3].map(String::from).into(),
-        false => (
+    let (imports, exports, schemas) = if cfg!(feature = "record-only") {
+        ["none"; 3].map(String::from).into()
+    } else {
+        (
             "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML".to_owned(),
             output::exports().join(" "),
             format!("{} {}", schemas::NAMES.join(" "), schemas::PROCESS),
-        ),
+        )
     };
     let facts = [
         ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),

@@ -55,7 +55,7 @@ impl With {
             if let Some(skipped) = files_of.skipped.words() {
                 eprintln!("tr: --with {}: {skipped}", errors::shown(path));
             }
-            let new = |it: &&tr_import::Found| seen.insert(it.path.canonicalize().ok());
+            let new = |found: &&tr_import::Found| seen.insert(found.path.canonicalize().ok());
             for it in found.iter().filter(new) {
                 match tr_import::open(it, &mut room) {
                     Ok(Some(file)) => {

@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
     fail_over: Option<f64>,
     /// The figure of --fail-over
-    #[arg(long, value_name = "FIGURE", value_parser = args::words(Figure::GATES.map(|it| (it, it.name()))), default_value = "wall", requires = "fail_over")]
+    #[arg(long, value_name = "FIGURE", value_parser = args::words(Figure::GATES.map(|figure| (figure, figure.name()))), default_value = "wall", requires = "fail_over")]
     fail_on: Figure,
     /// Pass with a warning if the gate cannot judge the recordings; a build that failed never passes
     #[arg(long, requires = "fail_over")]

@@ -133,9 +133,9 @@ impl Diagnosis {
             let path = errors::shown(&file.path);
             let _ = writeln!(out, "\n{path}");
             match &file.content {
-                Ok(settings) => settings.iter().for_each(|it| {
-                    let value = escape::text(it.value().as_bytes());
-                    let _ = writeln!(out, "  {:<16} {value}", it.name());
+                Ok(settings) => settings.iter().for_each(|setting| {
+                    let value = escape::text(setting.value().as_bytes());
+                    let _ = writeln!(out, "  {:<16} {value}", setting.name());
                 }),
                 Err(unused) => {
                     let why = escape::text(unused.why().as_bytes());
@@ -217,7 +217,7 @@ impl Diagnosis {
                     _ => None,
                 },
                 "allowed": machine.sudo.as_ref().map(Result::is_ok),
-                "refusal": machine.sudo.as_ref().and_then(|it| Some(it.as_ref().err()?.to_string())),
+                "refusal": machine.sudo.as_ref().and_then(|sudo| Some(sudo.as_ref().err()?.to_string())),
             },
             "ptrace": {
                 "allowed": ptrace.is_none(),
@@ -270,7 +270,7 @@ fn settings(file: &Settings) -> Value {
     json!({
         "path": file.path.to_string_lossy(),
         "not_used": file.content.as_ref().err().map(Unused::why),
-        "settings": all.map(|it| json!({ "key": it.name(), "value": it.value() })).collect::<Vec<_>>(),
+        "settings": all.map(|setting| json!({ "key": setting.name(), "value": setting.value() })).collect::<Vec<_>>(),
     })
 }
 

@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     endpoint: Option<String>,
     /// The weight of a stack in folded [default: cpu]
-    #[arg(long, value_parser = args::words(Weight::ALL.map(|it| (it, titled(it.name(), it.title())))))]
+    #[arg(long, value_parser = args::words(Weight::ALL.map(|weight| (weight, titled(weight.name(), weight.title())))))]
     weight: Option<Weight>,
     /// In perfetto: an arrow from waker to wakee for each wake-up
     #[arg(long)]
@@ -117,11 +117,16 @@ enum To {
 
 /// All formats, with a line of help each.
 fn formats() -> impl TypedValueParser<Value = To> {
-    let files = Format::ALL.map(|it| (To::File(it), titled(it.name(), it.title())));
+    let files = Format::ALL.map(|format| (To::File(format), titled(format.name(), format.title())));
     let dataset = titled("parquet", "a run of a dataset, for DuckDB and Spark");
     let junit = "the JUnit XML of --with, each test with its CPU time and verdict";
     let other = [(To::Dataset, dataset), (To::Junit, titled("junit", junit))];
-    let services = Service::ALL.map(|it| (To::Benchmarks(it), titled(it.name(), it.title())));
+    let services = Service::ALL.map(|service| {
+        (
+            To::Benchmarks(service),
+            titled(service.name(), service.title()),
+        )
+    });
     args::words(files.into_iter().chain(other).chain(services))
 }
 

@@ -49,9 +49,10 @@ pub fn run(args: &Args) -> Done {
     }
     let contents = contents::of(&args.file, args.full, args.budget);
     let contents = contents.map_err(|error| open::unreadable(&args.file, &error))?;
-    Ok(match args.format == "json" {
-        true => open::print_json(&document(&contents)),
-        false => open::print_text(&text(&contents)),
+    Ok(if args.format == "json" {
+        open::print_json(&document(&contents))
+    } else {
+        open::print_text(&text(&contents))
     })
 }
 
@@ -228,16 +229,16 @@ fn recording(lines: &mut Lines, contents: &Contents) {
     let model = who::cpu(meta);
     lines.say(
         "CPUs",
-        model.map_or_else(|| cpus.clone(), |it| format!("{cpus} × {it}")),
+        model.map_or_else(|| cpus.clone(), |model| format!("{cpus} × {model}")),
     );
     if let Some(allowed) = who::allowed(meta) {
         lines.say("allowed CPUs", allowed);
     }
     let hardware = |fact| meta.hardware(fact).map(safe);
-    let memory = hardware(Hardware::Memory).and_then(|it| it.parse().ok());
-    let machine = hardware(Hardware::Virtualization).map(|it| match it.as_str() {
+    let memory = hardware(Hardware::Memory).and_then(|text| text.parse().ok());
+    let machine = hardware(Hardware::Virtualization).map(|name| match name.as_str() {
         "none" => "no hypervisor".into(),
-        _ => it,
+        _ => name,
     });
     let machine: Vec<String> = memory
         .map(units::bytes)
@@ -259,7 +260,7 @@ fn events(lines: &mut Lines, contents: &Contents) {
 /// For an untraced run: the reason, and COMMAND's exit status and resource usage.
 fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     lines.say("not traced", safe(reason));
-    if let Some(status) = contents.summary.as_ref().and_then(|it| it.status) {
+    if let Some(status) = contents.summary.as_ref().and_then(|summary| summary.status) {
         lines.say("exit status", exit::words(status));
     }
     for (name, value) in untraced::usage_lines(contents.usage()) {
@@ -359,9 +360,10 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     let lost: Vec<String> = lost.chain(cut).collect();
     lines.say(
         "lost",
-        match lost.is_empty() {
-            true => "none".into(),
-            false => lost.join(", "),
+        if lost.is_empty() {
+            "none".into()
+        } else {
+            lost.join(", ")
         },
     );
     lines.say(

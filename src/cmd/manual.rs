@@ -67,10 +67,10 @@ fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let commands = cli.get_subcommands().cloned();
     // The first page names the others by the name that it has in it, `tr`.
     let first = (format!("{SECOND}.1"), cli.clone());
-    let others = commands.map(|it| {
+    let others = commands.map(|command| {
         (
-            format!("{}.1", it.get_display_name().unwrap_or_default()),
-            it,
+            format!("{}.1", command.get_display_name().unwrap_or_default()),
+            command,
         )
     });
     let all = std::iter::once(first).chain(others);

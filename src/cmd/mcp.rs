@@ -88,7 +88,7 @@ impl Server {
         match method {
             "initialize" => {
                 let asked = params.get("protocolVersion").and_then(Value::as_str);
-                let version = VERSIONS.into_iter().find(|it| asked == Some(it));
+                let version = VERSIONS.into_iter().find(|version| asked == Some(version));
                 Ok(json!({
                     "protocolVersion": version.unwrap_or(VERSIONS[0]),
                     "capabilities": { "tools": {} },

@@ -110,9 +110,10 @@ impl Args {
 
 fn number(text: &str, (least, most): (f64, f64)) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    match number >= least && number <= most {
-        true => Ok(number),
-        false => Err(format!("not between {least} and {most}")),
+    if number >= least && number <= most {
+        Ok(number)
+    } else {
+        Err(format!("not between {least} and {most}"))
     }
 }
 

@@ -335,7 +335,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
 
 /// COMMAND's own exit status, as a shell gives it.
 fn exit_code(status: Option<u32>) -> ExitCode {
-    status.map_or(ExitCode::SUCCESS, |it| {
-        ExitCode::from(tr_record::end_like(it))
+    status.map_or(ExitCode::SUCCESS, |status| {
+        ExitCode::from(tr_record::end_like(status))
     })
 }

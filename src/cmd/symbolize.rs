@@ -91,13 +91,13 @@ pub fn run(args: &Args) -> Done {
         std::thread::sleep(LOOK);
         true
     });
-    let found = events.iter().filter_map(|it| match it {
+    let found = events.iter().filter_map(|event| match event {
         LifeKind::Module(module) => Some(module.number),
         _ => None,
     });
     let found: HashSet<u32> = found.collect();
-    events.retain(|it| match it {
-        LifeKind::Module(it) => unnamed.modules.get(&it.number) != Some(it),
+    events.retain(|event| match event {
+        LifeKind::Module(event) => unnamed.modules.get(&event.number) != Some(event),
         _ => true,
     });
     let output = args.output.as_ref().unwrap_or(&args.file);
@@ -177,7 +177,7 @@ impl Unnamed {
             }
         }
         all.frames.retain(|number, _| !named.contains(number));
-        all.end = trace.summary().map_or(all.end, |it| it.end);
+        all.end = trace.summary().map_or(all.end, |summary| summary.end);
         all
     }
 
@@ -218,7 +218,9 @@ impl Unnamed {
         let (mut level, mut room) = (vec![directory.to_owned()], ENTRIES);
         for _ in 0..=DEPTH {
             let mut below = Vec::new();
-            let entries = level.iter().filter_map(|it| std::fs::read_dir(it).ok());
+            let entries = level
+                .iter()
+                .filter_map(|directory| std::fs::read_dir(directory).ok());
             for entry in entries.flatten().flatten() {
                 let Some(left) = room.checked_sub(1) else {
                     tell(&format!("searched only the first {ENTRIES} entries"));
@@ -251,12 +253,12 @@ impl Unnamed {
         let frames = frames.filter(|(_, place)| same || matches!(place, Place::Module(..)));
         let path = |module: &Module| PathBuf::from(OsString::from_vec(module.path.to_vec()));
         let known = self.modules.values().map(path);
-        let known = known.filter(|it| it.is_absolute());
-        let modules = self.modules.values().map(|it| tr_symbols::Module {
-            number: it.number,
-            build_id: it.build_id.to_vec(),
-            file: it.file.map(|file| tr_symbols::File {
-                path: path(it).into(),
+        let known = known.filter(|path| path.is_absolute());
+        let modules = self.modules.values().map(|module| tr_symbols::Module {
+            number: module.number,
+            build_id: module.build_id.to_vec(),
+            file: module.file.map(|file| tr_symbols::File {
+                path: path(module).into(),
                 device: file.device,
                 inode: file.inode,
                 size: file.size,
@@ -279,14 +281,14 @@ impl Unnamed {
     /// Says why frames have no names. `found`: the numbers of the files.
     fn tell(&self, request: &Request, found: &HashSet<u32>) {
         let absent = request.modules.iter();
-        let absent = absent.filter(|it| match &it.file {
+        let absent = absent.filter(|module| match &module.file {
             Some(file) => !file.is_there(),
-            None => !found.contains(&it.number),
+            None => !found.contains(&module.number),
         });
         for module in absent.clone().take(NAMED) {
-            let path = self.modules.get(&module.number).map(|it| &*it.path);
+            let path = self.modules.get(&module.number).map(|module| &*module.path);
             let path = path
-                .filter(|it| !it.is_empty())
+                .filter(|path| !path.is_empty())
                 .unwrap_or(b"no path is known");
             let path = escape::text(path);
             let frames = units::count(module.frames.len() as u64);

@@ -56,9 +56,10 @@ pub fn run(args: &Args) -> Done {
         ));
     }
     let printed = open::print_text(&out);
-    Ok(match problems.is_empty() {
-        true => printed,
-        false => ExitCode::from(1),
+    Ok(if problems.is_empty() {
+        printed
+    } else {
+        ExitCode::from(1)
     })
 }
 

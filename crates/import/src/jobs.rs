@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn gitlab_tells_needs_or_stages() {
         let jobs = read(GITLAB).unwrap();
-        let of = |name: &str| jobs.iter().find(|it| it.name == name).unwrap();
+        let of = |name: &str| jobs.iter().find(|job| job.name == name).unwrap();
         let needs = |name: &str| of(name).needs.clone().unwrap();
         assert_eq!(needs("unit"), ["build"]);
         assert!(needs("lint").is_empty() && needs("build").is_empty());

@@ -37,7 +37,7 @@ const SHORT_ID: usize = 12;
 /// Whether a program made this id of a container: 64 hexadecimal digits, or BuildKit's 25 of base 36.
 /// Any other one is a name that somebody gave.
 fn is_made(id: &[u8]) -> bool {
-    let base36 = |it: &u8| it.is_ascii_digit() || it.is_ascii_lowercase();
+    let base36 = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
     match id.len() {
         64 => id.iter().all(u8::is_ascii_hexdigit),
         25 => id.iter().all(base36),
@@ -49,7 +49,9 @@ fn is_made(id: &[u8]) -> bool {
 pub fn container(called: &Called) -> String {
     let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
     let short = short.unwrap_or(&called.id);
-    let name = [&*called.name, short].into_iter().find(|it| !it.is_empty());
+    let name = [&*called.name, short]
+        .into_iter()
+        .find(|text| !text.is_empty());
     let mut out = CONTAINER.to_owned();
     if let Some(name) = name {
         out = format!("{out} {}", escape::text(name));

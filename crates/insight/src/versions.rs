@@ -12,7 +12,7 @@ const MOST: usize = 6;
 /// Tools with their versions, as `gcc 12`, in order of their names.
 pub fn told(analysis: &Analysis) -> Vec<String> {
     let mut runs: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    for exec in analysis.processes.iter().flat_map(|it| &it.execs) {
+    for exec in analysis.processes.iter().flat_map(|process| &process.execs) {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         let paths = [args.first().copied(), Some(&*exec.filename)];
         let mut found = paths
@@ -23,8 +23,13 @@ pub fn told(analysis: &Analysis) -> Vec<String> {
             *runs.entry(found).or_default() += 1;
         }
     }
-    for import in analysis.quality.imports.iter().filter(|it| it.placed > 0) {
-        let told = import.tool.as_deref().and_then(|it| it.split_once(' '));
+    for import in analysis
+        .quality
+        .imports
+        .iter()
+        .filter(|import| import.placed > 0)
+    {
+        let told = import.tool.as_deref().and_then(|tool| tool.split_once(' '));
         let known =
             told.and_then(|(name, version)| Some((versions::called(name)?, version.to_owned())));
         if let Some(found) = known {
@@ -36,7 +41,7 @@ pub fn told(analysis: &Analysis) -> Vec<String> {
     runs.retain(|(name, version), _| {
         let longer = (*name, format!("{version}."));
         let next = names.range(&longer..).next();
-        !next.is_some_and(|it| it.0 == longer.0 && it.1.starts_with(&longer.1))
+        !next.is_some_and(|next| next.0 == longer.0 && next.1.starts_with(&longer.1))
     });
     let mut all: Vec<_> = runs.into_iter().collect();
     all.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));

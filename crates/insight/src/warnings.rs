@@ -90,14 +90,13 @@ fn cut(analysis: &Analysis) -> Option<String> {
         None if is_cut(analysis) => "it has no end".into(),
         None => return None,
     };
-    Some(match is_blank(analysis) {
-        true => format!(
-            "the trace is truncated ({why}) before its first moment: {CUT}; nothing is known"
-        ),
-        false => format!(
+    Some(if is_blank(analysis) {
+        format!("the trace is truncated ({why}) before its first moment: {CUT}; nothing is known")
+    } else {
+        format!(
             "the trace is truncated ({why}): {CUT}; the events up to {} are shown",
             seconds(analysis.meta.start, analysis.end)
-        ),
+        )
     })
 }
 

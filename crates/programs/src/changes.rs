@@ -82,9 +82,10 @@ impl Known {
 
     /// The words for a change to this number of jobs; empty: there are none.
     pub fn change(&self, jobs: u64) -> String {
-        match self.numbered {
-            true => format!("{}{jobs}", self.action),
-            false => self.action.to_owned(),
+        if self.numbered {
+            format!("{}{jobs}", self.action)
+        } else {
+            self.action.to_owned()
         }
     }
 
@@ -113,7 +114,11 @@ mod tests {
             ("ash-3", "run them at once (make -j, xargs -P)"),
             ("cc1", ""),
         ] {
-            assert_eq!(known(program).map(|it| it.action), Some(want), "{program}");
+            assert_eq!(
+                known(program).map(|known| known.action),
+                Some(want),
+                "{program}"
+            );
         }
         assert!(known("cargo metadata").is_none());
         assert!(known("test_harness").is_none());
@@ -128,7 +133,7 @@ mod tests {
             ("ninja", false),
             ("meson test", false),
         ] {
-            let one = known(program).map(|it| it.runs_one());
+            let one = known(program).map(|known| known.runs_one());
             assert_eq!(one, Some(want), "{program}");
         }
     }
@@ -142,7 +147,7 @@ mod tests {
             ("xargs", "give it -P"),
             ("cc1", ""),
         ] {
-            let change = known(program).map(|it| it.change(4));
+            let change = known(program).map(|known| known.change(4));
             assert_eq!(change.as_deref(), Some(want), "{program}");
         }
     }

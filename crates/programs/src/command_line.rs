@@ -445,7 +445,7 @@ fn program_name(path: &str) -> String {
 /// The name of a test binary of cargo: `target/debug/deps/NAME-HASH`.
 pub fn test_of_cargo(path: &str) -> Option<&str> {
     let name = base(path);
-    Some(unhashed(name)).filter(|it| path.contains("/deps/") && *it != name)
+    Some(unhashed(name)).filter(|plain| path.contains("/deps/") && *plain != name)
 }
 
 /// The package of a test binary of go: `/tmp/go-build1/b001/PACKAGE.test`.
@@ -565,10 +565,12 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
 
 /// Whether this text of an interpreter, after these options, runs the tests of a Perl module.
 fn calls_harness(name: &str, options: &[&[u8]], text: &[u8]) -> bool {
-    let has = |text: &[u8], what: &str| text.windows(what.len()).any(|it| it == what.as_bytes());
-    let is_perl = || tools::by_name(name).is_some_and(|it| it.family == Family::Perl);
-    let loads = |arg: &[u8]| arg.starts_with(b"-M") && HARNESSES.iter().any(|it| has(arg, it));
-    let uses = || HARNESSES.iter().any(|it| has(text, it));
+    let has =
+        |text: &[u8], what: &str| text.windows(what.len()).any(|part| part == what.as_bytes());
+    let is_perl = || tools::by_name(name).is_some_and(|tool| tool.family == Family::Perl);
+    let loads =
+        |arg: &[u8]| arg.starts_with(b"-M") && HARNESSES.iter().any(|harness| has(arg, harness));
+    let uses = || HARNESSES.iter().any(|harness| has(text, harness));
     has(text, HARNESS) && is_perl() && (options.iter().any(|arg| loads(arg)) || uses())
 }
 

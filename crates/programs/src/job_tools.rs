@@ -131,12 +131,12 @@ impl JobTool {
     }
 
     fn is_auto(&self, value: &str) -> bool {
-        !value.is_empty() && self.auto.split(' ').any(|it| it == value)
+        !value.is_empty() && self.auto.split(' ').any(|word| word == value)
     }
 
     /// The value of the option for the number of jobs; empty: it has none.
     fn told(&self, args: &[&[u8]]) -> Option<String> {
-        let is_one = |arg: &&[u8]| self.one.split(' ').any(|it| it.as_bytes() == *arg);
+        let is_one = |arg: &&[u8]| self.one.split(' ').any(|option| option.as_bytes() == *arg);
         if !self.one.is_empty() && args.iter().any(is_one) {
             return Some("1".to_owned());
         }
@@ -152,7 +152,7 @@ impl JobTool {
                     let next = next.and_then(|next| std::str::from_utf8(next).ok());
                     return Some(next.unwrap_or_default().to_owned());
                 }
-                if value.bytes().all(|it| it.is_ascii_digit()) || self.is_auto(value) {
+                if value.bytes().all(|byte| byte.is_ascii_digit()) || self.is_auto(value) {
                     return Some(value.to_owned());
                 }
             }
@@ -183,9 +183,11 @@ impl JobTool {
         let value = match arg.strip_prefix(option) {
             Some(value) => value,
             None => {
-                let letter = option.strip_prefix('-').filter(|it| it.len() == 1)?;
+                let letter = option
+                    .strip_prefix('-')
+                    .filter(|letter| letter.len() == 1)?;
                 let (before, value) = arg.strip_prefix('-')?.split_once(letter)?;
-                let flags = before.chars().all(|it| self.flags.contains(it));
+                let flags = before.chars().all(|flag| self.flags.contains(flag));
                 flags.then_some(value)?
             }
         };

@@ -473,9 +473,10 @@ impl<'a> Line<'a> {
     fn value(&self, option: &str) -> Option<&'a [u8]> {
         let joined = |arg: &&'a [u8]| {
             let value = arg.strip_prefix(option.as_bytes())?;
-            match option.starts_with("--") {
-                true => value.strip_prefix(b"="),
-                false => Some(value).filter(|value| !value.is_empty()),
+            if option.starts_with("--") {
+                value.strip_prefix(b"=")
+            } else {
+                Some(value).filter(|value| !value.is_empty())
             }
         };
         self.after(option)
@@ -530,9 +531,10 @@ fn file(path: &[u8]) -> Option<Found> {
         return None;
     }
     // An absolute path tells less than its end.
-    let name = match name.starts_with('/') {
-        true => command_line::unhashed(base),
-        false => name.trim_start_matches("./"),
+    let name = if name.starts_with('/') {
+        command_line::unhashed(base)
+    } else {
+        name.trim_start_matches("./")
     };
     found(StepKind::Target, name)
 }

@@ -156,7 +156,7 @@ impl Tool {
 
     /// Its role with this verb, if it has a verb.
     pub fn role(&self, verb: Option<&str>) -> Option<Role> {
-        let has = |(_, verbs): &&(Role, &str)| verbs.split(' ').any(|it| Some(it) == verb);
+        let has = |(_, verbs): &&(Role, &str)| verbs.split(' ').any(|word| Some(word) == verb);
         let by_verb = self.verbs.iter().find(has).map(|(role, _)| *role);
         by_verb.or(self.role)
     }

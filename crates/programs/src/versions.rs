@@ -34,7 +34,7 @@ pub fn called(name: &str) -> Option<&'static str> {
 
 fn row(program: &str) -> Option<&'static Row> {
     TOLD.iter()
-        .find(|(names, ..)| names.split(' ').any(|it| it == program))
+        .find(|(names, ..)| names.split(' ').any(|name| name == program))
 }
 
 /// A program's name without target and version, and the file's name without its version.
@@ -54,9 +54,10 @@ pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     let mut parts = path.rsplit('/');
     let file = parts.next()?;
     let (program, plain) = named(file);
-    let program = match path.contains(GO_TOOLS) {
-        true => "go",
-        false => program,
+    let program = if path.contains(GO_TOOLS) {
+        "go"
+    } else {
+        program
     };
     let (_, called, homes, argument) = *row(program)?;
     let of_file = || file.strip_prefix(plain).and_then(in_name);
@@ -71,7 +72,7 @@ fn value(args: &[&[u8]], argument: &str) -> Option<String> {
     if argument.is_empty() {
         return None;
     }
-    let mut after = args.iter().skip_while(|it| **it != argument.as_bytes());
+    let mut after = args.iter().skip_while(|arg| **arg != argument.as_bytes());
     let value = std::str::from_utf8(after.nth(1)?).ok()?;
     number(value.trim_start_matches(|c: char| c.is_ascii_alphabetic()))
 }
@@ -100,7 +101,8 @@ fn home(directories: &[&str], homes: &str) -> Option<String> {
         let below_home = match above.next() {
             Some(next) if is_home(next) => true,
             Some(next) => {
-                next.matches('-').count() >= 2 && above.next().is_some_and(|it| is_home(it))
+                next.matches('-').count() >= 2
+                    && above.next().is_some_and(|directory| is_home(directory))
             }
             None => false,
         };

@@ -93,9 +93,10 @@ impl Followed {
     /// Prints the events up to the last time of which the recorder says that all events before
     /// are written; at the end all. False if the budget is used up.
     fn print(&mut self, printer: &mut Printer, ended: bool) -> std::io::Result<bool> {
-        let limit = match ended {
-            true => Ktime(u64::MAX),
-            false => self.watermark().max(self.until),
+        let limit = if ended {
+            Ktime(u64::MAX)
+        } else {
+            self.watermark().max(self.until)
         };
         // What the recorder learns late comes late: the times of a loss, a mark, a container.
         let late = (Ktime(0), self.until);
@@ -143,7 +144,9 @@ impl Followed {
             if self.trace.read_life(frame, &mut events).is_err() {
                 continue;
             }
-            let marks = events.iter().filter(|it| it.kind == LifeKind::Watermark);
+            let marks = events
+                .iter()
+                .filter(|event| event.kind == LifeKind::Watermark);
             last = marks.map(|event| event.time).fold(last, Ktime::max);
         }
         last

@@ -24,7 +24,11 @@ const LEAST: Duration = Duration::from_millis(100);
 pub fn run(args: &Args) -> Done {
     args.span
         .refuse("a dataset has whole runs: --from and --to are not for --format parquet")?;
-    let Some(output) = args.output.as_deref().filter(|it| it.as_os_str() != "-") else {
+    let Some(output) = args
+        .output
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-")
+    else {
         return Err(errors::refused("a dataset is a directory: -o DIRECTORY"));
     };
     let shown = errors::shown(output);

@@ -59,7 +59,7 @@ fn whole(bytes: &[u8], limit: usize) -> usize {
 
 /// The length of a text in JSON.
 fn quoted(text: &str) -> usize {
-    serde_json::to_string(text).map_or(usize::MAX, |it| it.len())
+    serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }
 
 /// Data of a recording: no line of it can pass for one of ours.

@@ -255,7 +255,7 @@ impl Tool {
             }
         }
         if let Some(command) = given.get("command").filter(|_| self.records()) {
-            let command = texts(command).filter(|it| !it.is_empty());
+            let command = texts(command).filter(|words| !words.is_empty());
             words.push("--".into());
             words.extend(
                 command
@@ -310,7 +310,9 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     let wanted = root.join(name);
     let place = wanted.parent().zip(wanted.file_name());
     let place = place.and_then(|(dir, file)| Some(std::fs::canonicalize(dir).ok()?.join(file)));
-    let is_link = |file: &PathBuf| std::fs::symlink_metadata(file).is_ok_and(|it| it.is_symlink());
+    let is_link = |file: &PathBuf| {
+        std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_symlink())
+    };
     let place = place.filter(|file| file.starts_with(root) && file != root && !is_link(file));
     place.ok_or_else(|| {
         let name = quoted(name);
@@ -325,7 +327,7 @@ pub fn call(tool: &Tool, given: &Value, root: &Path) -> Result<Value, String> {
         None | Some(Value::Null) => 0,
         Some(cursor) => cursor
             .as_str()
-            .and_then(|it| it.parse().ok())
+            .and_then(|text| text.parse().ok())
             .ok_or("no such cursor")?,
     };
     let words = tool.line(given, root)?;
@@ -418,7 +420,10 @@ fn judged(status: ExitStatus) -> (String, bool) {
         // Our end of the pipe was closed before the command had written all.
         Some(signal) if signal == Signal::SIGPIPE as i32 => (String::new(), false),
         Some(_) => (format!(" was killed ({status})"), true),
-        None => (String::new(), status.code().is_some_and(|it| it >= least)),
+        None => (
+            String::new(),
+            status.code().is_some_and(|code| code >= least),
+        ),
     }
 }
 
@@ -426,9 +431,10 @@ fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
     let mut command = command(words);
     command.current_dir(root);
     let (status, in_time, said) = bounded(command, LIMIT)?;
-    let title = match in_time {
-        true => format!("record: {status}"),
-        false => format!("record: ended after {} s: {status}", LIMIT.as_secs()),
+    let title = if in_time {
+        format!("record: {status}")
+    } else {
+        format!("record: ended after {} s: {status}", LIMIT.as_secs())
     };
     let page: Page = answer::page(std::io::empty(), 0)?;
     Ok(page.result(&title, &said, !(in_time && status.success())))
@@ -518,7 +524,7 @@ impl Said {
         }
         let output = self.output.take();
         std::thread::spawn(move || {
-            output.map(|mut it| std::io::copy(&mut it, &mut std::io::sink()))
+            output.map(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()))
         });
         self.last
     }

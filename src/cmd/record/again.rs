@@ -49,9 +49,10 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
 
 /// The arguments of `tr` for the same recording by another user.
 pub fn record_again(args: &Args, again: &str) -> String {
-    let user = match args.command.is_empty() {
-        true => String::new(),
-        false => as_user(args),
+    let user = if args.command.is_empty() {
+        String::new()
+    } else {
+        as_user(args)
     };
     format!("record{user}{again}")
 }

@@ -76,11 +76,11 @@ fn is_assignment(word: &str) -> bool {
     let mut bytes = name.bytes();
     let begins = bytes
         .next()
-        .is_some_and(|it| it == b'_' || it.is_ascii_alphabetic());
-    begins && bytes.all(|it| it == b'_' || it.is_ascii_alphanumeric())
+        .is_some_and(|byte| byte == b'_' || byte.is_ascii_alphabetic());
+    begins && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
 /// It holds what a shell reads as more than a word.
 fn is_shell_line(word: &str) -> bool {
-    word.contains(|it: char| it.is_whitespace() || "|&;<>$".contains(it))
+    word.contains(|letter: char| letter.is_whitespace() || "|&;<>$".contains(letter))
 }

@@ -102,7 +102,7 @@ impl Screen {
     /// The terminal is in line mode and echoes, as a shell leaves it.
     fn is_plain(&self) -> bool {
         let plain = LocalFlags::ICANON | LocalFlags::ECHO;
-        tcgetattr(&self.terminal).is_ok_and(|it| it.local_flags.contains(plain))
+        tcgetattr(&self.terminal).is_ok_and(|settings| settings.local_flags.contains(plain))
     }
 
     fn draw(&mut self, text: &str) {
@@ -179,10 +179,10 @@ impl Line {
         }
         let jobs = Jobs::of(&self.living);
         let longest = jobs.longest.and_then(|pid| self.living.get(&pid));
-        let longest = longest.map(|it| {
-            let (name, forked) = &it.name;
+        let longest = longest.map(|task| {
+            let (name, forked) = &task.name;
             let label = command_line::label_of(&name.0, &name.1, *forked);
-            (label, time.0.saturating_sub(it.since))
+            (label, time.0.saturating_sub(task.since))
         });
         let text = jobs.text(longest);
         format!("tr: {} · {text}", clock(time.since(self.start)))

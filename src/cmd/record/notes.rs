@@ -120,9 +120,10 @@ pub fn say_waiting() {
 
 pub fn say_panicked(what: &str, command: bool) {
     line::leave_at_once();
-    let command = match command {
-        true => "; the command runs without it",
-        false => "",
+    let command = if command {
+        "; the command runs without it"
+    } else {
+        ""
     };
     eprintln!("tr: the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
@@ -132,7 +133,9 @@ pub fn say_panicked(what: &str, command: bool) {
 pub fn tell(args: &Args, config: &Config, report: &Report) {
     let file = last_file(args, report);
     let file = file.map_or_else(|| "standard output".into(), errors::shown);
-    if let Some((Target::File(part), error)) = report.cut.as_ref().map(|it| (&it.file, &it.error)) {
+    if let Some((Target::File(part), error)) =
+        report.cut.as_ref().map(|cut| (&cut.file, &cut.error))
+    {
         let part = errors::shown(part);
         let why = match error {
             Some(error) => format!("writing failed: {error}"),

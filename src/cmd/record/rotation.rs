@@ -21,7 +21,7 @@ const SHORTEST: Duration = Duration::from_secs(2);
 
 /// `1h`, `100M`: a length or a size, told by its unit.
 pub fn limit(text: &str) -> Result<Limit, String> {
-    let unit = text.trim_start_matches(|it: char| it.is_ascii_digit() || it == '.');
+    let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     match unit {
         "" => Err("give a unit: 1h is a length, 100M a size".to_owned()),
         "s" | "m" | "min" | "h" => match args::length(text)? {
@@ -37,11 +37,11 @@ pub fn limit(text: &str) -> Result<Limit, String> {
 
 /// The rotation by these limits; the last of a kind counts.
 pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
-    let length = |it: &Limit| match it {
+    let length = |limit: &Limit| match limit {
         Limit::Length(length) => Some(*length),
         Limit::Size(_) => None,
     };
-    let size = |it: &Limit| match it {
+    let size = |limit: &Limit| match limit {
         Limit::Size(size) => Some(*size),
         Limit::Length(_) => None,
     };
@@ -56,7 +56,10 @@ pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
 /// number, `…Z_2.bin`, sorts after it.
 fn name(output: &Path, real: u64, number: Option<u32>) -> PathBuf {
     let moment = tr_text::units::rfc3339(real);
-    let moment: String = moment.chars().filter(|it| !"-:".contains(*it)).collect();
+    let moment: String = moment
+        .chars()
+        .filter(|letter| !"-:".contains(*letter))
+        .collect();
     let moment = moment.split('.').next().unwrap_or_default();
     let mut file = output.file_stem().unwrap_or_default().to_owned();
     file.push(format!(".{moment}Z"));
@@ -112,7 +115,7 @@ mod tests {
         .take(3)
         .collect();
         let expected =
-            ["Z.bin", "Z_2.bin", "Z_3.bin"].map(|it| format!("host.19700101T000000{it}"));
+            ["Z.bin", "Z_2.bin", "Z_3.bin"].map(|suffix| format!("host.19700101T000000{suffix}"));
         assert_eq!(names, expected);
         assert!(names.is_sorted());
     }

@@ -8,7 +8,7 @@ use tr_programs::command_line;
 /// several the first.
 pub fn jobs_told(analysis: &Analysis) -> Option<String> {
     // Parents come before their children.
-    let execs = analysis.processes.iter().flat_map(|it| &it.execs);
+    let execs = analysis.processes.iter().flat_map(|process| &process.execs);
     let mut told = execs.filter_map(|exec| {
         let program = command_line::program_of(&exec.argv, &exec.comm);
         let args: Vec<&[u8]> = exec.argv.args().collect();

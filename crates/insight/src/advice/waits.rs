@@ -456,20 +456,18 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
         let groups: BTreeSet<Group> = told.map(|fetch| fetch.group).collect();
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let time = units::time(cap);
-        let (finding, action) = match unsure {
-            true => {
-                let who: BTreeSet<Silent> =
-                    fetches.iter().filter_map(|fetch| fetch.silent).collect();
-                let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
-                (
-                    format!("{name} wait{s} {time} without an answer from {who}"),
-                    action,
-                )
-            }
-            false => (
+        let (finding, action) = if unsure {
+            let who: BTreeSet<Silent> = fetches.iter().filter_map(|fetch| fetch.silent).collect();
+            let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
+            (
+                format!("{name} wait{s} {time} without an answer from {who}"),
+                action,
+            )
+        } else {
+            (
                 format!("{name} wait{s} {time} for the network"),
                 "keep in a cache what it fetches".into(),
-            ),
+            )
         };
         // Those beside the path wait as well.
         let all = facts
@@ -512,14 +510,15 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
     let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
     // Without evidence of that the pages are those of files that were never read before.
-    let (memory, faults): (Own, Own) = match memory::reads_again(facts.analysis) {
-        true => (
+    let (memory, faults): (Own, Own) = if memory::reads_again(facts.analysis) {
+        (
             |kind, reason| {
                 kind == Time::Memory || kind == Time::Disk && reason == Reason::PageFault
             },
             |_, _| false,
-        ),
-        false => (|kind, _| kind == Time::Memory, faults),
+        )
+    } else {
+        (|kind, _| kind == Time::Memory, faults)
     };
     let sync: Own = |kind, reason| kind == Time::Disk && reason == Reason::Sync;
     let others: Own =

@@ -38,8 +38,8 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
             steps = steps.saturating_add(step.wall());
             continue;
         }
-        let runs = |it: &&Process| !it.execs.is_empty() && it.children.is_empty();
-        if runs(&at) && longest.is_none_or(|it| length > it.wall()) {
+        let runs = |process: &&Process| !process.execs.is_empty() && process.children.is_empty();
+        if runs(&at) && longest.is_none_or(|other| length > other.wall()) {
             longest = Some(at);
         }
         open.extend(at.children.iter().map(|ix| analysis.process(*ix)));

@@ -233,12 +233,11 @@ fn pieces(analysis: &Analysis, thread: ThreadIx, grain: u64, mut take: impl FnMu
                 }))
             }
         };
-        held = match together.length() >= grain {
-            true => {
-                take(together);
-                None
-            }
-            false => Some(together),
+        held = if together.length() >= grain {
+            take(together);
+            None
+        } else {
+            Some(together)
         };
     });
     held.into_iter().for_each(take);

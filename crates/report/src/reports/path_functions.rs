@@ -49,22 +49,22 @@ impl PathFunctions {
             ns => units::time(ns),
         };
         let [on_cpu, waits] = self.has;
-        let of_cpu = match on_cpu {
-            true => format!(
+        let of_cpu = if on_cpu {
+            format!(
                 "{} in steps with a sample, {} in steps without one",
                 words(sampled),
                 words(not_sampled)
-            ),
-            false => format!("not sampled ({TR} record --stacks)"),
+            )
+        } else {
+            format!("not sampled ({TR} record --stacks)")
         };
         let all = words(sampled.saturating_add(not_sampled));
         style.line(&mut out, &format!("{all} on a CPU: {of_cpu}"));
-        let of_waits = match waits {
-            true => {
-                let known = self.functions.sum(Doing::OffCpu).ns;
-                format!("{} of it with a stack", words(known))
-            }
-            false => format!("not sampled ({TR} record --off-cpu-stacks)"),
+        let of_waits = if waits {
+            let known = self.functions.sum(Doing::OffCpu).ns;
+            format!("{} of it with a stack", words(known))
+        } else {
+            format!("not sampled ({TR} record --off-cpu-stacks)")
         };
         let waits = format!(
             "{} of waits for anything but a CPU: {of_waits}",
