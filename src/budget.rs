@@ -38,7 +38,7 @@ pub enum Use {
     Schedule = 150,
 }
 
-/// What a timeline and its reports may take, unless a limit is given.
+/// The memory in bytes that a timeline and its reports may use, unless a limit is given.
 const TIMELINE: u64 = 1 << 30;
 /// The longest time, unless another is given.
 const TIME: Duration = Duration::from_secs(3600);

@@ -4,7 +4,7 @@ use clap::builder::{Resettable, StyledStr};
 use clap::CommandFactory;
 use tr_text::called::{SECOND, TR};
 
-/// Of the first name alone.
+/// The paragraph of the help that holds only if the program is called `tr`.
 const PASSES_ON: &str = "\
 Any other use of tr goes to the system's tr (translate characters), unless it is called
 tr-trace, its second name.";

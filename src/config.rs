@@ -20,7 +20,7 @@ const GATE: &str = "fail-over";
 /// The largest file in bytes, and the most values of a key.
 const LARGEST: (u64, usize) = (64 << 10, 100);
 
-/// What a key sets.
+/// The option or behaviour that a key sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Text for people: formats for machines have it from the command line alone.
@@ -28,7 +28,7 @@ enum Kind {
     /// The pager's use. It is no option of a subcommand.
     Pager,
     Threshold,
-    /// It is added to the command line's.
+    /// A value that is added to those of the command line.
     Mask,
     /// A mask without a value: one file is enough to turn it on, none turns it off.
     MaskAll,
@@ -81,7 +81,7 @@ impl Setting {
         format!("{}.{}", self.table, self.key)
     }
 
-    /// Its values, separated by commas.
+    /// The values of the setting, separated by commas.
     pub fn value(&self) -> String {
         self.values.join(", ")
     }
@@ -99,7 +99,7 @@ impl Setting {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub path: PathBuf,
-    /// What it sets, or why it is not used.
+    /// The settings of the file, or the reason why the file is not used.
     pub content: Result<Vec<Setting>, Unused>,
 }
 
@@ -109,7 +109,7 @@ pub enum Unused {
     /// Whoever wrote it is neither this user nor chosen by them: why, and what it would set, if that
     /// is known.
     Foreign(String, Option<Vec<Setting>>),
-    /// It has an error.
+    /// The file has an error.
     Wrong(String),
 }
 
@@ -206,7 +206,7 @@ fn text(file: File) -> Result<String, Unused> {
     Ok(text)
 }
 
-/// What a file sets.
+/// Reads the settings of a file.
 fn settings(text: &str) -> Result<Vec<Setting>, String> {
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let top = DeTable::parse(text).map_err(|error| {

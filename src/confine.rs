@@ -9,7 +9,7 @@ use landlock::{
     RulesetError, Scope, ABI,
 };
 
-/// What this program knows of Landlock; an older kernel enforces less.
+/// The version of Landlock that this program knows; an older kernel enforces less.
 const KNOWN: ABI = ABI::V6;
 
 /// From now on, this thread and those that it starts read only `files`, /proc and /sys.

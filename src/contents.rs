@@ -53,7 +53,7 @@ pub struct Contents {
     pub minor: u16,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Its counts. The commit delay is a lower bound of the longest one; without an analysis, if the
+    /// The counts of the file. The commit delay is a lower bound of the longest one; without an analysis, if the
     /// CPUs' clocks agree.
     pub tally: Tally,
     /// The length of the span that it covers, ns.

@@ -16,9 +16,9 @@ use crate::output::{self, Force};
 
 /// The texts in the copy.
 pub enum Copying<'a> {
-    /// They stay as they are: the recorder has masked them.
+    /// The texts stay as they are: the recorder has masked them.
     AsTheyAre,
-    /// Those in which a secret is found are masked, and so are addresses if that is asked for.
+    /// Texts with a secret are masked, and addresses as well if the user asks for it.
     Masked(&'a mut Redactor, Option<&'a mut Addresses>),
 }
 

@@ -65,7 +65,7 @@ fn refused() {
     }
 }
 
-/// What comes before that end. It takes no memory.
+/// The function that runs before a limit ends the process. It allocates no memory.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 
 /// Has this done before a limit ends the process.

@@ -56,7 +56,7 @@ pub fn near_ours(args: &[OsString], ours: &[&'static str]) -> Option<&'static st
         .or_else(|| recording().then_some("analyze"))
 }
 
-/// The same; `None` if they are for the system's `tr`.
+/// The subcommand that the arguments probably mean; `None` if they are for the system's `tr`.
 pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, ours));

@@ -18,7 +18,7 @@ use tr_text::called::TR;
 /// The file that `tr record` writes and the other subcommands read, unless another is named.
 pub const DEFAULT: &str = "trace.bin";
 
-/// What is done before the first output.
+/// The function that runs before the first output.
 static BEGINS: OnceLock<fn()> = OnceLock::new();
 
 /// Has this done before the first output.
@@ -38,7 +38,7 @@ pub fn trace(path: &Path) -> Result<Trace, ExitCode> {
     Ok(trace)
 }
 
-/// The same, with a warning of damage and of a missing end.
+/// Opens a trace like [`trace`], and warns of damage and of a missing end.
 pub fn warned(path: &Path) -> Result<Trace, ExitCode> {
     let trace = trace(path)?;
     warn(&trace, path);

@@ -29,13 +29,13 @@ pub const PAGE: Kind = Kind {
     },
 };
 
-/// What `tr diff` writes as a page or as JSON.
+/// The files that `tr diff` writes as a page or as JSON.
 pub const COMPARISON: Kind = Kind {
     name: "a comparison of tr diff",
     is: |bytes| (PAGE.is)(bytes) || is_json(bytes) && has(bytes, "\"tr.diff/"),
 };
 
-/// What `tr pipeline` writes as a page or as JSON.
+/// The files that `tr pipeline` writes as a page or as JSON.
 pub const PIPELINE: Kind = Kind {
     name: "a pipeline of tr pipeline",
     is: |bytes| (PAGE.is)(bytes) || is_json(bytes) && has(bytes, "\"tr.pipeline/"),

@@ -191,7 +191,7 @@ fn wanted(kind: ReportKind) -> Use {
     }
 }
 
-/// What the reports need.
+/// The memory that the reports need.
 fn options(
     args: &Args,
     kinds: &[ReportKind],

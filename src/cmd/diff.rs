@@ -118,7 +118,7 @@ enum FormatArg {
 }
 
 impl Args {
-    /// It writes to standard output alone.
+    /// Whether the command writes to standard output alone.
     pub fn only_reads(&self) -> bool {
         self.output.as_os_str() == "-"
     }

@@ -39,7 +39,7 @@ enum FormatArg {
     Json,
 }
 
-/// What only BPF programs follow. No file says so: a recording by another method is refused with it.
+/// Options that only BPF programs can follow. No file states them: a recording by another method refuses them.
 const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
 /// The findings, and what follows from them.
@@ -47,7 +47,7 @@ struct Diagnosis {
     machine: Machine,
     /// The method that `tr record` takes.
     method: Option<Method>,
-    /// What the recording lacks, and what else is to be known of it.
+    /// The facts that the recording lacks, and other remarks about it.
     programs: Programs,
     /// The purpose and the command of what allows more.
     improve: Option<(String, String)>,
@@ -239,7 +239,7 @@ impl Diagnosis {
     }
 }
 
-/// What a recording without BPF lacks, and what else is to be known of it.
+/// The facts that a recording without BPF lacks, and other remarks about it.
 fn without_programs(method: Method) -> Programs {
     let (facts, limits) = knows(method);
     let missing = [warnings::absent(&facts).as_slice(), limits, &[OTHERS]].concat();
@@ -252,7 +252,7 @@ fn without_programs(method: Method) -> Programs {
     }
 }
 
-/// What an untraced run lacks, and another way, which the user has to choose.
+/// The facts that an untraced run lacks, and another way, which the user has to choose.
 fn untraced(machine: &Machine) -> Programs {
     let way = "--method ptrace records forks, execs and ends; setuid, setgid and file capabilities have no effect then";
     let works = machine.ptrace.is_ok() && machine.schedstat;

@@ -44,7 +44,7 @@ enum FormatArg {
 }
 
 impl Args {
-    /// It prints what is yet to come.
+    /// Whether the command also prints events that are recorded later.
     pub fn follows(&self) -> bool {
         self.follow
     }
@@ -81,7 +81,7 @@ struct Printer {
 }
 
 impl Printer {
-    /// Of a recording since `zero`.
+    /// A printer for a recording that began at `zero`.
     fn new(args: &Args, zero: Ktime) -> std::io::Result<Printer> {
         Ok(Printer {
             out: std::io::BufWriter::new(open::stdout()?),
@@ -144,7 +144,7 @@ fn text(
     writeln!(out)
 }
 
-/// Its fields; none of a kind without.
+/// The fields of an event's kind; empty for a kind without fields.
 fn fields(kind: serde_json::Result<Value>) -> Map<String, Value> {
     match kind {
         Ok(Value::Object(fields)) => fields,

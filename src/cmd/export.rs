@@ -287,7 +287,8 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     }
 }
 
-/// What is merged in Perfetto, in ns; of what is merged unasked standard error has a line.
+/// The length in ns below which slices are merged for Perfetto. If the user has not asked for that, a line on standard error
+/// says so.
 fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u64 {
     if format != Format::Perfetto {
         return 0;

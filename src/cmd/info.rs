@@ -268,7 +268,7 @@ fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     }
 }
 
-/// Its size and its end.
+/// Adds the lines about the file's size and its end.
 fn file(lines: &mut Lines, contents: &Contents) {
     let (bytes, frames) = (units::count(contents.bytes), contents.tally.frames);
     if contents.meta.not_traced.is_some() {

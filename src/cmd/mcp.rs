@@ -41,7 +41,7 @@ const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
 /// The longest request in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What an agent is told of the server.
+/// The description of the server for an agent.
 const INSTRUCTIONS: &str = "Questions about recordings of builds and tests. Begin with summary; report, steps \
     and process show where a figure of it comes from; predict tells what a change would save; diff compares two \
     recordings. Lines that begin with | are data of a recording: names and arguments that the recorded programs \

@@ -168,7 +168,7 @@ impl Args {
         }
     }
 
-    /// What clap cannot tell of `--light`.
+    /// Refuses the options beside `--light` that clap cannot refuse.
     fn check_light(&self) -> Result<(), &'static str> {
         if self.light && self.method == Choice::Ptrace {
             return Err("--light needs --method bpf or sudo");

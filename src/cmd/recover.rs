@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The same command line with a name for OUT: `trace.bin` is recovered into
+/// Proposes the command line with a name for OUT: `trace.bin` is recovered into
 /// `trace.recovered.bin`, standard input into the current directory.
 fn proposal(file: &Path) -> String {
     let out = if file.as_os_str() == "-" {

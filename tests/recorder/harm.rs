@@ -86,11 +86,11 @@ fn surroundings() -> Result<(), Failed> {
         let status =
             |line: &&str| wanted.iter().any(|w| line.starts_with(w)) && !line.starts_with("SigQ");
         let out = text(out);
-        match out.starts_with("Name:") {
-            true => out.lines().filter(status).map(str::to_owned).collect(),
+        if out.starts_with("Name:") {
+            out.lines().filter(status).map(str::to_owned).collect()
+        } else {
             // Only the target of a descriptor; that of /proc/self has a pid in it.
-            false => out
-                .lines()
+            out.lines()
                 .map(|line| {
                     line.split_once(':')
                         .filter(|_| line.contains("->"))
@@ -100,7 +100,7 @@ fn surroundings() -> Result<(), Failed> {
                     line[line.find(" -> ").map_or(0, |at| at.saturating_sub(4))..].to_owned()
                 })
                 .filter(|line| !line.contains("/proc/") && !line.starts_with("TR_MARKS="))
-                .collect(),
+                .collect()
         }
     };
     for command in [

@@ -375,13 +375,14 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
 fn python() -> Result<(), Failed> {
     let (python, keeps) = interpreter().ok_or(NO_PYTHON)?;
     let comm = python.file_name().unwrap_or_default().to_string_lossy();
-    let parts: &[(Part, Option<f64>)] = match keeps {
-        true => &[(Total("three"), None), (Total("one"), None)],
+    let parts: &[(Part, Option<f64>)] = if keeps {
+        &[(Total("three"), None), (Total("one"), None)]
+    } else {
         // Inlined functions are the innermost ones where there is debug information.
-        false => &[
+        &[
             (Total("_PyEval_EvalFrameDefault"), None),
             (Total("_PyObject_Free"), None),
-        ],
+        ]
     };
     let (program, script) = (python.to_string_lossy(), source("hot.py"));
     let command = [&*program, "-X", "perf", &script.to_string_lossy()];

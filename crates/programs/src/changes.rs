@@ -50,7 +50,7 @@ pub struct Known {
     numbered: bool,
 }
 
-/// What is known of a program as [`command_line::program_of`] names it, with its verb.
+/// The facts about a program, by the name that [`command_line::program_of`] gives it, with its verb.
 pub fn known(program: &str) -> Option<Known> {
     let (tool, verb) = command_line::tool_of(program)?;
     let role = tool.role(verb)?;
@@ -69,12 +69,12 @@ pub fn known(program: &str) -> Option<Known> {
 }
 
 impl Known {
-    /// It has an option for the number of jobs.
+    /// Whether the program has an option for the number of jobs.
     pub fn takes_jobs(&self) -> bool {
         self.jobs.is_some()
     }
 
-    /// It runs one job at once if no argument tells a number.
+    /// Whether the program runs one job at a time if no argument sets a number.
     pub fn runs_one(&self) -> bool {
         self.jobs
             .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)

@@ -3,7 +3,7 @@
 
 use crate::tools::Family;
 
-/// What is known of a family of them.
+/// The facts about a family of tools that run several jobs at once.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTool {
     family: Family,
@@ -27,7 +27,7 @@ pub enum Starts {
     /// Each as soon as the jobs that it needs have ended and a slot is free. What the tool waits
     /// for tells which of the two it was.
     Needs,
-    /// The same, and each job has a thread of the tool that waits for it.
+    /// Like [`Starts::Needs`], but a thread of the tool waits for each job.
     Threads,
     /// As they are listed, each as soon as a slot is free.
     Listed,
@@ -178,7 +178,7 @@ impl JobTool {
         })
     }
 
-    /// What follows the option in an argument.
+    /// The value that follows the option in an argument.
     fn value<'a>(&self, arg: &'a str, option: &str) -> Option<&'a str> {
         let value = match arg.strip_prefix(option) {
             Some(value) => value,

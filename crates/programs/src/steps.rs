@@ -35,7 +35,7 @@ pub struct Found {
     pub nests: bool,
     /// A runner's script with a random name: the first program that it starts tells more.
     pub script: bool,
-    /// It ends with 0 whatever the program does that it starts, which begins at this argument.
+    /// The argument at which a wrapped program begins, if the command ends with 0 whatever that program does.
     pub wraps: Option<usize>,
 }
 

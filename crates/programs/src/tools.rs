@@ -58,7 +58,7 @@ pub enum Family {
     Operator,
     Prove,
     Pytest,
-    /// They answer a question about the machine.
+    /// Programs that print facts about the machine.
     Query,
     Python,
     Rspec,
@@ -102,11 +102,11 @@ pub struct Tool {
     role: Option<Role>,
     /// The first words that are no options, with which it has a role.
     verbs: &'static [(Role, &'static str)],
-    /// It takes job slots from a job server's pipe.
+    /// Whether the tool takes job slots from the pipe of a job server.
     pub client: bool,
     /// A daemon runs its containers: they are no descendants of it.
     pub asks_daemon: bool,
-    /// It runs its tests in a process of its own, or in a few, and can tell them in JUnit XML.
+    /// Whether the tool runs all its tests in one process or in a few, and can report them as JUnit XML.
     pub tells_tests: bool,
 }
 
@@ -154,7 +154,7 @@ impl Tool {
         self.names.split(' ').next().unwrap_or(self.names)
     }
 
-    /// Its role with this verb, if it has a verb.
+    /// The role of the tool with this verb, if a verb is given.
     pub fn role(&self, verb: Option<&str>) -> Option<Role> {
         let has = |(_, verbs): &&(Role, &str)| verbs.split(' ').any(|word| Some(word) == verb);
         let by_verb = self.verbs.iter().find(has).map(|(role, _)| *role);
@@ -241,19 +241,19 @@ const TOOLS: &[Tool] = &[
     tool("Rscript gjs guile lua php tclsh", Family::Script),
 ];
 
-/// What a verb of a program for containers does; `docker ps` does nothing.
+/// The effect of a verb of a program for containers; `docker ps` has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerVerb {
-    /// It runs containers to their end: a step of a build.
+    /// The verb runs containers to their end: a step of a build.
     Run,
     /// A part of that, or it runs a program in a container that is there.
     Part,
-    /// It moves images: a step.
+    /// The verb transfers images: a step.
     Image,
 }
 
 impl ContainerVerb {
-    /// What this verb does.
+    /// The effect of this verb.
     pub fn of(verb: &str) -> Option<ContainerVerb> {
         match verb {
             "bud" | "build" | "buildx" | "compose" | "run" => Some(ContainerVerb::Run),
@@ -288,7 +288,7 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
     versioned.and_then(known).or_else(|| known(short()?))
 }
 
-/// The same by the path of a file.
+/// The tool by the path of its file.
 pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)

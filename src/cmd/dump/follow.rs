@@ -51,7 +51,7 @@ struct Followed {
     trace: Trace,
     /// Frames with events that are not printed yet.
     pending: Vec<FrameInfo>,
-    /// Those among them that were read last.
+    /// The frames among `pending` that were read last.
     new: Vec<FrameInfo>,
     /// All events before this time are printed.
     until: Ktime,

@@ -34,7 +34,7 @@ pub const REPEATED: usize = 200;
 
 pub struct Tool {
     name: &'static str,
-    /// What it tells, for the agent's choice.
+    /// The description by which the agent chooses a tool.
     about: &'static str,
     /// The beginning of its command line.
     words: &'static [&'static str],
@@ -468,7 +468,7 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     Ok((status, in_time, said.rest()))
 }
 
-/// What a command prints: the pipe until its end, and the last part of what came.
+/// The output of a command: the pipe until its end, and the last part of the text.
 struct Said {
     output: Option<PipeReader>,
     last: Vec<u8>,

@@ -80,7 +80,7 @@ fn is_assignment(word: &str) -> bool {
     begins && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// It holds what a shell reads as more than a word.
+/// Whether a word holds characters that a shell would not read as one word.
 fn is_shell_line(word: &str) -> bool {
     word.contains(|letter: char| letter.is_whitespace() || "|&;<>$".contains(letter))
 }

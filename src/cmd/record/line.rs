@@ -77,7 +77,7 @@ pub fn leave_at_once() {
 /// The terminal.
 struct Screen {
     terminal: File,
-    /// Its rows when the region was made; `None`: there is no region.
+    /// The number of rows when the scrolling region was made; `None` if there is no region.
     rows: Option<u16>,
 }
 
@@ -146,7 +146,7 @@ impl Screen {
     }
 }
 
-/// What names a process: its last exec's arguments, or its parent's.
+/// The name of a process: the arguments of its last exec, or of its parent's.
 type Name = Arc<(Argv, Comm)>;
 
 /// Keeps the living processes, and draws the line.

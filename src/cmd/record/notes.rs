@@ -21,7 +21,7 @@ use super::Args;
 use crate::called::program;
 use crate::errors;
 
-/// What is said when the recording has begun.
+/// The notes that are printed when the recording has begun.
 pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     if args.quiet {
         return Notice(Arc::new(|_, _, _| {}));

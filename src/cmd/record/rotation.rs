@@ -8,7 +8,7 @@ use tr_record::Rotation;
 
 use crate::args;
 
-/// What ends a part.
+/// The limit at which a part ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Length(Duration),

@@ -474,13 +474,12 @@ fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
 
 impl Candidate {
     fn change(&self) -> Change {
-        let (time, remains) = match self.jobs.is_empty() {
-            true => (self.without.clone(), self.kind.remains()),
-            // Jobs at once share caches.
-            false => {
-                let of = self.without.of.clone().unwrap_or_default();
-                (Without::work(of), (1000, 1200))
-            }
+        let (time, remains) = if self.jobs.is_empty() {
+            (self.without.clone(), self.kind.remains())
+        } else {
+            // Jobs that run at once share caches.
+            let of = self.without.of.clone().unwrap_or_default();
+            (Without::work(of), (1000, 1200))
         };
         Change {
             time,
