@@ -25,6 +25,7 @@ use tr_format::counters::{Counter, Unit};
 use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_programs::command_line;
+use tr_programs::steps::StepKind;
 
 use super::messages::{self, *};
 use detail::{Merger, Piece};
@@ -288,7 +289,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
     let steps = Steps::new(analysis);
     let long = |step: &&steps::Step| step.to.since(step.from) >= detail;
     for step in steps.list().iter().filter(long) {
-        let kind = if step.kind == steps::StepKind::Test {
+        let kind = if step.kind == StepKind::Test {
             "Tests"
         } else {
             "Steps"

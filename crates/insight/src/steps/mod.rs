@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
-pub use tr_programs::steps::StepKind;
+use tr_programs::steps::StepKind;
 
 use crate::exit;
 use tr_text::units;

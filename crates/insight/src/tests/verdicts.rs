@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tr_analyze::model::ProcessIx;
 
 use super::*;
+
 /// The analysis of a simulated recording, with its timeline.
 fn analyzed(recording: &tr_sim::recording::Recording) -> Analysis {
     let options = tr_analyze::Options {
