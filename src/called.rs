@@ -1,22 +1,91 @@
 //! The command line under the name by which the user has called the program.
 
 use clap::builder::{Resettable, StyledStr};
-use clap::CommandFactory;
+use clap::{Arg, ArgAction};
 use tr_text::called::{SECOND, TR};
 
-/// The paragraph of the help that holds only if the program is called `tr`.
+use crate::open;
+use crate::subcommand::Row;
+
+/// The id of the option `--no-pager`.
+pub const NO_PAGER: &str = "no_pager";
+
+/// The part of the help that is true for the first name alone.
 const PASSES_ON: &str = "\
 Any other use of tr goes to the system's tr (translate characters), unless it is called
 tr-trace, its second name.";
 
-/// The command line's definition. Its texts call the program `tr`; under the second name they have that.
-pub fn command() -> clap::Command {
-    let command = crate::Cli::command();
+/// The examples that belong to no subcommand.
+#[cfg(not(feature = "record-only"))]
+const EXAMPLES: &[(&str, &str)] = &[("tr --version --verbose", "features, methods, formats")];
+#[cfg(feature = "record-only")]
+const EXAMPLES: &[(&str, &str)] = &[];
+
+/// The last lines of the help.
+#[cfg(not(feature = "record-only"))]
+const END: &str = "Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
+    tr help COMMAND says more.";
+#[cfg(feature = "record-only")]
+const END: &str = "This tr records alone. Recordings are read by a whole one, on any machine.\n\
+    tr help COMMAND says more.";
+
+/// The columns of a command line in the examples.
+const COLUMNS: usize = 34;
+
+/// The definition of the command line with these subcommands. Its texts call the program `tr`; under the second
+/// name they have that.
+pub fn command(rows: &[Row]) -> clap::Command {
+    let commands: Vec<clap::Command> = rows.iter().filter_map(|row| row.command(rows)).collect();
+    let help = help(rows, &commands);
+    let no_pager = Arg::new(NO_PAGER)
+        .long("no-pager")
+        .global(true)
+        .hide(true)
+        .action(ArgAction::SetTrue)
+        .help("Print long text to the terminal itself");
+    let command = clap::Command::new("tr")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Where did the time go? Records a build or test run and reads it back")
+        .arg(no_pager)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(commands);
     if TR.is_second() {
-        return renamed(command.name(SECOND).bin_name(SECOND));
+        return renamed(command.after_help(help).name(SECOND).bin_name(SECOND));
     }
-    let examples = command.get_after_help().map(ToString::to_string);
-    command.after_help(format!("{PASSES_ON}\n\n{}", examples.unwrap_or_default()))
+    command.after_help(format!("{PASSES_ON}\n\n{help}"))
+}
+
+/// The text after the list of subcommands.
+fn help(rows: &[Row], commands: &[clap::Command]) -> String {
+    let of_rows = rows.iter().filter_map(|row| row.built.as_ref());
+    let examples = of_rows.flat_map(|built| built.examples).chain(EXAMPLES);
+    let mut help = "Examples:\n".to_owned();
+    for (line, purpose) in examples {
+        let example = format!("  {line:COLUMNS$} {purpose}");
+        help.push_str(example.trim_end());
+        help.push('\n');
+    }
+    let readers = commands.iter().filter(|command| reads_default(command));
+    let readers: Vec<&str> = readers.map(clap::Command::get_name).collect();
+    if let Some((last, others)) = readers.split_last() {
+        let others = others.join(", ");
+        help.push_str(&format!(
+            "\nWithout a file, {others} and {last} read {}.\n",
+            open::DEFAULT
+        ));
+    }
+    help + END
+}
+
+/// Whether the command reads the usual recording if no file is given.
+fn reads_default(command: &clap::Command) -> bool {
+    let mut files = command.get_arguments().filter(|arg| arg.get_id() == "file");
+    files.any(|file| {
+        file.get_default_values()
+            .iter()
+            .any(|value| value == open::DEFAULT)
+    })
 }
 
 fn renamed(command: clap::Command) -> clap::Command {

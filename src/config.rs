@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::errors;
+use crate::subcommand::{Key, KeyKind, Row};
 use clap::builder::Resettable;
 use toml::de::{DeTable, DeValue};
 
@@ -19,66 +20,23 @@ const PROJECT: &str = "tr.toml";
 const GATE: &str = "fail-over";
 /// The largest file in bytes, and the most values of a key.
 const LARGEST: (u64, usize) = (64 << 10, 100);
-
-/// The option or behaviour that a key sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Text for people: formats for machines have it from the command line alone.
-    Display,
-    /// The pager's use. It is no option of a subcommand.
-    Pager,
-    Threshold,
-    /// A value that is added to those of the command line.
-    Mask,
-    /// A mask without a value: one file is enough to turn it on, none turns it off.
-    MaskAll,
-}
-
-/// The tables, their keys, and the subcommands that have an option of the key's name.
-const KNOWN: [(&str, &str, Kind, &[&str]); 15] = {
-    use Kind::{Display, Mask, MaskAll, Pager, Threshold};
-    const TEXT: &[&str] = &["analyze", "diff", "predict", "summary"];
-    const MASKING: &[&str] = &["record", "redact"];
-    [
-        ("display", "color", Display, TEXT),
-        ("display", "width", Display, TEXT),
-        ("display", "pager", Pager, &[]),
-        ("analyze", "report", Display, &["analyze"]),
-        ("analyze", "top", Display, &["analyze"]),
-        ("analyze", "sort", Display, &["analyze"]),
-        ("analyze", "by", Display, &["analyze"]),
-        ("analyze", "group", Display, &["analyze"]),
-        ("diff", "top", Display, &["diff"]),
-        ("diff", "min", Threshold, &["diff"]),
-        ("diff", GATE, Threshold, &["diff"]),
-        ("diff", "fail-on", Threshold, &["diff"]),
-        ("predict", "price", Display, &["predict"]),
-        ("mask", "redact", Mask, MASKING),
-        ("mask", "addresses", MaskAll, MASKING),
-    ]
-};
-
-/// The subcommands that read the files.
-const READERS: [&str; 12] = [
-    "analyse", "analyze", "diff", "dump", "help", "info", "pipeline", "predict", "record",
-    "redact", "schema", "summary",
-];
+/// The key of no subcommand.
+const PAGER: Key = Key::new("display", "pager", KeyKind::Pager);
 
 /// A key with its values.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    table: &'static str,
-    key: &'static str,
-    kind: Kind,
-    commands: &'static [&'static str],
+    key: &'static Key,
+    /// The subcommands that have the option.
+    commands: Vec<&'static str>,
     values: Vec<String>,
 }
 
 impl Setting {
-    /// As a reader finds it in the file.
+    /// The key as a reader finds it in the file.
     #[cfg(feature = "record")]
     pub fn name(&self) -> String {
-        format!("{}.{}", self.table, self.key)
+        format!("{}.{}", self.key.table, self.key.name)
     }
 
     /// The values of the setting, separated by commas.
@@ -86,12 +44,9 @@ impl Setting {
         self.values.join(", ")
     }
 
-    /// The option that it stands for.
+    /// The option that the setting stands for.
     fn option(&self) -> &'static str {
-        match (self.table, self.key) {
-            ("mask", "addresses") => "mask-addresses",
-            (_, key) => key,
-        }
+        self.key.option.unwrap_or(self.key.name)
     }
 }
 
@@ -122,16 +77,18 @@ impl Unused {
     }
 }
 
-/// Whether the subcommand has defaults in files.
-pub fn is_for(subcommand: Option<&std::ffi::OsStr>) -> bool {
-    subcommand.is_some_and(|given| READERS.iter().any(|known| given == *known))
+/// The files, the user's first. The later one precedes.
+pub fn files(rows: &'static [Row]) -> Vec<Settings> {
+    let user = user().and_then(|path| read(path, Writer::User, rows));
+    let project = project().and_then(|path| read(path, Writer::Strangers, rows));
+    user.into_iter().chain(project).collect()
 }
 
-/// The files, the user's first. The later one precedes.
-pub fn files() -> Vec<Settings> {
-    let user = user().and_then(|path| read(path, false));
-    let project = project().and_then(|path| read(path, true));
-    user.into_iter().chain(project).collect()
+/// The writer of a file, if nobody has changed it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    User,
+    Strangers,
 }
 
 /// `tr/config.toml` in the user's directory of settings.
@@ -159,7 +116,8 @@ fn project() -> Option<PathBuf> {
 }
 
 /// `None`: there is no such file.
-fn read(path: PathBuf, strangers: bool) -> Option<Settings> {
+fn read(path: PathBuf, writer: Writer, rows: &'static [Row]) -> Option<Settings> {
+    let strangers = writer == Writer::Strangers;
     // A link of a project's would have an error print parts of any file; a pipe would have us wait.
     let flags = libc::O_NONBLOCK | if strangers { libc::O_NOFOLLOW } else { 0 };
     let opened = OpenOptions::new()
@@ -174,18 +132,18 @@ fn read(path: PathBuf, strangers: bool) -> Option<Settings> {
             Some(libc::ELOOP) => Err(Unused::Foreign("it is a symbolic link".to_owned(), None)),
             _ => Err(Unused::Foreign(error.to_string(), None)),
         },
-        Ok(file) => content(file),
+        Ok(file) => content(file, rows),
     };
     Some(Settings { path, content })
 }
 
-fn content(file: File) -> Result<Vec<Setting>, Unused> {
+fn content(file: File, rows: &'static [Row]) -> Result<Vec<Setting>, Unused> {
     let meta = file.metadata();
     let meta = meta.map_err(|error| Unused::Foreign(error.to_string(), None))?;
     if !meta.is_file() {
         return Err(Unused::Foreign("it is no regular file".to_owned(), None));
     }
-    let content = text(file).and_then(|text| settings(&text).map_err(Unused::Wrong));
+    let content = text(file).and_then(|text| settings(&text, rows).map_err(Unused::Wrong));
     if meta.uid() != nix::unistd::geteuid().as_raw() {
         let why = format!("it belongs to the user {}", meta.uid());
         return Err(Unused::Foreign(why, content.ok()));
@@ -207,7 +165,7 @@ fn text(file: File) -> Result<String, Unused> {
 }
 
 /// Reads the settings of a file.
-fn settings(text: &str) -> Result<Vec<Setting>, String> {
+fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let top = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(1, |span| line(span.start));
@@ -223,13 +181,10 @@ fn settings(text: &str) -> Result<Vec<Setting>, String> {
         for (key, value) in content {
             let at = line(key.span().start);
             let key: &str = key.get_ref();
-            let mut known = KNOWN
-                .iter()
-                .filter(|known| known.0 == table && known.1 == key);
-            let Some(&(table, key, kind, commands)) = known.next() else {
+            let Some(known) = known(table, key, rows) else {
                 return Err(format!("line {at}: unknown key {table}.{key}"));
             };
-            let is_switch = matches!(kind, Kind::MaskAll | Kind::Pager);
+            let is_switch = matches!(known.kind, KeyKind::MaskAll | KeyKind::Pager);
             let typed = |value: &DeValue<'_>| !is_switch || value.is_bool();
             let value = value.get_ref();
             let values = Some(value)
@@ -242,15 +197,29 @@ fn settings(text: &str) -> Result<Vec<Setting>, String> {
                     )
                 })?;
             settings.push(Setting {
-                table,
-                key,
-                kind,
-                commands,
+                key: known,
+                commands: commands(known, rows),
                 values,
             });
         }
     }
     Ok(settings)
+}
+
+/// The key of this name.
+fn known(table: &str, name: &str, rows: &'static [Row]) -> Option<&'static Key> {
+    let mut keys = rows
+        .iter()
+        .flat_map(|row| row.keys)
+        .chain(std::iter::once(&PAGER));
+    keys.find(|key| key.table == table && key.name == name)
+}
+
+/// The subcommands with an option of this key.
+fn commands(key: &Key, rows: &'static [Row]) -> Vec<&'static str> {
+    let is = |other: &Key| other.table == key.table && other.name == key.name;
+    let having = rows.iter().filter(|row| row.keys.iter().any(is));
+    having.map(Row::name).collect()
 }
 
 /// A value, or the values of a list, as on the command line.
@@ -315,7 +284,7 @@ pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> O
         let later: Vec<&str> = later.map(Setting::option).collect();
         let missing = known.iter().flatten().filter(|setting| {
             let option = setting.option();
-            setting.kind == Kind::Threshold && !given(option) && !later.contains(&option)
+            setting.key.kind == KeyKind::Threshold && !given(option) && !later.contains(&option)
         });
         let missing: Vec<&str> = missing.map(Setting::option).collect();
         if missing.contains(&GATE) {
@@ -350,55 +319,58 @@ pub fn pager(settings: &[Setting]) -> bool {
     let pager = settings
         .iter()
         .rev()
-        .find(|setting| setting.kind == Kind::Pager);
+        .find(|setting| setting.key.kind == KeyKind::Pager);
     pager.is_none_or(|setting| setting.value() != "false")
 }
 
 /// The command line's definition with these defaults; without those of display, if it writes for
 /// machines.
 pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool) -> clap::Command {
-    let applies = |setting: &&Setting| match setting.kind {
-        Kind::Display => display,
-        Kind::Threshold => true,
-        Kind::MaskAll => setting.value() == "true",
-        Kind::Mask | Kind::Pager => false,
+    let applies = |setting: &&Setting| match setting.key.kind {
+        KeyKind::Display => display,
+        KeyKind::Threshold => true,
+        KeyKind::MaskAll => setting.value() == "true",
+        KeyKind::Mask | KeyKind::Pager => false,
     };
     for setting in settings.iter().filter(applies) {
-        for name in setting.commands {
-            // clap keeps its texts for as long as the program runs.
-            let values: Vec<&'static str> = setting
-                .values
-                .iter()
-                .map(|value| &*value.clone().leak())
-                .collect();
-            let id = setting.option().replace('-', "_");
-            command = command.mut_subcommand(*name, |subcommand| {
-                // A tr that does not record knows record as a word alone.
-                let has = subcommand
-                    .get_arguments()
-                    .any(|arg| arg.get_id() == id.as_str());
-                if has {
-                    subcommand.mut_arg(id, |arg| arg.default_values(values))
-                } else {
-                    subcommand
-                }
-            });
+        for name in &setting.commands {
+            // A tr without the subcommand lacks it.
+            if command.find_subcommand(name).is_some() {
+                command =
+                    command.mut_subcommand(name, |subcommand| with_default(subcommand, setting));
+            }
         }
-    }
-    // For clap a default is not the presence that another option requires.
-    if settings.iter().any(|setting| setting.option() == GATE) {
-        let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
-        command = command.mut_subcommand("diff", |subcommand| {
-            subcommand.mut_arg("fail_on", free).mut_arg("strict", free)
-        });
     }
     command
 }
 
+/// A subcommand with the default of one of its options.
+fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
+    let id = |option: &str| option.replace('-', "_");
+    let own = id(setting.option());
+    // A tr that does not record knows record as a word alone.
+    if !subcommand
+        .get_arguments()
+        .any(|arg| arg.get_id() == own.as_str())
+    {
+        return subcommand;
+    }
+    // clap keeps its texts for as long as the program runs.
+    let leak = |value: &String| -> &'static str { value.clone().leak() };
+    let values: Vec<&'static str> = setting.values.iter().map(leak).collect();
+    let subcommand = subcommand.mut_arg(own, |arg| arg.default_values(values));
+    // For clap a default is not the presence that another option requires.
+    let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
+    let requiring = setting.key.required_by.iter();
+    requiring.fold(subcommand, |subcommand, option| {
+        subcommand.mut_arg(id(option), free)
+    })
+}
+
 /// The options of masks that a subcommand is given beside its own.
-pub fn masks(settings: &[Setting], subcommand: &std::ffi::OsStr) -> Vec<String> {
+pub fn masks(settings: &[Setting], row: &Row) -> Vec<String> {
     let ours = |setting: &&Setting| {
-        setting.kind == Kind::Mask && setting.commands.iter().any(|name| subcommand == *name)
+        setting.key.kind == KeyKind::Mask && setting.commands.contains(&row.name())
     };
     let options = settings.iter().filter(ours);
     let each = |setting: &'_ Setting| -> Vec<String> {

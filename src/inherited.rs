@@ -13,7 +13,8 @@ use crate::{errors, status};
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-extern "C" fn look() {
+/// Notes it all. It is for an initialization function, and needs nothing that the runtime sets up.
+pub fn look() {
     // SAFETY: null for the new action only asks; `old` may hold any bits, zeros too.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
@@ -26,17 +27,7 @@ extern "C" fn look() {
         let answer = unsafe { libc::fcntl(fd, libc::F_GETFD) };
         closed.store(answer < 0, Ordering::Relaxed);
     }
-    // Test programs keep their arguments for the test harness.
-    #[cfg(not(test))]
-    crate::passthrough::before_main();
 }
-
-#[used]
-// SAFETY: the loader calls each pointer of this section once, before `main`,
-// as a C function; `look` takes no arguments and needs nothing that the runtime sets up:
-// no thread, no stack guard, no panic that would be caught.
-#[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
 
 /// SIGPIPE was ignored at the start.
 pub fn sigpipe_ignored() -> bool {
@@ -98,6 +89,11 @@ pub fn original_environment() -> Option<Vec<CString>> {
     let variables = bytes.ok()?;
     let variables = variables.split(|b| *b == 0).filter(|v| !v.is_empty());
     Some(variables.filter_map(|v| CString::new(v).ok()).collect())
+}
+
+/// The value of PATH, or its default.
+pub fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
 }
 
 /// Replaces this process by COMMAND, with what the caller gave; returns an exit status only if that

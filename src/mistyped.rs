@@ -17,23 +17,15 @@ use std::path::{Path, PathBuf};
 
 use tr_format::frame;
 
-use crate::passthrough;
+use crate::inherited;
 
-/// Subcommand names of other tools, and ours for the same task.
-const OTHER_WORDS: [(&str, &str); 12] = [
-    ("rec", "record"),
-    ("show", "analyze"),
-    ("stat", "analyze"),
-    ("stats", "analyze"),
-    ("run", "record"),
-    ("trace", "record"),
-    ("view", "report"),
-    ("open", "report"),
-    ("compare", "diff"),
-    ("print", "dump"),
-    ("check", "verify"),
-    ("repair", "recover"),
-];
+/// The words that a command line may have meant.
+pub struct Words {
+    /// The names of subcommands.
+    pub ours: Vec<&'static str>,
+    /// Other tools' names for subcommands, each with ours.
+    pub others: Vec<(&'static str, &'static str)>,
+}
 
 /// The long options of GNU `tr`; it takes every unambiguous beginning of them.
 const LONG: [&str; 6] = [
@@ -47,20 +39,20 @@ const LONG: [&str; 6] = [
 
 /// The subcommand that these arguments (without the program's name) probably meant, where none of
 /// them can be for the system's `tr`.
-pub fn near_ours(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
+pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
-    let near = word.to_str().and_then(|word| near(word, ours));
-    let other = OTHER_WORDS.iter().find(|(theirs, _)| word == theirs);
+    let near = word.to_str().and_then(|word| near(word, &words.ours));
+    let other = words.others.iter().find(|(theirs, _)| word == theirs);
     let recording = || args.iter().any(|arg| is_recording(arg.as_ref()));
     near.or(other.map(|(_, ours)| *ours))
         .or_else(|| recording().then_some("analyze"))
 }
 
 /// The subcommand that the arguments probably mean; `None` if they are for the system's `tr`.
-pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
+pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
-    let near = word.to_str().and_then(|word| near(word, ours));
-    let meant = near_ours(args, ours);
+    let near = word.to_str().and_then(|word| near(word, &words.ours));
+    let meant = near_ours(args, words);
     if args.iter().any(|arg| is_recording(arg.as_ref())) {
         return meant;
     }
@@ -157,7 +149,7 @@ fn is_program(name: &OsStr) -> bool {
         let meta = std::fs::metadata(file);
         meta.is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)
     };
-    let mut directories = std::env::split_paths(&passthrough::path()).collect();
+    let mut directories = std::env::split_paths(&inherited::path()).collect();
     if name.as_bytes().contains(&b'/') {
         directories = vec![PathBuf::new()];
     }
@@ -192,8 +184,7 @@ fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
     let far = |ours: &str| strsim::osa_distance(&word, ours);
     let most = |ours: &str| if ours.len() > 4 { 2 } else { 1 };
-    let candidates = ours.iter().filter(|ours| !ours.starts_with('-'));
-    let candidates = candidates.filter(|ours| far(ours) <= most(ours));
+    let candidates = ours.iter().filter(|ours| far(ours) <= most(ours));
     candidates.min_by_key(|ours| far(ours)).copied()
 }
 

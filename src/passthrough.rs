@@ -9,40 +9,13 @@ use std::path::{Path, PathBuf};
 use tr_text::called;
 use tr_text::called::TR;
 
-use crate::cmd::mark;
+use crate::cmd::{self, mark};
+use crate::mistyped::Words;
 use crate::{errors, inherited, mistyped, status};
 
-/// First arguments that are ours. A test compares them with clap's list; building that
-/// here would take longer than the exec.
-const OURS: [&str; 27] = [
-    "record",
-    "analyze",
-    "analyse",
-    "report",
-    "summary",
-    "export",
-    "diff",
-    "predict",
-    "pipeline",
-    "info",
-    "dump",
-    "verify",
-    "recover",
-    "redact",
-    "symbolize",
-    "mark",
-    "mcp",
-    "doctor",
-    "schema",
-    "completions",
-    "man",
-    "help",
-    "--help",
-    "-h",
-    "--version",
-    "-V",
-    "--no-pager",
-];
+/// First arguments that are ours beside the names of subcommands. A test compares all with clap's list; building
+/// that here would take longer than the exec.
+const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
 /// The variable that lists, separated by colons, the programs already tried. They are
 /// skipped: a second copy of this program on PATH, or a script that calls us, would
@@ -54,20 +27,46 @@ const MISTYPED: u8 = 2;
 
 /// Whether the first argument is ours.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
-    first.is_some_and(|first| OURS.iter().any(|ours| first == *ours))
+    first.is_some_and(|first| ours().any(|ours| first == ours))
 }
 
-/// Passes on a foreign command line, and sets a mark, before Rust's runtime starts: reading
-/// the memory map, the stack guard and signals are a sixth of the cost of passing on. With a C
-/// library that passes no arguments to initialization functions, `main` does it.
-#[cfg_attr(test, allow(dead_code))]
-pub fn before_main() {
-    if std::env::args_os().next().is_some() {
+/// All first arguments that are ours.
+fn ours() -> impl Iterator<Item = &'static str> {
+    let names = cmd::ROWS.iter().flat_map(|row| row.names);
+    names.chain(&OURS).copied()
+}
+
+/// The words that a mistyped command line may have meant.
+fn words() -> Words {
+    let others = |row: &'static crate::subcommand::Row| {
+        let words = row.other_words.iter();
+        words.map(|word| (*word, row.name()))
+    };
+    Words {
+        ours: ours().filter(|ours| !ours.starts_with('-')).collect(),
+        others: cmd::ROWS.iter().flat_map(others).collect(),
+    }
+}
+
+/// Notes what this process inherited. Then it passes on a foreign command line, and sets a mark, before Rust's
+/// runtime starts: reading the memory map, the stack guard and signals are a sixth of the cost of passing on. With
+/// a C library that passes no arguments to initialization functions, `main` does it.
+extern "C" fn before_main() {
+    inherited::look();
+    // Test programs keep their arguments for the test harness.
+    if !cfg!(test) && std::env::args_os().next().is_some() {
         if let Some(status) = before_clap() {
             std::process::exit(status.into());
         }
     }
 }
+
+#[used]
+// SAFETY: the loader calls each pointer of this section once, before `main`,
+// as a C function; `before_main` takes no arguments and needs nothing that the runtime sets up:
+// no thread, no stack guard, no panic that would be caught.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = before_main;
 
 /// The exit status of a command line that needs no parser: a foreign one, or a mark.
 pub fn before_clap() -> Option<u8> {
@@ -88,14 +87,14 @@ pub fn before_clap() -> Option<u8> {
 /// the parser.
 fn unknown() -> Option<u8> {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    Some(ask(mistyped::near_ours(&args, &OURS)?, ""))
+    Some(ask(mistyped::near_ours(&args, &words())?, ""))
 }
 
 /// Answers a mistyped subcommand, or replaces this process by the system's `tr`; returns
 /// an exit status only when there is none.
 pub fn run() -> u8 {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match mistyped::meant(&args, &OURS) {
+    match mistyped::meant(&args, &words()) {
         Some(meant) => ask(meant, &systems()),
         None if mistyped::is_command(&args) => {
             let command = tr_text::escape::command(args.iter().map(|arg| arg.as_bytes()));
@@ -107,7 +106,7 @@ pub fn run() -> u8 {
 
 /// The path of the system's `tr`, in words.
 fn systems() -> String {
-    let path = path();
+    let path = inherited::path();
     let system = candidates(&path, OsStr::new(""), own()).into_iter().next();
     system.map_or(String::new(), |file| {
         format!(" (the system's tr: {})", errors::shown(&file))
@@ -119,11 +118,6 @@ fn ask(meant: &str, system: &str) -> u8 {
     MISTYPED
 }
 
-/// PATH, or its default.
-pub fn path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
-}
-
 /// Device and inode of this program.
 fn own() -> Option<(u64, u64)> {
     let meta = std::fs::metadata("/proc/self/exe").ok()?;
@@ -133,7 +127,7 @@ fn own() -> Option<(u64, u64)> {
 /// Executes the next `tr`. Not by `std`'s `Command::exec`: it empties the signal mask and
 /// resets SIGPIPE's action, which the other `tr` must inherit unchanged.
 fn exec(args: Vec<OsString>) -> u8 {
-    let path = path();
+    let path = inherited::path();
     let mut tried = std::env::var_os(TRIED).unwrap_or_default();
     // Arguments and PATH came from the kernel as C strings: there is no NUL.
     let string = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
@@ -203,7 +197,6 @@ fn added(tried: OsString, file: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn only_subcommands_are_ours() {
@@ -218,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_subcommand_is_ours_and_nothing_else() {
-        let mut cli = crate::Cli::command();
+        let mut cli = crate::called::command(cmd::ROWS);
         cli.build();
         let mut known: Vec<&str> = cli
             .get_subcommands()
@@ -228,11 +221,11 @@ mod tests {
             .collect();
         known.extend(["--help", "-h", "--version", "-V", "--no-pager"]);
         known.sort_unstable();
-        let mut ours = OURS.to_vec();
-        // A tr that does not record knows that they are subcommands, and refuses them.
-        if cfg!(not(feature = "record")) {
-            ours.retain(|name| !["doctor", "symbolize"].contains(name));
-        }
+        let mut ours: Vec<&str> = ours().collect();
+        // The names of subcommands that this tr was built without are refused.
+        let left_out = cmd::ROWS.iter().filter(|row| row.built.is_none());
+        let left_out: Vec<&str> = left_out.flat_map(|row| row.names).copied().collect();
+        ours.retain(|name| !left_out.contains(name));
         ours.sort_unstable();
         assert_eq!(ours, known);
     }

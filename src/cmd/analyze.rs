@@ -25,8 +25,11 @@ use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::layout::Layout;
 use crate::span::Span;
+use crate::subcommand::takes::{FILE, TOP};
+use crate::subcommand::{Hint, Program, Subcommand, Takes, TakesKind, Tool};
 use crate::with::With;
 use crate::{args, open, progress};
+use std::path::Path;
 
 /// Analyze a recording: times of processes, waits, critical path
 #[derive(clap::Args, Debug)]
@@ -142,14 +145,112 @@ impl Args {
             step: self.filters.step.clone(),
         }
     }
+}
 
-    pub fn files(&self) -> Vec<&std::path::Path> {
+const ARGV: Takes = Takes("argv", TakesKind::Text, "regex on the command line");
+const PID: Takes = Takes("pid", TakesKind::Number, "this process and its descendants");
+const FAILED: Takes = Takes("failed", TakesKind::Switch, "failed ones alone");
+const SORT: Takes = Takes(
+    "sort",
+    TakesKind::Text,
+    "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
+);
+
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("tr analyze --top 20", "where the time went"),
+        ("tr analyze --by program --sort run-queue", ""),
+        ("tr analyze --report tree", "the process tree"),
+        ("tr analyze --report execs --failed", ""),
+    ];
+    const HINTS: &'static [Hint] = &[
+        Hint {
+            wrong: "-g",
+            advice: "--report flame has the functions of sampled stacks",
+        },
+        Hint {
+            wrong: "--stdio",
+            advice: "the reports are text, and on standard output",
+        },
+        Hint {
+            wrong: "-o",
+            advice: "the reports go to standard output; tr report -o FILE writes a page",
+        },
+        Hint {
+            wrong: "--timeout",
+            advice: "--max-time DUR ends the analysis after a time",
+        },
+        Hint {
+            wrong: "-n",
+            advice: "--top N is the number of rows",
+        },
+    ];
+    const TOOLS: &'static [Tool] = &[
+        Tool {
+            name: "report",
+            about: "One report",
+            words: &["analyze"],
+            takes: &[
+                FILE,
+                Takes("report", TakesKind::Report, "its name [top]"),
+                Takes(
+                    "by",
+                    TakesKind::Text,
+                    "sum up: process, thread, program, comm, cgroup, container, depth, step",
+                ),
+                SORT,
+                TOP,
+                ARGV,
+                PID,
+                FAILED,
+                Takes("step", TakesKind::Text, "a step's processes alone"),
+                Takes("from", TakesKind::Text, "from this time on, e.g. 1.5s"),
+                Takes("to", TakesKind::Text, "up to this time"),
+            ],
+        },
+        Tool {
+            name: "steps",
+            about: "Steps, targets and tests with their times, the longest first",
+            words: &["analyze", "--report=steps"],
+            takes: &[
+                FILE,
+                SORT,
+                TOP,
+                Takes("step", TakesKind::Text, "one of them alone"),
+            ],
+        },
+        Tool {
+            name: "process",
+            about: "Executions of processes: command line, start, time, memory, exit status",
+            words: &["analyze", "--report=execs"],
+            takes: &[
+                FILE,
+                PID,
+                ARGV,
+                FAILED,
+                SORT,
+                TOP,
+                Takes("min", TakesKind::Text, "at least this long, e.g. 1s"),
+            ],
+        },
+    ];
+    const IS_LONG: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
         let trace = std::iter::once(self.file.as_path());
-        trace.chain(self.with.paths()).collect()
+        Some(trace.chain(self.with.paths()).collect())
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
     }
 }
 
-pub fn run(args: &Args) -> Done {
+fn run(args: &Args) -> Done {
     if let Some(threads) = args.threads {
         // An error means that the pool exists already.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);

@@ -14,6 +14,8 @@ use tr_text::escape;
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
 use crate::layout::Layout;
+use crate::subcommand::takes::TOP;
+use crate::subcommand::{Program, Subcommand, Takes, TakesKind, Tool};
 use crate::{args, open, output, progress};
 use tr_text::called::TR;
 
@@ -119,18 +121,56 @@ enum FormatArg {
 
 impl Args {
     /// Whether the command writes to standard output alone.
-    pub fn only_reads(&self) -> bool {
+    fn prints(&self) -> bool {
         self.output.as_os_str() == "-"
     }
 
     /// All traces.
-    pub fn files(&self) -> Vec<&Path> {
+    fn files(&self) -> Vec<&Path> {
         let all = self.files.iter().chain(&self.base).chain(&self.new);
         all.map(PathBuf::as_path).collect()
     }
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr diff main.bin pr.bin", "changes between two builds")];
+    const TOOLS: &'static [Tool] = &[
+        Tool {
+            name: "diff",
+            about: "What differs between recordings of two states of a build, and whether the code or the machine did it",
+            words: &["diff"],
+            takes: &[
+                Takes("base", TakesKind::Files, "recordings before"),
+                Takes("new", TakesKind::Files, "recordings after"),
+                TOP,
+            ],
+        },
+    ];
+    const IS_LONG: bool = true;
+
+    fn set_undecided(&mut self, why: Option<String>) {
+        self.undecided = why;
+    }
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        self.prints().then(|| self.files())
+    }
+
+    fn is_paged(&self) -> bool {
+        self.prints()
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
     let all = base.len() + new.len();
     let mut runs = identity::Runs::default();

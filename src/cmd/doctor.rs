@@ -14,7 +14,9 @@ use tr_record::{Error, SudoRefusal};
 use crate::called::program;
 use crate::config::{self, Settings, Unused};
 use crate::errors;
+use crate::errors::Done;
 use crate::open;
+use crate::subcommand::{Program, Subcommand};
 use tr_insight::warnings;
 use tr_text::called::TR;
 use tr_text::escape;
@@ -55,7 +57,7 @@ struct Diagnosis {
 }
 
 impl Diagnosis {
-    fn of(machine: Machine) -> Diagnosis {
+    fn of(machine: Machine, files: Vec<Settings>) -> Diagnosis {
         let ptrace = machine.ptrace.is_ok() && machine.schedstat && std::io::stderr().is_terminal();
         let by_sudo = machine.sudo.as_ref().and_then(|tried| tried.as_ref().ok());
         let (method, programs) = match (&machine.bpf, by_sudo) {
@@ -78,7 +80,7 @@ impl Diagnosis {
             method,
             programs,
             improve,
-            files: config::files(),
+            files,
         }
     }
 
@@ -289,8 +291,18 @@ fn improvement(refused: &Error) -> Option<(String, String)> {
     Some((format!("To record everything, {purpose}"), command))
 }
 
-pub fn run(args: &Args) -> ExitCode {
-    let diagnosis = Diagnosis::of(Machine::examine(args.sudo));
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr doctor", "what recording this machine allows")];
+
+    fn run(self, program: &Program) -> Done {
+        Ok(run(&self, program))
+    }
+}
+
+fn run(args: &Args, program: &Program) -> ExitCode {
+    let files = config::files(program.rows);
+    let diagnosis = Diagnosis::of(Machine::examine(args.sudo), files);
     let printed = match args.format {
         FormatArg::Text => open::print_text(&diagnosis.text()),
         FormatArg::Json => open::print_json(&diagnosis.json()),

@@ -14,6 +14,8 @@ use tr_format::reader::Trace;
 use crate::budget::{Budget, Watch};
 use crate::errors::Done;
 use crate::open;
+use crate::subcommand::{Program, Subcommand};
+use std::path::Path;
 
 /// Print the events of a recording, in the order of their times
 ///
@@ -43,14 +45,28 @@ enum FormatArg {
     Ndjson,
 }
 
-impl Args {
-    /// Whether the command also prints events that are recorded later.
-    pub fn follows(&self) -> bool {
-        self.follow
+impl Subcommand for Args {
+    const IS_LONG: bool = true;
+    const IS_STREAM: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        Some(vec![&self.file])
+    }
+
+    fn is_paged(&self) -> bool {
+        !self.follow
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
     }
 }
 
-pub fn run(args: &Args) -> Done {
+fn run(args: &Args) -> Done {
     if args.follow {
         return Ok(follow::run(args));
     }

@@ -23,6 +23,7 @@ use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::output::Force;
 use crate::span::Span;
+use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
 use crate::{args, open, output, progress, send};
 use tr_text::called::TR;
@@ -185,7 +186,30 @@ fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
     }
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr export --format perfetto -o build.pftrace", "")];
+    const HINTS: &'static [Hint] = &[
+        Hint {
+            wrong: "chrome",
+            advice: "chrome was removed: use --format perfetto",
+        },
+        Hint {
+            wrong: "speedscope",
+            advice: "speedscope was removed: use --format folded",
+        },
+    ];
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let endpoint = args.endpoint.clone();
     let endpoint = endpoint.or_else(|| args.output.is_none().then(send::endpoint)?);
     let named = args.format.or_else(|| by_suffix(args.output.as_deref()?));

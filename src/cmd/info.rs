@@ -18,6 +18,8 @@ use crate::cmd::secrets;
 use crate::contents::{self, Contents};
 use crate::errors::Done;
 use crate::open;
+use crate::subcommand::{Program, Subcommand};
+use std::path::Path;
 
 /// Describe a recording
 ///
@@ -43,7 +45,25 @@ pub struct Args {
     pub budget: Budget,
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr info", "the contents of the recording")];
+    const IS_LONG: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        Some(vec![&self.file])
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     if args.secrets {
         return secrets::run(&args.file, args.format == "json");
     }

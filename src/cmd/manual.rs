@@ -7,6 +7,8 @@ use clap_complete::Shell;
 
 use tr_text::called::{SECOND, TR};
 
+use crate::errors::Done;
+use crate::subcommand::{Program, Subcommand};
 use crate::{called, errors, open, output};
 
 /// Print a shell's completions for tr
@@ -36,19 +38,30 @@ pub struct ManArgs {
     dir: PathBuf,
 }
 
-pub fn completions(args: &CompletionsArgs) -> ExitCode {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut called::command(), TR.name(), &mut script);
-    open::print(&script)
+impl Subcommand for CompletionsArgs {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr completions bash > /etc/bash_completion.d/tr", "")];
+
+    fn run(self, program: &Program) -> Done {
+        let mut script = Vec::new();
+        let mut command = called::command(program.rows);
+        clap_complete::generate(self.shell, &mut command, TR.name(), &mut script);
+        Ok(open::print(&script))
+    }
 }
 
-pub fn man(args: &ManArgs) -> ExitCode {
-    match pages(called::command()).and_then(|pages| write(args, pages)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tr: {}: {error}", errors::shown(&args.dir));
-            ExitCode::FAILURE
-        }
+impl Subcommand for ManArgs {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr man /usr/local/share/man/man1", "")];
+
+    fn run(self, program: &Program) -> Done {
+        pages(called::command(program.rows))
+            .and_then(|pages| write(&self, pages))
+            .map_err(|error| {
+                eprintln!("tr: {}: {error}", errors::shown(&self.dir));
+                ExitCode::FAILURE
+            })?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -9,7 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use crate::called;
+use crate::errors::Done;
 use crate::inherited::become_command;
+use crate::subcommand::{Program, Subcommand};
 
 /// Name a moment or a span in the recording in progress
 ///
@@ -58,9 +60,18 @@ pub fn quickly(args: &[OsString]) -> Option<u8> {
     }
 }
 
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr mark tests -- make check", "name a part of a recording")];
+
+    fn run(self, program: &Program) -> Done {
+        Ok(refuse(program))
+    }
+}
+
 /// Reports a command line that [`quickly`] did not take.
-pub fn run(_: &Args) -> ExitCode {
-    let mut cli = called::command();
+fn refuse(program: &Program) -> ExitCode {
+    let mut cli = called::command(program.rows);
     cli.build();
     let usage = cli
         .find_subcommand_mut("mark")

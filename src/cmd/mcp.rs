@@ -14,26 +14,29 @@ use std::process::ExitCode;
 use serde_json::{json, Value};
 
 use crate::errors;
+use crate::errors::Done;
 use crate::open;
+use crate::subcommand::{Program, Row, Subcommand, Tool};
 
 /// Answer an agent's questions about recordings (Model Context Protocol)
 ///
 /// Reads requests from standard input and writes answers to standard output, at most 8 KB each. It
 /// opens recordings below the working directory alone, and writes nothing.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "\
-Tools: summary, report, steps, process, diff, predict; with --allow-record, record.
-docs/SKILL.md tells an agent how to use them.
-
-Exit status: 0 at the end of standard input; 1 when standard output cannot be written.
-
-Example, for an agent's list of servers:
-  {\"mcpServers\": {\"tr\": {\"command\": \"tr\", \"args\": [\"mcp\"]}}}")]
 pub struct Args {
     /// Offer the tool record, which runs any command of the agent's
     #[arg(long)]
     allow_record: bool,
 }
+
+/// The end of the help.
+const HELP: &str = "\
+docs/SKILL.md tells an agent how to use them.
+
+Exit status: 0 at the end of standard input; 1 when standard output cannot be written.
+
+Example, for an agent's list of servers:
+  {\"mcpServers\": {\"tr\": {\"command\": \"tr\", \"args\": [\"mcp\"]}}}";
 
 /// The versions of the protocol; what they have of tools is the same. The first is offered to a client of
 /// another.
@@ -54,6 +57,7 @@ struct Server {
     /// The folder of the recordings, without links.
     root: PathBuf,
     records: bool,
+    rows: &'static [Row],
 }
 
 impl Server {
@@ -97,13 +101,13 @@ impl Server {
                 }))
             }
             "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({ "tools": tools::list(self.records) })),
+            "tools/list" => Ok(json!({ "tools": tools::list(self.rows, self.records) })),
             "tools/call" => {
                 let name = params
                     .get("name")
                     .and_then(Value::as_str)
                     .unwrap_or_default();
-                let tool = tools::find(name, self.records);
+                let tool = tools::find(self.rows, name, self.records);
                 let tool = tool.ok_or_else(|| Refused(-32602, "no such tool".into()))?;
                 let none = json!({});
                 let given = params.get("arguments").unwrap_or(&none);
@@ -138,7 +142,31 @@ fn line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(line))
 }
 
-pub fn run(args: &Args) -> ExitCode {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr mcp", "answer an agent's questions")];
+
+    fn complete(command: clap::Command, rows: &[Row]) -> clap::Command {
+        let of_user = |tool: &&Tool| tools::records(tool);
+        let (permitted, others): (Vec<&Tool>, Vec<&Tool>) = tools::all(rows).partition(of_user);
+        let names = |tools: &[&Tool]| {
+            let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+            names.join(", ")
+        };
+        let list = format!(
+            "Tools: {}; with --allow-record, {}.\n{HELP}",
+            names(&others),
+            names(&permitted)
+        );
+        command.after_help(list)
+    }
+
+    fn run(self, program: &Program) -> Done {
+        Ok(run(&self, program.rows))
+    }
+}
+
+fn run(args: &Args, rows: &'static [Row]) -> ExitCode {
     let root = std::env::current_dir().and_then(std::fs::canonicalize);
     let root = match root {
         Ok(root) => root,
@@ -150,6 +178,7 @@ pub fn run(args: &Args) -> ExitCode {
     let server = Server {
         root,
         records: args.allow_record,
+        rows,
     };
     let mut input = std::io::stdin().lock();
     open::print_by(|out| {

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Instant;
 
+use crate::errors::Done;
 use crate::status;
+use crate::subcommand::{Program, Subcommand};
 
 /// Record a command (not built into this tr)
 #[derive(clap::Args, Debug)]
@@ -17,10 +18,16 @@ pub struct Args {
     _words: Vec<OsString>,
 }
 
-pub fn run(_args: Args, _started: Instant) -> ExitCode {
-    eprintln!(
-        "tr: this tr was built without recording (cargo build --no-default-features)\n    \
-         a tr that records: cargo build --release"
-    );
-    ExitCode::from(status::FAILED)
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr record -- make -j8", "record a build into trace.bin")];
+    const FAILED: Option<u8> = Some(status::FAILED);
+
+    fn run(self, _: &Program) -> Done {
+        eprintln!(
+            "tr: this tr was built without recording (cargo build --no-default-features)\n    \
+             a tr that records: cargo build --release"
+        );
+        Err(ExitCode::from(status::FAILED))
+    }
 }

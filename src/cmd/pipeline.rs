@@ -11,6 +11,7 @@ use tr_text::escape;
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
+use crate::subcommand::{Program, Subcommand};
 use crate::{open, output, progress};
 
 /// Tell which jobs of a CI run, recorded on several machines, set its time
@@ -64,12 +65,12 @@ enum FormatArg {
 
 impl Args {
     /// Whether the command writes to standard output alone.
-    pub fn only_reads(&self) -> bool {
+    fn prints(&self) -> bool {
         self.output.as_os_str() == "-"
     }
 
     /// The files that it reads.
-    pub fn files(&self) -> Vec<&Path> {
+    fn files(&self) -> Vec<&Path> {
         let json = self.graph.iter().chain(&self.jobs);
         self.files
             .iter()
@@ -104,7 +105,31 @@ pub(super) fn read<T>(
     })
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
+        "tr pipeline build.bin test.bin",
+        "which job the pipeline waited for",
+    )];
+    const IS_LONG: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        self.prints().then(|| self.files())
+    }
+
+    fn is_paged(&self) -> bool {
+        self.prints()
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let pipeline = pipeline(args)?;
     let text = match args.format {
         FormatArg::Text => escape::page(&pipeline.text()).into_owned(),

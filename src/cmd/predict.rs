@@ -9,7 +9,10 @@ use tr_predict::{page, Predictor, Wanted};
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
 use crate::layout::Layout;
+use crate::subcommand::takes::FILE;
+use crate::subcommand::{Hint, Program, Subcommand, Takes, TakesKind, Tool};
 use crate::{args, open, progress};
+use std::path::Path;
 
 /// Forecast the time of a recorded run on another machine, or with changes
 #[derive(clap::Args, Debug)]
@@ -141,7 +144,61 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
     Ok((regex, number(share, (0.0, 1.0))?))
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
+        "tr predict --cpus 16 --jobs 16",
+        "the time that it takes on another machine",
+    )];
+    const HINTS: &'static [Hint] = &[Hint {
+        wrong: "-j",
+        advice: "--jobs N is the number of jobs",
+    }];
+    const TOOLS: &'static [Tool] = &[Tool {
+        name: "predict",
+        about: "The time that the recorded run would take with changes, as an interval",
+        words: &["predict"],
+        takes: &[
+            FILE,
+            Takes("cpus", TakesKind::Number, "number of CPUs"),
+            Takes(
+                "jobs",
+                TakesKind::Number,
+                "jobs of make, ninja, cargo and the like at once",
+            ),
+            Takes(
+                "faster",
+                TakesKind::Texts,
+                "NAME=FACTOR: cc1=2 takes half its time",
+            ),
+            Takes(
+                "without",
+                TakesKind::Texts,
+                "regex: leave out these command lines",
+            ),
+            Takes(
+                "cached",
+                TakesKind::Texts,
+                "REGEX=SHARE: leave out a share of these",
+            ),
+            Takes("table", TakesKind::Switch, "add 1 to 64 CPUs"),
+        ],
+    }];
+    const IS_LONG: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        Some(vec![&self.file])
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let analysis = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Schedule));
     let predictor = Predictor::new(&analysis, args.wanted()).map_err(errors::refused)?;

@@ -23,7 +23,9 @@ use tr_text::called::TR;
 use self::hints::say_not_executed;
 use self::refusal::{explain, shown};
 use crate::args::{self, Cpus};
+use crate::errors::Done;
 use crate::output::RECORDING;
+use crate::subcommand::{Hint, Program, Subcommand, Takes, TakesKind, Tool};
 use crate::{errors, inherited, open, status};
 
 /// Record a command, or the whole machine
@@ -275,7 +277,77 @@ const CONTAINERS: [(Containers, &str); 3] = [
     (Containers::None, "none"),
 ];
 
-pub fn run(args: Args, started: Instant) -> ExitCode {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr record -- make -j8", "record a build into trace.bin")];
+    const HINTS: &'static [Hint] = &[
+        Hint {
+            wrong: "-g",
+            advice: "--stacks samples the functions that run, --off-cpu-stacks those that wait",
+        },
+        Hint {
+            wrong: "--call-graph",
+            advice: "--stacks samples the functions that run, --off-cpu-stacks those that wait",
+        },
+        Hint {
+            wrong: "-F",
+            advice: "--stacks=HZ samples the functions that run, HZ times a second",
+        },
+        Hint {
+            wrong: "--freq",
+            advice: "--stacks=HZ samples the functions that run, HZ times a second",
+        },
+        Hint {
+            wrong: "-t",
+            advice: "--pid N records a process, and --duration T ends the recording after a time",
+        },
+        Hint {
+            wrong: "--tid",
+            advice: "--pid N records a process with all of its threads",
+        },
+        Hint {
+            wrong: "--timeout",
+            advice: "--duration T ends the recording after a time; timeout T COMMAND ends COMMAND",
+        },
+        Hint {
+            wrong: "--runs",
+            advice: "record one run a file; tr diff --base FILE... --new FILE... compares several",
+        },
+    ];
+    const TOOLS: &'static [Tool] = &[Tool {
+        name: "record",
+        about: "Run a command and record it, for an hour at most",
+        words: &["record"],
+        takes: &[
+            Takes(
+                "command",
+                TakesKind::Command,
+                "the command and its arguments",
+            ),
+            Takes("output", TakesKind::Output, "the recording [trace.bin]"),
+        ],
+    }];
+    const KEEPS_SIGPIPE: bool = true;
+    const FAILED: Option<u8> = Some(status::FAILED);
+
+    /// Becomes COMMAND, which is not recorded, if the command line has `--best-effort`. Without its masks a recording
+    /// would keep secrets.
+    fn run_without_defaults(words: &[OsString]) -> Option<ExitCode> {
+        let mut parts = words.splitn(2, |word| word == "--");
+        let (options, command) = (parts.next()?, parts.next()?);
+        if !options.iter().any(|option| option == "--best-effort") {
+            return None;
+        }
+        eprintln!("tr: the command runs untraced; no recording is written");
+        Some(ExitCode::from(inherited::become_command(command)))
+    }
+
+    fn run(self, program: &Program) -> Done {
+        Ok(run(self, program.started))
+    }
+}
+
+fn run(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
         return errors::failed(format_args!("nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)"));
     };

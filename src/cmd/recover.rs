@@ -4,8 +4,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::budget::Budget;
 use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
+use crate::subcommand::{Program, Subcommand};
 use crate::{open, output};
 use tr_text::called::TR;
 use tr_text::units;
@@ -28,7 +30,19 @@ pub struct Args {
     force: output::Force,
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const IS_STREAM: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(Budget::default())
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let Some(output) = &args.output else {
         eprintln!("tr: recover: no output is named; for example:");
         eprintln!("    {}", proposal(&args.file));

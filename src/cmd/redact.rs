@@ -9,8 +9,10 @@ use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
 use tr_text::units;
 
+use crate::budget::Budget;
 use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
+use crate::subcommand::{Program, Subcommand};
 use crate::{open, output};
 
 /// Mask secrets in the texts of a recording, by the rules of this tr
@@ -43,7 +45,23 @@ pub struct Args {
     mask_addresses: bool,
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
+        "tr redact trace.bin -o trace.bin",
+        "mask the secrets in an old recording",
+    )];
+    const IS_STREAM: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(Budget::default())
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let redactor = Redactor::new(true, args.redact.clone());
     let trace = open::to_copy(&args.file)?;
     let out = errors::shown(&args.output);

@@ -11,6 +11,7 @@ use tr_insight::untraced;
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
 use crate::span::Span;
+use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
 use crate::{open, output, progress};
 
@@ -39,7 +40,24 @@ pub struct Args {
     pub budget: Budget,
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr report", "the analysis as an HTML page")];
+    const HINTS: &'static [Hint] = &[Hint {
+        wrong: "--stdio",
+        advice: "tr analyze prints text",
+    }];
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let (from, to) = args.span.ns();
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tr_report::schemas;
 
+use crate::errors::Done;
 use crate::open;
+use crate::subcommand::{Program, Subcommand};
 
 /// Print the JSON Schema of the document that a subcommand writes
 #[derive(clap::Args, Debug)]
@@ -27,6 +29,16 @@ fn named() -> impl TypedValueParser<Value = String> {
     })
 }
 
-pub fn run(args: &Args) -> ExitCode {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr schema summary", "the schema of a document in JSON")];
+    const IS_LONG: bool = true;
+
+    fn run(self, _: &Program) -> Done {
+        Ok(run(&self))
+    }
+}
+
+fn run(args: &Args) -> ExitCode {
     open::print(args.schema.as_bytes())
 }

@@ -11,7 +11,10 @@ use crate::budget::Budget;
 use crate::errors::Done;
 use crate::layout::Layout;
 use crate::open;
+use crate::subcommand::takes::FILE;
+use crate::subcommand::{Program, Subcommand, Tool};
 use crate::with::With;
+use std::path::Path;
 
 /// Summarize a recording in ten lines, for the page of a CI job
 #[derive(clap::Args, Debug)]
@@ -61,15 +64,33 @@ enum FormatArg {
     Metrics,
 }
 
-impl Args {
-    /// The files that it reads.
-    pub fn files(&self) -> Vec<&std::path::Path> {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr summary", "ten lines for the page of a CI job")];
+    const TOOLS: &'static [Tool] = &[
+        Tool {
+            name: "summary",
+            about: "What to do about a build: outcome, failures, verdict, changes that save time, critical path, longest steps (JSON, tr.summary/1)",
+            words: &["summary", "--format=json"],
+            takes: &[FILE],
+        },
+    ];
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
         let trace = std::iter::once(self.file.as_path());
-        trace.chain(self.with.paths()).collect()
+        Some(trace.chain(self.with.paths()).collect())
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
     }
 }
 
-pub fn run(args: &Args) -> Done {
+fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
     let analysis = args.with.analyze(&trace, args.budget)?;

@@ -16,8 +16,10 @@ use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
 use tr_text::{escape, units};
 
+use crate::budget::Budget;
 use crate::copy::{self, Copying};
 use crate::errors::{self, Done};
+use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output};
 use tr_text::called::TR;
 
@@ -68,7 +70,21 @@ pub struct Args {
     no_redact: bool,
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr symbolize", "name the functions of stacks later")];
+    const IS_STREAM: bool = true;
+
+    fn budget(&self) -> Option<Budget> {
+        Some(Budget::default())
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let redactor = Redactor::new(!args.no_redact, Vec::new());
     let trace = open::to_copy(&args.file)?;
     if trace.unknown() != Unknown::default() && args.output.is_none() {

@@ -12,6 +12,8 @@ use tr_text::{escape, units};
 use crate::budget::{Budget, Watch};
 use crate::errors::{self, Done};
 use crate::open;
+use crate::subcommand::{Program, Subcommand};
+use std::path::Path;
 
 /// Check a recording: exit status 0 intact, 1 damaged but readable, 2 unreadable
 #[derive(clap::Args, Debug)]
@@ -23,7 +25,24 @@ pub struct Args {
     pub budget: Budget,
 }
 
-pub fn run(args: &Args) -> Done {
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr verify", "check the recording for damage")];
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        Some(vec![&self.file])
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
     let trace = open::trace(&args.file)?;
     let name = errors::shown(&args.file);
     let problems = problems(&trace, &args.budget.begin(1));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const OURS: [&str; 5] = ["record", "analyze", "diff", "man", "--help"];
+const OURS: [&str; 5] = ["record", "analyze", "diff", "man", "help"];
 
 #[test]
 fn words_near_ours() {

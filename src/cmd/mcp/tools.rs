@@ -17,6 +17,7 @@ use tr_text::called::TR;
 use super::answer::{self, Page};
 use crate::errors;
 use crate::open;
+use crate::subcommand::{Row, Takes, TakesKind, Tool};
 
 /// The longest time of the tool `record`; then its end has the other one.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -32,244 +33,145 @@ const PIPE: usize = 64 << 10;
 /// The most characters of an agent's own words that an answer repeats.
 pub const REPEATED: usize = 200;
 
-pub struct Tool {
-    name: &'static str,
-    /// The description by which the agent chooses a tool.
-    about: &'static str,
-    /// The beginning of its command line.
-    words: &'static [&'static str],
-    takes: &'static [Takes],
+/// The tools of these subcommands.
+pub fn all(rows: &[Row]) -> impl Iterator<Item = &'static Tool> + '_ {
+    let built = rows.iter().filter_map(|row| row.built.as_ref());
+    built.flat_map(|built| built.tools)
 }
 
-/// An argument: its name, its type, what it is. Unless it is a file, it is the option of its name.
-struct Takes(&'static str, Type, &'static str);
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Type {
-    /// A recording; `trace.bin` if it is absent.
-    File,
-    /// Recordings, each for the option of the argument's name.
-    Files,
-    Text,
-    Texts,
-    Number,
-    Switch,
-    /// The command to record.
-    Command,
-    /// A new recording.
-    Output,
-}
-
-const FILE: Takes = Takes("file", Type::File, "the recording [trace.bin]");
-const TOP: Takes = Takes("top", Type::Number, "rows");
-const ARGV: Takes = Takes("argv", Type::Text, "regex on the command line");
-const PID: Takes = Takes("pid", Type::Number, "this process and its descendants");
-const FAILED: Takes = Takes("failed", Type::Switch, "failed ones alone");
-const SORT: Takes = Takes(
-    "sort",
-    Type::Text,
-    "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
-);
-
-/// All tools; the last needs the user's permission.
-const TOOLS: [Tool; 7] = [
-    Tool {
-        name: "summary",
-        about: "What to do about a build: outcome, failures, verdict, changes that save time, critical path, longest steps (JSON, tr.summary/1)",
-        words: &["summary", "--format=json"],
-        takes: &[FILE],
-    },
-    Tool {
-        name: "report",
-        about: "One report",
-        words: &["analyze"],
-        takes: &[
-            FILE,
-            Takes("report", Type::Text, "its name [top]"),
-            Takes("by", Type::Text, "sum up: process, thread, program, comm, cgroup, container, depth, step"),
-            SORT,
-            TOP,
-            ARGV,
-            PID,
-            FAILED,
-            Takes("step", Type::Text, "a step's processes alone"),
-            Takes("from", Type::Text, "from this time on, e.g. 1.5s"),
-            Takes("to", Type::Text, "up to this time"),
-        ],
-    },
-    Tool {
-        name: "steps",
-        about: "Steps, targets and tests with their times, the longest first",
-        words: &["analyze", "--report=steps"],
-        takes: &[FILE, SORT, TOP, Takes("step", Type::Text, "one of them alone")],
-    },
-    Tool {
-        name: "process",
-        about: "Executions of processes: command line, start, time, memory, exit status",
-        words: &["analyze", "--report=execs"],
-        takes: &[FILE, PID, ARGV, FAILED, SORT, TOP, Takes("min", Type::Text, "at least this long, e.g. 1s")],
-    },
-    Tool {
-        name: "diff",
-        about: "What differs between recordings of two states of a build, and whether the code or the machine did it",
-        words: &["diff"],
-        takes: &[
-            Takes("base", Type::Files, "recordings before"),
-            Takes("new", Type::Files, "recordings after"),
-            TOP,
-        ],
-    },
-    Tool {
-        name: "predict",
-        about: "The time that the recorded run would take with changes, as an interval",
-        words: &["predict"],
-        takes: &[
-            FILE,
-            Takes("cpus", Type::Number, "number of CPUs"),
-            Takes("jobs", Type::Number, "jobs of make, ninja, cargo and the like at once"),
-            Takes("faster", Type::Texts, "NAME=FACTOR: cc1=2 takes half its time"),
-            Takes("without", Type::Texts, "regex: leave out these command lines"),
-            Takes("cached", Type::Texts, "REGEX=SHARE: leave out a share of these"),
-            Takes("table", Type::Switch, "add 1 to 64 CPUs"),
-        ],
-    },
-    Tool {
-        name: "record",
-        about: "Run a command and record it, for an hour at most",
-        words: &["record"],
-        takes: &[
-            Takes("command", Type::Command, "the command and its arguments"),
-            Takes("output", Type::Output, "the recording [trace.bin]"),
-        ],
-    },
-];
-
-fn offered(records: bool) -> impl Iterator<Item = &'static Tool> {
-    TOOLS
-        .iter()
-        .filter(move |tool| records || tool.name != "record")
+/// The tools on offer: those that run a command need the user's permission, and come last.
+fn offered(rows: &[Row], permitted: bool) -> impl Iterator<Item = &'static Tool> + '_ {
+    let others = all(rows).filter(|tool| !records(tool));
+    others.chain(all(rows).filter(move |tool| permitted && records(tool)))
 }
 
 /// The tool of this name, if it is on offer.
-pub fn find(name: &str, records: bool) -> Option<&'static Tool> {
-    offered(records).find(|tool| tool.name == name)
+pub fn find(rows: &[Row], name: &str, permitted: bool) -> Option<&'static Tool> {
+    offered(rows, permitted).find(|tool| tool.name == name)
 }
 
 /// The tools as the protocol lists them.
-pub fn list(records: bool) -> Vec<Value> {
-    offered(records).map(Tool::described).collect()
+pub fn list(rows: &[Row], permitted: bool) -> Vec<Value> {
+    offered(rows, permitted).map(described).collect()
 }
 
-impl Tool {
-    fn records(&self) -> bool {
-        self.name == "record"
-    }
+/// Whether a tool runs a command of the agent's.
+pub fn records(tool: &Tool) -> bool {
+    takes(tool, TakesKind::Command)
+}
 
-    fn described(&self) -> Value {
-        let mut properties = Map::new();
-        let mut required = Vec::new();
-        for Takes(name, kind, about) in self.takes {
-            let list =
-                json!({ "type": "array", "items": { "type": "string" }, "description": about });
-            let one = |kind: &str| json!({ "type": kind, "description": about });
-            let property = match kind {
-                Type::Files | Type::Texts | Type::Command => list,
-                Type::Number => one("integer"),
-                Type::Switch => one("boolean"),
-                Type::File | Type::Text | Type::Output => one("string"),
-            };
-            properties.insert((*name).into(), property);
-            if matches!(kind, Type::Files | Type::Command) {
-                required.push(*name);
+fn takes(tool: &Tool, kind: TakesKind) -> bool {
+    tool.takes.iter().any(|takes| takes.1 == kind)
+}
+
+fn described(tool: &Tool) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for Takes(name, kind, about) in tool.takes {
+        let list = json!({ "type": "array", "items": { "type": "string" }, "description": about });
+        let one = |kind: &str| json!({ "type": kind, "description": about });
+        let property = match kind {
+            TakesKind::Files | TakesKind::Texts | TakesKind::Command => list,
+            TakesKind::Number => one("integer"),
+            TakesKind::Switch => one("boolean"),
+            TakesKind::File | TakesKind::Report | TakesKind::Text | TakesKind::Output => {
+                one("string")
             }
-        }
-        if !self.records() {
-            let about = "from an answer that said there is more";
-            properties.insert(
-                "cursor".into(),
-                json!({ "type": "string", "description": about }),
-            );
-        }
-        let names = ReportKind::by_topic().map(ReportKind::name);
-        let about = match self.name {
-            "report" => format!("{}: {}", self.about, names.collect::<Vec<_>>().join(", ")),
-            _ => self.about.to_owned(),
         };
-        json!({
-            "name": self.name,
-            "description": about,
-            "inputSchema": {
-                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-            },
-            "annotations": { "readOnlyHint": !self.records(), "openWorldHint": self.records() },
-        })
-    }
-
-    /// The command line, without the program; the last words are the recorded command's.
-    fn line(&self, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsString>, String> {
-        let mut words: Vec<OsString> = self.words.iter().map(Into::into).collect();
-        if let Some(name) = given.keys().find(|name| !self.has(name)) {
-            return Err(format!("no argument {}", quoted(name)));
+        properties.insert((*name).into(), property);
+        if matches!(kind, TakesKind::Files | TakesKind::Command) {
+            required.push(*name);
         }
-        for Takes(name, kind, _) in self.takes {
-            let value = given.get(*name).filter(|value| !value.is_null());
-            let wrong = || format!("{name} is not of its type");
-            match (kind, value) {
-                (Type::File, None) => words.push(below(root, open::DEFAULT)?.into()),
-                // The recorder would follow a link at its usual place.
-                (Type::Output, None) => drop(new_below(root, open::DEFAULT)?),
-                (Type::Files | Type::Command, None) => return Err(format!("{name} is missing")),
-                (_, None) => {}
-                (Type::File, Some(value)) => {
-                    words.push(below(root, text(value).ok_or_else(wrong)?)?.into())
-                }
-                (Type::Files, Some(value)) => {
-                    for file in texts(value).ok_or_else(wrong)? {
-                        words.push(option(name, below(root, file)?.as_os_str()));
-                    }
-                }
-                (Type::Text, Some(value)) => {
-                    words.push(option(name, text(value).ok_or_else(wrong)?))
-                }
-                (Type::Texts, Some(value)) => {
-                    let values = texts(value).ok_or_else(wrong)?.into_iter();
-                    words.extend(values.map(|value| option(name, value)));
-                }
-                (Type::Number, Some(value)) => {
-                    let number = value.as_u64().ok_or_else(wrong)?;
-                    words.push(option(name, number.to_string()));
-                }
-                (Type::Switch, Some(value)) => {
-                    if value.as_bool().ok_or_else(wrong)? {
-                        words.push(format!("--{name}").into());
-                    }
-                }
-                (Type::Output, Some(value)) => {
-                    words.push(option(
-                        name,
-                        new_below(root, text(value).ok_or_else(wrong)?)?,
-                    ));
-                }
-                // Last: see below.
-                (Type::Command, Some(_)) => {}
+    }
+    if !records(tool) {
+        let about = "from an answer that said there is more";
+        properties.insert(
+            "cursor".into(),
+            json!({ "type": "string", "description": about }),
+        );
+    }
+    let names = ReportKind::by_topic().map(ReportKind::name);
+    let about = if takes(tool, TakesKind::Report) {
+        format!("{}: {}", tool.about, names.collect::<Vec<_>>().join(", "))
+    } else {
+        tool.about.to_owned()
+    };
+    json!({
+        "name": tool.name,
+        "description": about,
+        "inputSchema": {
+            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+        },
+        "annotations": { "readOnlyHint": !records(tool), "openWorldHint": records(tool) },
+    })
+}
+
+/// The command line, without the program; the last words are the recorded command's.
+fn line(tool: &Tool, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsString>, String> {
+    let mut words: Vec<OsString> = tool.words.iter().map(Into::into).collect();
+    if let Some(name) = given.keys().find(|name| !has(tool, name)) {
+        return Err(format!("no argument {}", quoted(name)));
+    }
+    for Takes(name, kind, _) in tool.takes {
+        let value = given.get(*name).filter(|value| !value.is_null());
+        let wrong = || format!("{name} is not of its type");
+        match (kind, value) {
+            (TakesKind::File, None) => words.push(below(root, open::DEFAULT)?.into()),
+            // The recorder would follow a link at its usual place.
+            (TakesKind::Output, None) => drop(new_below(root, open::DEFAULT)?),
+            (TakesKind::Files | TakesKind::Command, None) => {
+                return Err(format!("{name} is missing"))
             }
+            (_, None) => {}
+            (TakesKind::File, Some(value)) => {
+                words.push(below(root, text(value).ok_or_else(wrong)?)?.into())
+            }
+            (TakesKind::Files, Some(value)) => {
+                for file in texts(value).ok_or_else(wrong)? {
+                    words.push(option(name, below(root, file)?.as_os_str()));
+                }
+            }
+            (TakesKind::Report | TakesKind::Text, Some(value)) => {
+                words.push(option(name, text(value).ok_or_else(wrong)?))
+            }
+            (TakesKind::Texts, Some(value)) => {
+                let values = texts(value).ok_or_else(wrong)?.into_iter();
+                words.extend(values.map(|value| option(name, value)));
+            }
+            (TakesKind::Number, Some(value)) => {
+                let number = value.as_u64().ok_or_else(wrong)?;
+                words.push(option(name, number.to_string()));
+            }
+            (TakesKind::Switch, Some(value)) => {
+                if value.as_bool().ok_or_else(wrong)? {
+                    words.push(format!("--{name}").into());
+                }
+            }
+            (TakesKind::Output, Some(value)) => {
+                words.push(option(
+                    name,
+                    new_below(root, text(value).ok_or_else(wrong)?)?,
+                ));
+            }
+            // Last: see below.
+            (TakesKind::Command, Some(_)) => {}
         }
-        if let Some(command) = given.get("command").filter(|_| self.records()) {
-            let command = texts(command).filter(|words| !words.is_empty());
-            words.push("--".into());
-            words.extend(
-                command
-                    .ok_or("command is no list of words")?
-                    .into_iter()
-                    .map(Into::into),
-            );
-        }
-        Ok(words)
     }
+    if let Some(command) = given.get("command").filter(|_| records(tool)) {
+        let command = texts(command).filter(|words| !words.is_empty());
+        words.push("--".into());
+        words.extend(
+            command
+                .ok_or("command is no list of words")?
+                .into_iter()
+                .map(Into::into),
+        );
+    }
+    Ok(words)
+}
 
-    fn has(&self, name: &str) -> bool {
-        self.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !self.records()
-    }
+fn has(tool: &Tool, name: &str) -> bool {
+    tool.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !records(tool)
 }
 
 /// A name that the agent gave, in quotes and not whole if it is long.
@@ -330,8 +232,8 @@ pub fn call(tool: &Tool, given: &Value, root: &Path) -> Result<Value, String> {
             .and_then(|text| text.parse().ok())
             .ok_or("no such cursor")?,
     };
-    let words = tool.line(given, root)?;
-    let ran = if tool.records() {
+    let words = line(tool, given, root)?;
+    let ran = if records(tool) {
         record(words, root)
     } else {
         ask(tool, words, from)

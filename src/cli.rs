@@ -1,0 +1,222 @@
+//! The command line: parsed with the defaults of files, and answered where it is wrong.
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::ArgMatches;
+
+use crate::subcommand::{self, Call, KeyKind, Program, Row};
+use crate::{called, cmd, config, errors, inherited, layout, open, pager};
+
+/// The first word of a command line, and the row of its subcommand.
+struct First<'a> {
+    word: Option<&'a OsStr>,
+    row: Option<&'a Row>,
+}
+
+impl First<'_> {
+    /// Whether files of defaults are read for the word.
+    fn has_defaults(&self) -> bool {
+        self.word.is_some_and(|word| word == "help") || self.row.is_some_and(Row::has_defaults)
+    }
+
+    /// Whether the subcommand has a key of this kind.
+    fn has_key(&self, kind: KeyKind) -> bool {
+        self.row
+            .is_some_and(|row| row.keys.iter().any(|key| key.kind == kind))
+    }
+
+    /// The exit status of a wrong command line.
+    fn wrong(&self, status: u8) -> ExitCode {
+        let built = self.row.and_then(|row| row.built.as_ref());
+        ExitCode::from(built.and_then(|built| built.failed).unwrap_or(status))
+    }
+}
+
+/// Runs the subcommand of the command line, or prints help, the version, or the reason why the command line is
+/// wrong.
+pub fn run(program: &Program) -> ExitCode {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let no_pager = words.get(1).is_some_and(|word| word == "--no-pager");
+    if no_pager {
+        words.remove(1);
+    }
+    let word = words.get(1).cloned();
+    let first = First {
+        word: word.as_deref(),
+        row: word
+            .as_deref()
+            .and_then(|word| subcommand::find(program.rows, word)),
+    };
+    if let Some(row) = first.row.filter(|row| row.built.is_none()) {
+        return cmd::left_out::run(row.name());
+    }
+    let files = if first.has_defaults() {
+        config::files(program.rows)
+    } else {
+        Vec::new()
+    };
+    let settings = match config::used(&files) {
+        Ok(settings) => settings,
+        Err(why) => {
+            eprintln!("tr: {why}");
+            let built = first.row.and_then(|row| row.built.as_ref());
+            return built
+                .and_then(|built| (built.run_without_defaults)(&words))
+                .unwrap_or_else(|| first.wrong(errors::UNREADABLE));
+        }
+    };
+    if let Some(row) = first.row {
+        let masks = config::masks(&settings, row);
+        words.splice(2..2, masks.into_iter().map(OsString::from));
+    }
+    let defaults = Defaults {
+        files,
+        pages: !no_pager && config::pager(&settings),
+    };
+    let parse = |display: bool| {
+        let command = called::command(program.rows);
+        config::defaults(command, &settings, display).try_get_matches_from(&words)
+    };
+    let parsed = match parse(true) {
+        Ok(matches) if !settings.is_empty() && writes_for_machines(&matches) => parse(false),
+        other => other,
+    };
+    parsed
+        .and_then(|matches| carry_out(&matches, program, &first, &defaults))
+        .unwrap_or_else(|error| answer(error, program.rows, &first, &defaults))
+}
+
+/// The defaults of a command line.
+struct Defaults {
+    files: Vec<config::Settings>,
+    /// Whether long text may go through a pager.
+    pages: bool,
+}
+
+/// Runs the subcommand of a parsed command line.
+fn carry_out(
+    matches: &ArgMatches,
+    program: &Program,
+    first: &First,
+    defaults: &Defaults,
+) -> Result<ExitCode, clap::Error> {
+    // The parser requires the name of a subcommand, and knows those of the table.
+    let named = matches.subcommand();
+    let row = named.and_then(|(name, _)| subcommand::find(program.rows, name.as_ref()));
+    let built = row.and_then(|row| row.built.as_ref());
+    let (Some((_, of_subcommand)), Some(built)) = (named, built) else {
+        return Err(clap::Error::new(ErrorKind::MissingSubcommand));
+    };
+    // Also with --quiet: a mask that is missing keeps a secret.
+    if first.has_key(KeyKind::Mask) {
+        config::warn_of_unused(&defaults.files);
+    }
+    let undecided = if first.has_key(KeyKind::Threshold) {
+        let given = |option: &str| is_given(of_subcommand, option);
+        config::without_thresholds(&defaults.files, given)
+    } else {
+        None
+    };
+    (built.run)(&Call {
+        program,
+        matches: of_subcommand,
+        pages: defaults.pages && !matches.get_flag(called::NO_PAGER),
+        undecided,
+    })
+}
+
+/// The replacement of a word that the parser refuses: an option of other tools, a removed value, or a second
+/// recording.
+fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
+    let built = row.built.as_ref()?;
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let advice = |wrong: &str| {
+        let hint = built.hints.iter().find(|hint| hint.wrong == wrong)?;
+        Some(hint.advice.to_owned())
+    };
+    if error.kind() == ErrorKind::InvalidValue {
+        return advice(text(ContextKind::InvalidValue)?);
+    }
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let wrong = text(ContextKind::InvalidArg)?;
+    let option = wrong.split_once('=').map_or(wrong, |(name, _)| name);
+    let command = row.command(rows)?;
+    let argument = |name: &str| command.get_arguments().find(|arg| arg.get_id() == name);
+    if option == "--json" {
+        let formats = argument("format")?.get_possible_values();
+        let mut json = ["json", "ndjson"].into_iter();
+        let json = json.find(|json| formats.iter().any(|format| format.get_name() == *json));
+        return json.map(|json| format!("--format {json}"));
+    }
+    advice(option).or_else(|| {
+        let is_second = !option.starts_with('-') && argument("file").is_some();
+        is_second.then(|| "two recordings are compared by: tr diff BASE NEW".to_owned())
+    })
+}
+
+/// Whether the command line has a format other than text for people.
+fn writes_for_machines(matches: &ArgMatches) -> bool {
+    let subcommand = matches.subcommand().map(|(_, matches)| matches);
+    let format = subcommand.and_then(|matches| matches.try_get_raw("format").ok()?);
+    let people = ["text", "markdown", "html"];
+    format.is_some_and(|mut formats| {
+        formats.any(|format| !people.iter().any(|known| format == *known))
+    })
+}
+
+/// Whether an option of a subcommand is on the command line.
+fn is_given(matches: &ArgMatches, option: &str) -> bool {
+    let id = option.replace('-', "_");
+    matches.try_contains_id(&id).is_ok()
+        && matches.value_source(&id) == Some(ValueSource::CommandLine)
+}
+
+/// Prints help, the version, or the reason why the command line is wrong; the exit status.
+fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaults) -> ExitCode {
+    use std::io::IsTerminal;
+    // The parser's own tip is to pass the option as an operand.
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    if let Some(hint) = first.row.and_then(|row| hint(&error, row, rows)) {
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![hint.into()]),
+        );
+    }
+    let text = error.render();
+    if error.exit_code() == 0 {
+        // Help, and the version.
+        inherited::restore_sigpipe();
+        let _pager = if defaults.pages { pager::start() } else { None };
+        let text = if layout::color() {
+            text.ansi().to_string()
+        } else {
+            text.to_string()
+        };
+        return open::print(text.as_bytes());
+    }
+    let text = if std::io::stderr().is_terminal() {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
+    };
+    eprintln!("{}", text.trim_end());
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.as_str(),
+        _ => "",
+    };
+    if let Some(file) = config::origin(&defaults.files, option) {
+        let file = errors::shown(file);
+        eprintln!("    {file} sets {option}, too");
+    }
+    first.wrong(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
+}

@@ -1,0 +1,23 @@
+//! The subcommands that this `tr` was built without.
+
+use std::process::ExitCode;
+
+use crate::errors;
+
+/// Refuses the subcommand of this name.
+pub fn run(name: &str) -> ExitCode {
+    let (why, how) = if cfg!(feature = "record-only") {
+        (
+            "this tr records alone (scripts/build.sh --record-only)",
+            "a tr that reads recordings, on any machine",
+        )
+    } else {
+        (
+            "this tr was built without recording (cargo build --no-default-features)",
+            "a tr that records",
+        )
+    };
+    errors::refused(format!(
+        "no subcommand {name}: {why}\n    {how}: cargo build --release"
+    ))
+}

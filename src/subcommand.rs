@@ -1,0 +1,272 @@
+//! The definition of a subcommand: a trait for its arguments, and a row of the table in `cmd/mod.rs` for its
+//! names. The command line, its help, the pass-through, files of defaults and the tools of `tr mcp` read the table.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::ArgMatches;
+
+use crate::budget::Budget;
+use crate::errors::Done;
+use crate::{confine, inherited, pager};
+
+/// The arguments of a subcommand, which clap parses, and what else the program has to know of the subcommand.
+pub trait Subcommand: clap::Args {
+    /// The command lines of `tr help` that show the subcommand, each with its purpose.
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[];
+    /// Advice on options and values that the subcommand does not have.
+    const HINTS: &'static [Hint] = &[];
+    /// The tools of `tr mcp` that run the subcommand.
+    const TOOLS: &'static [Tool] = &[];
+    /// Whether the subcommand can print text that is longer than a terminal. It reads files of defaults then,
+    /// because they turn the pager off.
+    const IS_LONG: bool = false;
+    /// Whether a recording passes through the subcommand as a stream, which has no limit of time by default.
+    const IS_STREAM: bool = false;
+    /// Whether the subcommand sets the action of SIGPIPE itself. A closed pipe ends every other one.
+    const KEEPS_SIGPIPE: bool = false;
+    /// The exit status of a wrong command line or file of defaults, if it is not the usual one.
+    const FAILED: Option<u8> = None;
+
+    /// Adds to the subcommand's definition what depends on the whole table.
+    fn complete(command: clap::Command, _rows: &[Row]) -> clap::Command {
+        command
+    }
+
+    /// Carries out the words of a command line although a file of defaults has an error; `None` if the error ends
+    /// the program.
+    fn run_without_defaults(_words: &[OsString]) -> Option<ExitCode> {
+        None
+    }
+
+    /// Stores the reason why a threshold from a file of defaults does not apply.
+    fn set_undecided(&mut self, _why: Option<String>) {}
+
+    /// The limits of memory and time of a subcommand that reads a recording.
+    fn budget(&self) -> Option<Budget> {
+        None
+    }
+
+    /// The files that the subcommand reads; `None` if it writes a file or needs others.
+    fn only_reads(&self) -> Option<Vec<&Path>> {
+        None
+    }
+
+    /// Whether the text goes through a pager on a terminal.
+    fn is_paged(&self) -> bool {
+        Self::IS_LONG
+    }
+
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// The exit status after the reason was printed.
+    fn run(self, program: &Program) -> Done;
+}
+
+/// A row of the table of subcommands. Names and keys are known to a program that was built without the
+/// subcommand, too: it refuses the name, and accepts a file of defaults that is for others.
+pub struct Row {
+    /// The name, and other spellings of it.
+    pub names: &'static [&'static str],
+    /// Names that other tools have for such a subcommand.
+    pub other_words: &'static [&'static str],
+    /// The keys of files of defaults that set options of the subcommand.
+    pub keys: &'static [Key],
+    /// The subcommand itself; `None` in a program that was built without it.
+    pub built: Option<Built>,
+}
+
+impl Row {
+    /// The name of the subcommand.
+    pub fn name(&self) -> &'static str {
+        self.names.first().copied().unwrap_or_default()
+    }
+
+    /// Whether the subcommand has defaults in files.
+    pub fn has_defaults(&self) -> bool {
+        !self.keys.is_empty() || self.built.as_ref().is_some_and(|built| built.is_long)
+    }
+
+    /// The definition for clap; `None` without the subcommand.
+    pub fn command(&self, rows: &[Row]) -> Option<clap::Command> {
+        let built = self.built.as_ref()?;
+        let aliases = self.names.iter().skip(1).copied();
+        let command = clap::Command::new(self.name()).aliases(aliases);
+        Some((built.complete)(command, rows))
+    }
+}
+
+/// The row of the subcommand of this name.
+pub fn find<'a>(rows: &'a [Row], name: &OsStr) -> Option<&'a Row> {
+    let has = |row: &&Row| row.names.iter().any(|known| name == *known);
+    rows.iter().find(has)
+}
+
+/// A subcommand that is built into the program, without its type.
+pub struct Built {
+    pub examples: &'static [(&'static str, &'static str)],
+    pub hints: &'static [Hint],
+    pub tools: &'static [Tool],
+    pub failed: Option<u8>,
+    pub run_without_defaults: fn(&[OsString]) -> Option<ExitCode>,
+    /// Runs the subcommand with parsed arguments.
+    pub run: fn(&Call<'_>) -> Result<ExitCode, clap::Error>,
+    is_long: bool,
+    complete: fn(clap::Command, &[Row]) -> clap::Command,
+}
+
+impl Built {
+    /// The subcommand with these arguments.
+    pub const fn of<A: Subcommand>() -> Built {
+        Built {
+            examples: A::EXAMPLES,
+            hints: A::HINTS,
+            tools: A::TOOLS,
+            failed: A::FAILED,
+            run_without_defaults: A::run_without_defaults,
+            run: run::<A>,
+            is_long: A::IS_LONG,
+            complete: |command, rows| A::complete(A::augment_args(command), rows),
+        }
+    }
+}
+
+/// The program that a subcommand is a part of.
+pub struct Program {
+    pub rows: &'static [Row],
+    /// The time at which the program was started.
+    pub started: Instant,
+}
+
+/// The call of a subcommand.
+pub struct Call<'a> {
+    pub program: &'a Program,
+    pub matches: &'a ArgMatches,
+    /// Whether a pager is allowed.
+    pub pages: bool,
+    /// The reason why a threshold from a file of defaults does not apply.
+    pub undecided: Option<String>,
+}
+
+fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
+    let mut args = A::from_arg_matches(call.matches)?;
+    args.set_undecided(call.undecided.clone());
+    if !A::KEEPS_SIGPIPE {
+        inherited::restore_sigpipe();
+    }
+    // It waits for its user after everything else.
+    let _pager = if call.pages && args.is_paged() {
+        pager::start()
+    } else {
+        None
+    };
+    if let Some(budget) = args.budget() {
+        budget.hold(A::IS_STREAM);
+    }
+    if let Some(files) = args.only_reads() {
+        confine::to_reading(&files);
+    }
+    Ok(args.run(call.program).unwrap_or_else(|status| status))
+}
+
+/// Advice on an option of other tools, or on a value that was removed.
+pub struct Hint {
+    /// The option (`-g`), or the value of an option (`chrome`).
+    pub wrong: &'static str,
+    pub advice: &'static str,
+}
+
+/// A key of files of defaults, which sets an option of the key's name.
+#[derive(Debug)]
+pub struct Key {
+    pub table: &'static str,
+    pub name: &'static str,
+    pub kind: KeyKind,
+    /// The option, if its name is not the key's.
+    pub option: Option<&'static str>,
+    /// Options that require this one. A default has to be enough for them.
+    pub required_by: &'static [&'static str],
+}
+
+impl Key {
+    pub const fn new(table: &'static str, name: &'static str, kind: KeyKind) -> Key {
+        Key {
+            table,
+            name,
+            kind,
+            option: None,
+            required_by: &[],
+        }
+    }
+
+    pub const fn option(self, option: &'static str) -> Key {
+        Key {
+            option: Some(option),
+            ..self
+        }
+    }
+
+    pub const fn required_by(self, required_by: &'static [&'static str]) -> Key {
+        Key {
+            required_by,
+            ..self
+        }
+    }
+}
+
+/// The use of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Text for people: formats for machines have it from the command line alone.
+    Display,
+    /// The pager's use. It is no option of a subcommand.
+    Pager,
+    Threshold,
+    /// A value that is added to those of the command line.
+    Mask,
+    /// A mask without a value: one file is enough to turn it on, none turns it off.
+    MaskAll,
+}
+
+/// A tool of `tr mcp`.
+pub struct Tool {
+    pub name: &'static str,
+    /// The description by which the agent chooses a tool.
+    pub about: &'static str,
+    /// The beginning of its command line.
+    pub words: &'static [&'static str],
+    pub takes: &'static [Takes],
+}
+
+/// An argument of a tool: its name, its type, its description. Unless it is a file, it is the option of its name.
+pub struct Takes(pub &'static str, pub TakesKind, pub &'static str);
+
+/// The type of a tool's argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TakesKind {
+    /// A recording; `trace.bin` if it is absent.
+    File,
+    /// Recordings, each for the option of the argument's name.
+    Files,
+    /// The name of a report.
+    Report,
+    Text,
+    Texts,
+    Number,
+    Switch,
+    /// The command to record.
+    Command,
+    /// A new recording.
+    Output,
+}
+
+/// Arguments that several tools take.
+pub mod takes {
+    use super::{Takes, TakesKind};
+
+    pub const FILE: Takes = Takes("file", TakesKind::File, "the recording [trace.bin]");
+    pub const TOP: Takes = Takes("top", TakesKind::Number, "rows");
+}
