@@ -138,6 +138,10 @@ impl Built {
 pub struct Program {
     pub rows: &'static [Row],
     /// The time at which the program was started.
+    #[cfg_attr(
+        not(feature = "record"),
+        expect(dead_code, reason = "the recorder alone reads it")
+    )]
     pub started: Instant,
 }
 
@@ -260,6 +264,10 @@ pub enum TakesKind {
     /// The command to record.
     Command,
     /// A new recording.
+    #[cfg_attr(
+        not(feature = "record"),
+        expect(dead_code, reason = "a tool of the recorder alone takes one")
+    )]
     Output,
 }
 

@@ -278,3 +278,35 @@ fn a_report_is_in_five_files() {
     }
     assert!(others.len() > 100, "{}", others.len());
 }
+
+/// The files that CONTRIBUTING.md names for a new subcommand are all that know of one: nothing else in `src` has its name
+/// as text, or uses its arguments.
+#[test]
+fn a_subcommand_is_in_two_files() {
+    let section = section("## Add a subcommand");
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let told: Vec<&str> = rows.filter_map(|line| quoted(line).next()).collect();
+    assert_eq!(told, ["src/cmd/NAME.rs", "src/cmd/mod.rs"]);
+    let mut all = Vec::new();
+    files(&root().join("src"), &mut all);
+    all.retain(|file| !file.iter().any(|part| part == "tests"));
+    assert!(all.len() > 50, "{}", all.len());
+    for name in [
+        "summary", "predict", "verify", "recover", "redact", "doctor",
+    ] {
+        let known = [
+            format!("\"{name}\""),
+            format!("{name}::Args"),
+            format!("cmd::{name}"),
+        ];
+        let has = |file: &&std::path::PathBuf| {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            known.iter().any(|word| text.contains(word))
+        };
+        for file in all.iter().filter(has) {
+            let file = file.strip_prefix(root()).unwrap().display().to_string();
+            let own = told.iter().any(|told| told.replace("NAME", name) == file);
+            assert!(own, "{name} in {file}");
+        }
+    }
+}

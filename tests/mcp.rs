@@ -172,7 +172,7 @@ fn each_tool_answers_and_only_offered_ones_do() {
         .collect();
     assert_eq!(
         names,
-        ["summary", "report", "steps", "process", "diff", "predict"]
+        ["report", "steps", "process", "summary", "diff", "predict"]
     );
     for tool in tools {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
