@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Finds circles of files that use each other, inside each crate.
 
-Usage: circles.py CRATE=MOST...: the most files of CRATE's largest circle; of all others 3.
-A file uses another one by a path that begins with crate::, super:: or self::, or by `use` of a
+At most 3 files may be in a circle. A file uses another one by a path that begins with crate::, super:: or self::, or by `use` of a
 submodule, outside of comments and tests. `mod` is no use.
 """
 
@@ -118,16 +117,14 @@ def circles(graph):
 
 def main():
     sys.setrecursionlimit(10_000)
-    most = dict(arg.split("=") for arg in sys.argv[1:])
     bad = False
     root = pathlib.Path(__file__).resolve().parent.parent
     for source in [root / "src", *sorted(root.glob("crates/*/src"))]:
         crate = source.parent.name if source != root / "src" else "tr"
         files = modules(source)
         graph = {m: uses(files, m, code(f.read_text())) for m, f in files.items()}
-        limit = int(most.get(crate, MOST))
         for circle in circles(graph):
-            if len(circle) > limit:
+            if len(circle) > MOST:
                 bad = True
                 shown = " ".join("::".join(module) or "lib" for module in circle)
                 print(f"layers: {crate}: {len(circle)} files use each other: {shown}", file=sys.stderr)

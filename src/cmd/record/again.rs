@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use tr_redact::Redactor;
 
-use super::Args;
+use super::options::Args;
 use crate::open;
 
 /// The arguments of the same recording, quoted for a shell, after a space each. COMMAND's secrets

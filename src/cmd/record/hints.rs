@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use nix::errno::Errno;
 use tr_text::called::TR;
 
-use super::Args;
+use super::options::Args;
 use crate::{args, errors};
 
 /// Says why COMMAND was not executed, and what was probably meant.

@@ -16,8 +16,8 @@ use tr_text::units::{bytes, count, plural};
 
 use super::again::{arguments, record_again};
 use super::line;
+use super::options::Args;
 use super::refusal::shown;
-use super::Args;
 use crate::called::program;
 use crate::errors;
 

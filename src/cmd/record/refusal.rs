@@ -5,7 +5,7 @@ use tr_redact::Redactor;
 use tr_text::called::TR;
 
 use super::again::{arguments, record_again};
-use super::Args;
+use super::options::Args;
 use crate::called::program;
 use crate::errors;
 
