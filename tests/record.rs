@@ -610,8 +610,8 @@ fn marks() -> Result<(), Failed> {
         let wall = int(step, "wall_ns");
         let [slept, queued, ran] =
             ["sleep_ns", "run_queue_ns", "on_cpu_ns"].map(|name| int(&step["spent"], name));
-        // On a busy machine a timer runs while its task still waits for a CPU on its way to sleep.
-        let good = slept + queued + ran >= least * MS && slept > 0 && slept <= wall;
+        // On a busy machine a timer runs while its task still waits for a CPU on its way to sleep, even to its end.
+        let good = slept + queued + ran >= least * MS && slept <= wall;
         ensure(wall >= least * MS && good, || format!("{name}: {step}"))?;
     }
     Ok(())

@@ -630,11 +630,14 @@ fn argv() -> Result<(), Failed> {
     kept(true)
 }
 
-/// While the recorder is stopped, the ring becomes full.
+/// While the recorder is stopped, the ring becomes full. What is left of it at the end may be too little for any argv, so
+/// it is filled several times, by arguments of several lengths.
 fn no_room() -> Result<(), Failed> {
     let trace = scratch("no-room.bin");
-    let script = "kill -STOP $PPID; a=$(printf %04000d 0); i=0
-        while [ $i -lt 60 ]; do /bin/true $a; i=$((i+1)); done; kill -CONT $PPID";
+    let script = "for length in 4000 3700 3100 2300 1700; do
+        kill -STOP $PPID; a=$(printf %0${length}d 0); i=0
+        while [ $i -lt 60 ]; do /bin/true $a; i=$((i+1)); done
+        kill -CONT $PPID; sleep 0.2; done";
     let out = record(&trace, &["--buffer", "256K"], &["sh", "-c", script])?;
     let said = text(&out.stderr);
     ensure(
