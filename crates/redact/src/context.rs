@@ -3,6 +3,7 @@
 use crate::harmless::is_harmless;
 use crate::looks;
 use crate::masks::Masks;
+use crate::names::{self, Sure};
 use crate::read::Read;
 use crate::words::{self, Word};
 
@@ -19,23 +20,34 @@ pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     if words::may_take_password(option) && looks::is_generated(value) {
         masks.add(word, equals..text.len());
     }
-    if read.variables && equals > 0 && looks::is_code(value) {
+    let stored = matches!(option, b"key" | b"value" | b"data" | b"content")
+        && looks::may_be_password(value)
+        && read.stores_secret();
+    if stored || read.variables && equals > 0 && looks::is_code(value) {
         masks.add(word, equals..text.len());
     }
     cookie(word, masks);
     key_derivation(word, read.previous, masks);
     object(word, masks);
     entries(word, read, masks);
-    let user = words::user_and_password(read.previous, text).or_else(|| {
-        let at = words::user_and_password(option, value)?;
-        Some(equals + at)
-    });
+    let user = words::user_and_password(read.previous, text)
+        .or_else(|| {
+            let at = words::user_and_password(option, value)?;
+            Some(equals + at)
+        })
+        .or_else(|| {
+            let at = words::name_and_password(read.previous, text)?;
+            (!read.options.is_plain()).then_some(at)
+        });
     if let Some(at) = user {
         masks.add(word, at..text.len());
     }
     // `--password-command "echo X"`.
     let name = text.get(..equals).filter(|name| !name.is_empty());
-    let passes = |name: &[u8]| name.windows(4).any(|part| part == b"pass");
+    let passes = |name: &[u8]| {
+        name.windows(4)
+            .any(|part| part.eq_ignore_ascii_case(b"pass"))
+    };
     if value.starts_with(b"echo ") && passes(name.unwrap_or(read.previous)) {
         masks.add(word, equals + 5..text.len());
     }
@@ -54,22 +66,81 @@ fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     {
         return true;
     }
-    // A program that the table does not know: `-p X`, `-T X`.
-    let option = words::may_take_password(previous) && !read.options.takes_name(previous);
-    if option && looks::is_generated(text)
-        || read.changes_password && looks::is_scrambled(text)
-        || read.follows_name() && looks::is_careful(text)
+    is_announced(text, read) || is_generated(text, read) || follows_user(text, read)
+}
+
+/// The word before is a name or a command after which a secret comes, and the word fits it.
+fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
+    let previous = read.previous;
+    if words::is_content(previous) && read.stores_secret()
+        || read.changes_password && words::is_old_or_new(previous)
+        || text.ends_with(b"=") && looks::is_base64(text) && words::may_take_key(previous)
+        || looks::is_mnemonic(text) && names::is_seed(previous)
     {
         return true;
     }
-    // `-u USER -p X`.
-    let unknown = read.user && !read.options.is_plain() && !read.options.knows(previous);
-    unknown
+    let padded = text.ends_with(b"=") && looks::is_base64(text);
+    let token = words::announces_token(previous) && !read.options.counts();
+    let password = words::is_bare_name(previous) && looks::is_no_word(text);
+    !read.options.is_plain()
+        && (names_value(previous, text)
+            || password && looks::may_be_plain_password(text)
+            || token && (padded || looks::is_random(text)))
+}
+
+/// The word looks like a password, after an option that may take one or in a command that is about passwords or
+/// accounts.
+fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
+    let previous = read.previous;
+    // A program that the table does not know: `-p X`, `-T X`.
+    let option = words::may_take_password(previous) && !read.options.takes_name(previous);
+    let simple = previous == b"-p" && !read.options.is_plain() && looks::is_simple_password(text);
+    option && (simple || looks::is_common_password(text) || looks::is_generated(text))
+        || read.changes_password && looks::is_scrambled(text)
+        || read.follows_name()
+            && (looks::is_careful(text)
+                || looks::is_mixed_word(text)
+                || looks::is_leet(text)
+                || read.changes_password && looks::may_be_password(text))
+}
+
+/// The word is the password after a user's name or a port's number: `-u USER -p X`, `-P 25575 -p X`.
+fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
+    let previous = read.previous;
+    let takes = matches!(
+        previous,
+        b"-p" | b"-P" | b"-pw" | b"-pass" | b"/p" | b"-a" | b"-A" | b"-k" | b"-K"
+    );
+    if !takes || read.options.is_plain() || read.options.knows(previous) {
+        return false;
+    }
+    let says = || looks::says_password(text);
+    let plain = || looks::may_be_plain_password(text);
+    let likely = || {
+        looks::may_be_password(text)
+            || looks::is_password(text)
+            || looks::is_common_password(text)
+            || looks::changes_case(text) && plain()
+    };
+    let other_port = read.has_other_port(previous);
+    let account = previous == b"-p" && read.has_account();
+    if (other_port || account) && likely() || other_port && previous == b"-P" && says() {
+        return true;
+    }
+    read.user
         && match previous {
-            b"-p" | b"-P" | b"-pw" | b"-pass" => looks::may_be_password(text),
             b"-a" | b"-A" | b"-k" | b"-K" => looks::is_code(text) || looks::is_careful(text),
-            _ => false,
+            _ => looks::may_be_password(text) || says() || read.signs_in && plain(),
         }
+}
+
+/// `DB_PASSWORD X`, `vnc_password X`: a name in several parts with a value that looks like a password after it.
+fn names_value(name: &[u8], value: &[u8]) -> bool {
+    let parts = name.contains(&b'_') || looks::changes_case(name);
+    parts
+        && (looks::is_careful(value) || looks::is_code(value) || looks::is_password(value))
+        && words::sets_secret(name)
+        && names::secret(value) == Sure::No
 }
 
 /// Masks the value of `--cookie=NAME=X`.

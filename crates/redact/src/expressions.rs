@@ -19,6 +19,18 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// `'name' => bcrypt('X')`, of PHP.
+static HASHED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)([A-Za-z0-9_.-]+)["']?\s*=>\s*(?:\w+(?:::|->))?"#,
+        r#"(?:bcrypt|make|hash\w*|crypt|md5|sha1)\(\s*["']([^"'\\]+)["']"#,
+    ))
+});
+
+/// `default_pass, <<"X">>`, of Erlang.
+static BINARY: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r#"(?-u)([A-Za-z0-9_]+)\s*,\s*<<\\?"+([^"\\]+)\\?"+>>"#));
+
 /// SQL, netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -86,6 +98,12 @@ pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
     let (quotes, names) = (has(b'"') || has(b'\''), has(b':') || has(b'='));
     if names && quotes {
         search(&QUOTED, of_quoted);
+    }
+    if quotes && text.windows(2).any(|part| part == b"<<") {
+        search(&BINARY, of_pair);
+    }
+    if names && quotes && text.windows(2).any(|part| part == b"=>") {
+        search(&HASHED, of_pair);
     }
     if has(b' ') {
         search(&STATEMENT, of_statement);
@@ -170,6 +188,8 @@ mod tests {
     fn every_expression_compiles() {
         for expression in [
             &QUOTED,
+            &HASHED,
+            &BINARY,
             &STATEMENT,
             &PGPASS,
             &ELEMENT,

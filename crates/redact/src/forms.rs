@@ -9,8 +9,8 @@ use crate::matching::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]
-pub const HINTS: [&str; 185] = [
-    "sctapi", "day.app/", "/trigger/",
+pub const HINTS: [&str; 195] = [
+    "sctapi", "bearer ", "@tcp(", "@unix(", "@udp(", "@/", "nats://", "infura.io/", "alchemy.com/", "quiknode.pro/", "ankr.com/", "day.app/", "/trigger/",
     "-us1", "-us2", ":aa", "eaaa", "rtmp://", "rtmps://", "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
     "hooks.zapier", "sqp_", "squ_", "sqa_", "ctp_", "cfpat-", "dp.st.", "dp.ct.", "dp.sa.", "nrrl-", "phc_", "phx_",
     "ltai", "r8_", "xai-", "nvapi-", "lsv2_", "pcsk_", "ccipat_", "bkua_", "tfp_", "clojars_", "duffel_",
@@ -52,7 +52,7 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bGOCSPX-[A-Za-z0-9_-]{16,}",
         r"|\bya29\.[A-Za-z0-9_-]{16,}",
         r"|\bAGE-SECRET-KEY-[A-Z0-9]+",
-        r"|\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*",
+        r"|\beyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]+|[A-Za-z0-9_-]{20,})\.[A-Za-z0-9_-]*",
         r"|\bhv[sbr]\.[A-Za-z0-9_-]{20,}",
         r"|\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
         r"|\bxkeysib-[a-f0-9]{32,}-[A-Za-z0-9]+",
@@ -125,9 +125,31 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bKGAT_[a-f0-9]{32}|\bhcaik_[A-Za-z0-9]{50,}|\bbkaj_[a-z0-9]{40}|\bS[ACNOU]A?[A-Z2-7]{55,56}\b",
         r"|\b[a-f0-9]{24}:[a-f0-9]{64}\b|\b(?:sdk|api)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
         r"|(?:sctapi\.ftqq\.com|api\.day\.app)/([A-Za-z0-9]{16,})|/trigger/([a-f0-9-]{36})/call\b",
+        r"|\bnats://([^\s:@/]{6,})@",
+        // The endpoint of a chain of blocks.
+        r"|(?:infura\.io/(?:ws/)?v3|alchemy\.com/v2|quiknode\.pro|ankr\.com/[a-z0-9_]+)/([A-Za-z0-9_-]{20,})",
         r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
     ))
 });
+
+/// Secrets beside words without which the search is not worth its time: `Bearer X`, and a data source of Go's,
+/// `user:X@tcp(host)/database`.
+static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?-u)\b(?i:bearer)\s+([A-Za-z0-9._~+/=-]{20,})",
+        r"|\b[A-Za-z0-9_.+-]{1,64}:([^\s@:/]+)@(?:(?:tcp|unix|udp)\(|/[a-z0-9_]+\?)",
+    ))
+});
+
+/// The text has one of the words of [`BESIDE`].
+fn may_be_beside(text: &[u8]) -> bool {
+    let has = |word: &[u8]| {
+        text.windows(word.len())
+            .any(|part| part.eq_ignore_ascii_case(word))
+    };
+    text.contains(&b' ') && has(b"bearer ")
+        || text.contains(&b'@') && (has(b"@tcp(") || has(b"@unix(") || has(b"@/"))
+}
 
 /// The argument may be the token of a Discord bot, which has three parts.
 pub fn may_be_discord(arg: &[u8]) -> bool {
@@ -187,8 +209,11 @@ pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         let keyed = matches!(part.as_bytes(), [b's' | b'r', b'k', b'-' | b'_', ..]);
         (!keyed || has_long_part(part.as_bytes())).then(|| part.range())
     };
+    let beside = may_be_beside(text).then(|| BESIDE.captures_iter(text).filter_map(secret));
     let known = FORMS.captures_iter(text).filter_map(secret);
-    known.chain(is_prefixed_token(text).then_some(0..text.len()))
+    known
+        .chain(beside.into_iter().flatten())
+        .chain(is_prefixed_token(text).then_some(0..text.len()))
 }
 
 /// A part between marks is neither a word nor a number: it is too long, or mixes letters of both cases or digits.

@@ -2,7 +2,7 @@
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 111] = [
+const HARMLESS_VALUES: [&str; 110] = [
     // States and kinds.
     "expired", "missing", "invalid", "valid", "revoked", "empty", "unknown", "changed", "rotated", "refreshed",
     "failed", "passed", "skipped", "skip", "error", "denied", "granted", "allowed", "forbidden", "unauthorized",
@@ -11,7 +11,7 @@ const HARMLESS_VALUES: [&str; 111] = [
     "environment", "vault", "keyring", "keychain", "interactive", "cookie", "query",
     "y", "n", "ok", "header", "for", "to", "from", "is", "and", "with", "in", "of",
     "token", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
-    "[redacted]", "[masked]", "public", "any", "hidden", "unset",
+    "[redacted]", "[masked]", "any", "hidden", "unset",
     "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
     "digest", "ntlm", "negotiate", "bearer", "trust", "disabled", "enabled", "required", "optional",
     "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
@@ -34,11 +34,11 @@ const SOURCES: [&str; 25] = [
 
 /// Ends of the names of files.
 #[rustfmt::skip]
-const FILES: [&str; 42] = [
+const FILES: [&str; 43] = [
     ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
     ".toml", ".tf", ".tfvars", ".hcl", ".enc", ".der", ".tmpl",
     ".txt", ".pem", ".json", ".key", ".yml", ".yaml", ".p12", ".pfx", ".jks", ".crt", ".cer", ".gpg", ".asc", ".snk",
-    ".env", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
+    ".env", ".creds", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
 
 /// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
@@ -110,10 +110,12 @@ fn is_algorithm(text: &str) -> bool {
         && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
 }
 
-/// `/src/token`: no Base64, which has letters of both cases.
+/// `/src/token`, `path/to/key`: no Base64, which has letters of both cases.
 fn is_path(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
-    text.len() > 3 && text.starts_with('/') && text.bytes().all(plain)
+    let begins = |part: &str| part.len() > 1 && part.starts_with(|c: char| c.is_ascii_lowercase());
+    let relative = text.split('/').count() > 2 && text.split('/').all(begins);
+    text.len() > 3 && (text.starts_with('/') || relative) && text.bytes().all(plain)
 }
 
 /// The identifier of an access key, which is no secret without its key: `AKIA…` of AWS, also at the start of its scope.
@@ -173,10 +175,20 @@ fn is_pattern(text: &str) -> bool {
     end || parts.iter().any(|part| text.contains(part))
 }
 
-/// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis.
+/// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis; `FILE0`, of patator.
 fn is_placeholder(text: &str) -> bool {
+    if text
+        .strip_prefix("FILE")
+        .is_some_and(|n| n.len() == 1 && n.bytes().all(|b| b.is_ascii_digit()))
+    {
+        return true;
+    }
     let upper = text.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    upper && text.len() >= 3 && {
+    let plain = !text.contains('_')
+        || ["YOUR_", "MY_", "THE_"]
+            .iter()
+            .any(|start| text.starts_with(start));
+    upper && plain && text.len() >= 3 && {
         let words = [
             "PASS",
             "TOKEN",
@@ -208,6 +220,7 @@ fn is_variable(text: &str) -> bool {
                 || text.starts_with("***")
                 || enclosed("{{", "}}")
                 || enclosed("<", ">")
+                    && !(text.contains('@') && text.bytes().any(|b| b.is_ascii_digit()))
                 || enclosed("[", "]")
                 || enclosed("%", "%")
                 || enclosed("@", "@")

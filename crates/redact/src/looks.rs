@@ -74,6 +74,37 @@ pub fn is_scrambled(text: &[u8]) -> bool {
     is_strong(text) && changes * 2 > text.len()
 }
 
+/// A small letter has a large one after it: `hubPw`, not `Hub` or `HUB`.
+pub fn changes_case(text: &[u8]) -> bool {
+    let mut pairs = text.iter().zip(text.iter().skip(1));
+    pairs.any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
+}
+
+/// Letters and digits whose case changes inside: `fbPassword`.
+pub fn is_mixed_word(text: &[u8]) -> bool {
+    (6..=40).contains(&text.len())
+        && text.iter().all(u8::is_ascii_alphanumeric)
+        && changes_case(text)
+}
+
+/// A digit stands between letters, as in words that digits were put into: `new-p4ss`, `s3cret`. No path or version.
+pub fn is_leet(text: &[u8]) -> bool {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-".contains(b);
+    let inner = |part: &[u8]| match part {
+        [a, b, c] => a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic(),
+        _ => false,
+    };
+    (5..=64).contains(&text.len()) && text.iter().all(plain) && text.windows(3).any(inner)
+}
+
+/// Eight or more words in small letters of three to eight, as a wallet is restored from.
+pub fn is_mnemonic(text: &[u8]) -> bool {
+    let word =
+        |word: &[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
+    let words = || text.split(|b| *b == b' ');
+    text.len() <= 256 && text.contains(&b' ') && words().count() >= 8 && words().all(word)
+}
+
 /// A password or a token that a program has made.
 pub fn is_generated(text: &[u8]) -> bool {
     is_scrambled(text) || is_random(text) || is_random_base64(text) || is_prefixed_hex(text)
@@ -135,6 +166,14 @@ pub fn may_be_password(text: &[u8]) -> bool {
     is_no_word(text) && text.len() <= 128 && !path && !begins && !text.contains(&b':')
 }
 
+/// A text that may be a password where nothing else fits: also a word, but no number, path, address or name of a file.
+pub fn may_be_plain_password(text: &[u8]) -> bool {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+=~_-".contains(b);
+    (4..=128).contains(&text.len())
+        && text.iter().all(word)
+        && text.iter().any(u8::is_ascii_alphabetic)
+}
+
 /// Base64 of 30 bytes or more: letters of both cases and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
@@ -157,29 +196,76 @@ pub fn is_no_word(text: &[u8]) -> bool {
         && !has(u8::is_ascii_whitespace)
 }
 
+/// Words in passwords that say so, in the letters that digits and marks stand for.
+const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
+
+/// Passwords that many people have, as lists of leaked ones show, and that documentation has.
+#[rustfmt::skip]
+const COMMON: [&[u8]; 14] = [
+    b"mysecret", b"mykey",
+    b"changeme", b"changeit", b"letmein", b"qwerty", b"hunter", b"swordfish", b"iloveyou", b"welcomei", b"admini2",
+    b"correcthorse", b"trustnoi", b"mypass",
+];
+
 /// `S3cr3t!`, `Passw0rd`, `secret123`: a password that says so.
 pub fn is_password(text: &[u8]) -> bool {
-    let plain: Vec<u8> = text
+    let inner = text
         .iter()
-        .map(|byte| match byte {
+        .all(|b| b.is_ascii_graphic() && !b"/=:.-_,()\"'".contains(b));
+    let marks = text.iter().any(|b| b"!@#$%^&*".contains(b));
+    let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
+    inner && text.len() < 40 && (marks || digits >= 2) && has_one_of(&CORES, text)
+}
+
+/// `changeme`, `s3cret`: a password that many have, or one with a digit that says so.
+pub fn is_common_password(text: &[u8]) -> bool {
+    (6..24).contains(&text.len())
+        && text.iter().all(u8::is_ascii_alphanumeric)
+        && (has_one_of(&COMMON, text)
+            || text.iter().any(u8::is_ascii_digit) && has_one_of(&CORES, text))
+}
+
+/// `my-secret-pw`: a text that says that it is a password, for places where one is likely.
+pub fn says_password(text: &[u8]) -> bool {
+    text.len() < 40 && may_be_plain_password(text) && has_one_of(&CORES, text)
+}
+
+/// `Summer2024!`, `hello123`: letters, digits and a mark, or a word and a number of three digits or more.
+pub fn is_simple_password(text: &[u8]) -> bool {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%^&@_-".contains(b);
+    let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
+    let letters = text.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let first = text.first().is_some_and(u8::is_ascii_alphanumeric);
+    let marked = text.iter().any(|b| b"!#$%^&@".contains(b));
+    let word = text.iter().take_while(|b| b.is_ascii_lowercase()).count();
+    let number = word >= 4 && digits >= 3 && word + digits == text.len();
+    (6..=64).contains(&text.len())
+        && first
+        && text.iter().all(plain)
+        && (marked && digits > 0 && letters >= 3 || number)
+}
+
+/// The text, of at most 40 bytes, has one of the words in the letters that its digits and marks stand for.
+fn has_one_of(words: &[&[u8]], text: &[u8]) -> bool {
+    let mut plain = [0; 40];
+    let Some(plain) = plain.get_mut(..text.len()) else {
+        return false;
+    };
+    for (letter, byte) in plain.iter_mut().zip(text) {
+        *letter = match byte {
             b'0' => b'o',
             b'1' | b'!' => b'i',
             b'3' => b'e',
             b'4' | b'@' => b'a',
             b'5' | b'$' => b's',
             _ => byte.to_ascii_lowercase(),
-        })
-        .collect();
-    let cores: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
-    let core = cores
-        .iter()
-        .any(|core| plain.windows(core.len()).any(|part| part == *core));
-    let inner = text
-        .iter()
-        .all(|b| b.is_ascii_graphic() && !b"/=:.-_,()\"'".contains(b));
-    let marks = text.iter().any(|b| b"!@#$%^&*".contains(b));
-    let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
-    core && inner && text.len() < 40 && (marks || digits >= 2)
+        };
+    }
+    let plain = &*plain;
+    let starts = (0..plain.len()).filter_map(|at| plain.get(at..));
+    let mut starts =
+        starts.filter(|rest| rest.first().is_some_and(|b| b"acdhilmpqstw".contains(b)));
+    starts.any(|rest| words.iter().any(|word| rest.starts_with(word)))
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Names that stand for a secret: `DB_PASSWORD`, `clientSecret`.
 
 /// A word of a name that ends with one of these is a secret's, also in the plural.
-const SECRET: [&str; 8] = [
-    "psk",
-    "mnemonic",
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "secret",
-    "credential",
+#[rustfmt::skip]
+const SECRET: [&str; 24] = [
+    "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
+    "passphr", "pword",
+    // Of other languages.
+    "passwort", "kennwort", "motdepasse", "contrasena", "senha", "wachtwoord", "haslo", "passord",
+    "losenord", "salasana", "jelszo", "heslo",
 ];
 
 /// A name with one of these words is a secret's.
@@ -22,16 +20,15 @@ const SECRET_WORDS: [&str; 12] = [
 
 /// A name that ends with one of these words is a secret's.
 #[rustfmt::skip]
-const SECRET_LAST: [&str; 10] = [
-    "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
+const SECRET_LAST: [&str; 11] = [
+    "cred", "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
 ];
 
-/// Words that are a secret's name in one word with one of [`SHORT`] after them.
+/// Words with `pass` after them that are words of their own: `bypass`, `lowpass`.
 #[rustfmt::skip]
-const OWNERS: [&str; 32] = [
-    "db", "root", "admin", "user", "smtp", "mail", "ftp", "ldap", "mysql", "redis", "pg", "sql", "http", "proxy",
-    "store", "ks", "ts", "key", "alias", "cert", "bind", "api", "ssh", "rpc", "web", "wifi", "vpn", "login", "account",
-    "service", "master", "cluster",
+const NO_OWNERS: [&str; 27] = [
+    "by", "com", "encom", "tres", "sur", "over", "under", "low", "high", "band", "all", "multi", "one", "single", "two",
+    "first", "second", "last", "per", "sub", "no", "xfail", "render", "geo", "is", "en", "ask",
 ];
 
 /// Short forms of `password`.
@@ -40,8 +37,8 @@ const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 /// A name that ends with one of these and `key`, in one word or two, is a secret's.
 #[rustfmt::skip]
 const SECRET_KEY: [&str; 49] = [
-    "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
-    "shared", "preshared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
+    "api", "access", "private", "priv", "secret", "signing", "encryption", "deploy", "account", "master",
+    "shared", "preshared", "auth", "app", "license", "licence", "subscription", "client", "service",
     "admin", "jwt", "hmac", "session", "write", "storage", "activation", "setup", "registration", "publish",
     "decryption", "wandb", "openai", "anthropic", "datadog", "sendgrid", "mailgun", "rollbar", "bugsnag", "algolia",
     "stripe", "honeycomb", "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
@@ -172,14 +169,29 @@ pub fn secret(name: &[u8]) -> Sure {
         return Sure::No;
     }
     // The names of objects of QEMU.
-    if name == b"key-secret" || name == b"password-secret" {
+    if name.ends_with(b"key-secret") || name.ends_with(b"password-secret") {
         return Sure::No;
+    }
+    // The token itself, of a development server.
+    if name.to_ascii_lowercase().ends_with(b"root_token_id") {
+        return Sure::Strong;
     }
     // Of Vault's AppRole. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
         return Sure::Strong;
     }
     let mut parts = parts(name);
+    // `secret-environment-variables.0.value`.
+    let content = parts
+        .last()
+        .is_some_and(|last| last == "value" || last == "data");
+    if content
+        && parts
+            .iter()
+            .any(|part| part == "secret" || part == "secrets")
+    {
+        return Sure::Strong;
+    }
     while parts.len() > 1 && parts.last().is_some_and(|last| is(&WHICH, last)) {
         parts.pop();
     }
@@ -217,7 +229,7 @@ pub fn secret(name: &[u8]) -> Sure {
     };
     if root(last) || env_style && before.iter().any(root) || !kind && tokens.iter().any(is_token) {
         Sure::Strong
-    } else if kind {
+    } else if kind && (is_token(last) || last.ends_with("key")) {
         Sure::No
     } else if key.is_some_and(of_secret) || inner() {
         Sure::Strong
@@ -241,10 +253,10 @@ pub fn secret(name: &[u8]) -> Sure {
     }
 }
 
-/// `dbpass`, `keystorepass`: the password of something.
+/// `dbpass`, `remotepass`: the password of something.
 fn is_owned(word: &str) -> bool {
     let owner = SHORT.iter().find_map(|short| word.strip_suffix(short));
-    owner.is_some_and(|owner| OWNERS.iter().any(|known| owner.ends_with(known)))
+    owner.is_some_and(|owner| owner.len() >= 2 && !is(&NO_OWNERS, owner))
 }
 
 /// Whether the name is about a secret, and none itself, whichever words its parts have.
@@ -267,7 +279,26 @@ pub fn is_key(name: &[u8]) -> bool {
         return false;
     };
     let harmless = |part: &String| is(&HARMLESS_KIND, part) || is(&KEY_OF, part);
+    // `logkey`.
+    let kind = last.strip_suffix("key").filter(|kind| kind.len() > 2);
+    if kind.is_some_and(|kind| !is(&HARMLESS_KIND, kind) && !is(&KEY_OF, kind)) {
+        return !before.iter().any(harmless);
+    }
     (last == "key" || last == "session") && !before.is_empty() && !before.iter().any(harmless)
+}
+
+/// The name ends in `key`, also that of a primary or a secondary key, but not of a public one.
+pub fn ends_in_key(name: &[u8]) -> bool {
+    let parts = last_parts(name);
+    let public = |part: &String| part == "public" || part == "pub";
+    parts.last().is_some_and(|last| last == "key") && !parts.iter().any(public)
+}
+
+/// The name ends with a word for the words that a wallet or a key is restored from.
+pub fn is_seed(name: &[u8]) -> bool {
+    let parts = last_parts(name);
+    let seed = |part: &String| matches!(part.as_str(), "seed" | "mnemonic" | "phrase" | "words");
+    parts.last().is_some_and(seed)
 }
 
 /// `KEY` alone, which has many meanings.

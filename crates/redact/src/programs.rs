@@ -306,6 +306,8 @@ pub struct Options<'a> {
     value: bool,
     /// The word before was an option with the name of a user or a host.
     name: bool,
+    /// A word was `install`: those after it are packages, not programs.
+    installs: bool,
 }
 
 impl<'a> Options<'a> {
@@ -335,7 +337,7 @@ impl<'a> Options<'a> {
 
     /// The table says whether the value of this option is a secret.
     pub fn knows(&self, option: &[u8]) -> bool {
-        let mut rules = self.active.iter().map(|active| active.rule);
+        let mut rules = self.read().map(|active| active.rule);
         rules.any(|rule| {
             let mut values = rule.values.iter().chain(&rule.names);
             let place = |place: &Place| matches!(place, Place::Option { name, .. } if name.as_bytes() == option);
@@ -420,9 +422,7 @@ impl<'a> Options<'a> {
         self.name = NAMES.iter().any(|name| name.as_bytes() == word);
         let path = |active: &[Active]| active.iter().map(|a| a.path).sum::<usize>();
         let before = path(&self.active);
-        if word == b"install" {
-            self.kind = Kind::Plain;
-        }
+        self.installs |= word == b"install";
         let found = self.active.iter_mut().map(|active| active.see(word, state));
         let found = Found::first(found);
         self.subcommand = path(&self.active) > before;
@@ -448,7 +448,8 @@ impl<'a> Options<'a> {
         let name = self.name && !ready;
         if self.value
             || name
-            || !ready && (matches!(self.kind, Kind::Plain | Kind::Text | Kind::Prints))
+            || !ready
+                && (self.installs || matches!(self.kind, Kind::Plain | Kind::Text | Kind::Prints))
         {
             return false;
         }
@@ -547,6 +548,17 @@ impl Active {
         let slash = word.strip_prefix(b"/").and_then(|_| word.get(1..colon));
         let slash =
             slash.is_some_and(|name| !name.is_empty() && name.iter().all(u8::is_ascii_alphabetic));
+        // Another command follows that of the rule.
+        if command
+            && self
+                .rule
+                .path
+                .last()
+                .is_some_and(|last| last.starts_with('+'))
+        {
+            self.failed = true;
+            return Found::No;
+        }
         let counted = !is_option && word != b"--" && !command && !slash;
         if counted {
             self.words.1 += 1;
@@ -681,7 +693,7 @@ fn is_long(word: &[u8]) -> bool {
 
 /// `-sSu` is `-s -S -u`, of curl.
 fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
-    let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphabetic);
+    let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphanumeric);
     if name == b"-u" && letters && word.starts_with(b"-") && word.ends_with(b"u") && word.len() > 2
     {
         return Found::Next(after);
@@ -696,7 +708,8 @@ pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
         Some(byte) => word.iter().position(|b| *b == byte)? + 1,
     };
     let value = word.get(from..)?;
-    (!is_harmless(value)).then_some(from)
+    // `env:KS_PASS`, of which the name follows the colon.
+    (!is_harmless(value) && !is_harmless(word)).then_some(from)
 }
 
 #[cfg(test)]

@@ -26,6 +26,12 @@ pub struct Read<'a> {
     pub changes_password: bool,
     /// An option with the name of a user was read: its password may follow.
     pub user: bool,
+    /// The command signs in or makes an account, or has no other words than options before its password.
+    pub signs_in: bool,
+    /// The option `-p`, `-P` or `--port` that had a number.
+    port: &'a [u8],
+    /// The words of the command, and those after it.
+    line: &'a [Word<'a>],
     /// The number of words after one that signs in or makes an account: its name, then perhaps its password.
     account: Option<usize>,
 }
@@ -43,6 +49,9 @@ impl<'a> Read<'a> {
             entry: false,
             changes_password: false,
             user: false,
+            signs_in: false,
+            port: b"",
+            line,
             account: None,
         }
     }
@@ -63,8 +72,13 @@ impl<'a> Read<'a> {
                 return true;
             }
             let redirects = text.starts_with(b"<") || text.starts_with(b">");
+            // `--ks-pass changeme`, without the `pass:` before it.
+            let after =
+                after.filter(|byte| text.contains(byte) || !words::names_secret(self.previous));
             let from =
                 programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
+            // The community of SNMP that everybody may read.
+            let from = from.filter(|_| text != b"public" || self.previous.len() > 2);
             if let Some(from) = from {
                 masks.add(word, from..text.len());
                 self.previous = text;
@@ -78,7 +92,12 @@ impl<'a> Read<'a> {
                 masks.add(word, from..text.len());
             }
             Found::No => {
-                let named = words::names_secret(text) && !self.options.takes_name(text);
+                let equals = text.iter().position(|b| *b == b'=').map(|at| at + 1);
+                let inner = equals
+                    .and_then(|at| text.get(at..))
+                    .filter(|value| value.starts_with(b"--"));
+                let named =
+                    words::names_secret(inner.unwrap_or(text)) && !self.options.takes_name(text);
                 let set = (self.sets || self.previous == b"--arg") && words::sets_secret(text);
                 let set = set && !self.options.is_subcommand();
                 if named || set {
@@ -92,13 +111,14 @@ impl<'a> Read<'a> {
         if self.access_key && looks::is_aws_key(text) {
             masks.add(word, 0..text.len());
         }
-        self.note(text);
+        self.note(text, word.first);
         false
     }
 
     /// Notes what a word says about the words after it.
-    fn note(&mut self, text: &[u8]) {
-        self.sets |= words::is_setter(text);
+    fn note(&mut self, text: &[u8], first: bool) {
+        // `write a password policy` is a sentence.
+        self.sets |= words::is_setter(text) && !(first && text == b"write");
         self.variables |= words::sets_variables(text);
         self.sets &= text != b"get";
         self.entry |= text.split(|b| *b == b',').any(|part| {
@@ -111,7 +131,13 @@ impl<'a> Read<'a> {
         // The user of `sudo -u` and `docker run -u` is the one who runs a program.
         let short = self.previous.starts_with(b"--user") && self.previous != b"--user";
         self.user |= words::is_user(self.previous, text) && (short || !self.options.runs());
-        if words::is_account(self.previous, text) {
+        let is_account = words::is_account(self.previous, text);
+        self.signs_in |= short_user(self.previous) || is_account;
+        let option = matches!(self.previous, b"-p" | b"-P" | b"--port");
+        if option && self.port.is_empty() && text.iter().all(u8::is_ascii_digit) {
+            self.port = self.previous;
+        }
+        if is_account || self.account.is_none() && words::makes_account(self.previous, text) {
             self.account = Some(0);
         } else if let Some(count) = self.account.as_mut().filter(|_| !text.starts_with(b"-")) {
             *count += 1;
@@ -122,6 +148,26 @@ impl<'a> Read<'a> {
     pub fn follows_name(&self) -> bool {
         let apart = !self.previous.starts_with(b"-");
         apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
+    }
+
+    /// The command stores a secret, whose content an option may have.
+    pub fn stores_secret(&self) -> bool {
+        let words = self.line.iter().take(32);
+        let pairs = words.clone().zip(words.skip(1));
+        pairs
+            .take_while(|(_, word)| !word.first)
+            .any(|(previous, word)| words::stores_secret(previous.text, word.text))
+    }
+
+    /// The port had another letter than this option: `-P 25575 -p X`.
+    pub fn has_other_port(&self, option: &[u8]) -> bool {
+        let port = self.port;
+        !port.is_empty() && port != option && matches!(option, b"-p" | b"-P")
+    }
+
+    /// A word signs in or makes an account.
+    pub fn has_account(&self) -> bool {
+        self.account.is_some()
     }
 
     /// The word is text for people, or a pattern.
@@ -147,4 +193,9 @@ impl<'a> Read<'a> {
             }
         }
     }
+}
+
+/// The option has the name of a user in one letter: its password is often in one, too.
+fn short_user(option: &[u8]) -> bool {
+    matches!(option, b"-u" | b"/u")
 }

@@ -19,13 +19,13 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, and without a program
 /// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 65] = [
+const HINTS: [&str; 78] = [
     "config:set", "env:set", "&u=", "?u=",
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
-    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "-user\0", "-u ", "-user ", "-user=", "access_code", "mnemonic", "dsn", "htdigest", "<<<", "| su ", "|su ", "username", "users ", "users\0", "admins ", "admins\0",
-    "db_connect", "using '",
+    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "-user\0", "-u ", "/u\0", "/u ", "register ", "register\0", "unlock", "-user ", "-user=", "access_code", "mnemonic", "dsn", "htdigest", "<<<", "| su ", "|su ", "username", "users ", "users\0", "admins ", "admins\0",
+    "-seed\0", "-seed ", "db_connect", "using '", "changeme", "changeit", "letmein", "qwerty", "hunter", "swordfish",
 ];
 
 /// The searches for hints.
@@ -203,7 +203,19 @@ fn may_hold(arg: &[u8]) -> bool {
     })
 }
 
-/// `-p X`, where X looks like a password or a token that a program has made.
+/// `-p X`, where X looks like a password or a token; `-P 25575`, a port beside which `-p X` is none; `-C me:X`.
 fn may_be_generated(option: &[u8], value: &[u8]) -> bool {
-    words::may_take_password(option) && looks::is_generated(value)
+    let [b'-', letter, ..] = option else {
+        return false;
+    };
+    let looks = || {
+        looks::is_generated(value)
+            || looks::is_password(value)
+            || looks::is_common_password(value)
+            || option == b"-p" && looks::is_simple_password(value)
+    };
+    words::may_take_password(option) && looks()
+        || option.len() == 2
+            && (*letter == b'P' && value.iter().all(u8::is_ascii_digit)
+                || words::name_and_password(option, value).is_some())
 }

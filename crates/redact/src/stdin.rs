@@ -15,7 +15,7 @@ use crate::words;
 /// `echo X | docker login --password-stdin`: the text; the rest of the pipeline. Also `<(echo X)` and `login <<< X`.
 static PIPED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r#"(?-u)\b(?:echo|printf)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
+        r#"(?-u)\b(?:echo|printf|yes)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
         r#"(?:"([^"|]*)"|'([^'|]*)'|([^\s"'|;&]+))\s*\|([^;&\n]*)"#,
         r#"|<\((?:echo|printf)\s+(?:-[neE]+\s+)?["']?([^"')]+)["']?\)"#,
         r#"|([^|;&\n<]*)<<<\s*(?:"([^"]*)"|'([^']*)'|([^\s"'|;&]+))"#,
@@ -43,9 +43,9 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
         r"(?-u)--password-stdin|--with-token|\bchpasswd\b|\bpasswd\s+--stdin|\bsudo\s+-S\b",
         r"|--passphrase-fd|-pass(?:in|out)?\s+stdin|--token-stdin|--api-key-stdin",
         r"|\bsudo\s+-[A-Za-z]*S|\bsu\s|\bpasswd\b|\b(?:secrets?|env)\s+(?:put|set|add|create)\b",
-        r"|\bvncpasswd\s+-f|--passwd-on-stdin|\bsmbpasswd\b|\bhtpasswd\s+-\w*i|\bkinit\b|--stdin-name",
+        r"|\bvncpasswd\s+-f|--passwd-on-stdin|\bsmbpasswd\b|\bhtpasswd\s+-\w*i|\bkinit\b|--stdin-name|\bargon2\b|\bsecrethub\s+write|keystore\s+add\b",
         r"|\bsecrets?\s+versions\s+add|\bsecret\s+create|--key-file[= ]-|\bsecret-tool\s+store",
-        r"|\bpass\s+insert|--[a-z-]*(?:password|token|secret|key|auth)-(?:from-)?stdin|\bcryptsetup\b",
+        r"|\bpass(?:age)?\s+insert|--[a-z-]*(?:password|token|secret|key|auth)-(?:from-)?stdin|\bcryptsetup\b",
         r"|\bkubeseal\s+--raw|\bzfs\s+(?:create|load-key|change-key)|\blpass\s+login|\bkeepassxc-cli|\bhtdigest\b",
         r"|\bwg\s+pubkey|\bgopass\s+insert|\bdocker-credential|\bvault\s+login\s+-$|--pwfile",
         r"|-stdin-?pass|-pass(?:wd|word)?-?stdin|(?:key|token|secret|password)\s+/dev/stdin",
@@ -54,8 +54,8 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A word of a command that has one of these among its parts is about a secret.
 #[rustfmt::skip]
-const ABOUT: [&[u8]; 21] = [
-    b"login", b"signin", b"auth", b"authenticate", b"password", b"passwd", b"passphrase", b"passcode", b"secret",
+const ABOUT: [&[u8]; 22] = [
+    b"login", b"join", b"signin", b"auth", b"authenticate", b"password", b"passwd", b"passphrase", b"passcode", b"secret",
     b"secrets", b"credential", b"credentials", b"creds", b"token", b"tokens", b"unlock", b"unseal", b"apikey",
     b"vault", b"keyring", b"keychain",
 ];
@@ -139,7 +139,8 @@ fn reads(pipeline: &[u8], text: &[u8]) -> bool {
     let padding = trimmed.iter().rev().take_while(|b| **b == b'=').count();
     let bare = trimmed.get(..trimmed.len() - padding).unwrap_or_default();
     let whole = !bare.contains(&b'=') && !bare.windows(3).any(|part| part == b"://");
-    looks::is_scrambled(text) || whole && looks::is_no_word(text) && programs.any(is_about_secret)
+    let mixed = looks::is_no_word(text) || looks::changes_case(text) && !text.contains(&b' ');
+    looks::is_scrambled(text) || whole && mixed && programs.any(is_about_secret)
 }
 
 /// The command's program passes its input on, or the program in the script that the command ends with.
@@ -166,7 +167,7 @@ fn is_about_secret(command: &[u8]) -> bool {
     let words = command.split(u8::is_ascii_whitespace).filter(plain);
     words.take(64).any(|word| {
         let mut parts = word.split(|b| b"-_:".contains(b));
-        parts.any(|part| ABOUT.contains(&part))
+        parts.any(|part| ABOUT.contains(&part) || part.ends_with(b"passwd"))
     })
 }
 

@@ -62,6 +62,11 @@ pub fn is_option(word: &[u8]) -> bool {
 
 /// An option (`--password`) whose value is a secret and is the next word.
 pub fn names_secret(word: &[u8]) -> bool {
+    // `+rcon_password` of a game server, `++password` of xxh.
+    if let Some(name) = word.strip_prefix(b"+") {
+        let double = name.strip_prefix(b"+");
+        return (double.is_some() || name.contains(&b'_')) && sets_secret(double.unwrap_or(name));
+    }
     let Some(name) = word.strip_prefix(b"-") else {
         return false;
     };
@@ -98,6 +103,11 @@ pub fn is_key_option(word: &[u8]) -> bool {
     word.starts_with(b"-") && names::is_key(word)
 }
 
+/// An option for a key whose name says another use, too, as `--primary-key`: its value is a secret if it is Base64.
+pub fn may_take_key(word: &[u8]) -> bool {
+    word.starts_with(b"--") && names::ends_in_key(word)
+}
+
 /// A name that a configuration has for a secret, which is the next word.
 pub fn sets_secret(word: &[u8]) -> bool {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
@@ -124,11 +134,52 @@ pub fn announces_prose(word: &[u8]) -> bool {
 /// A name and its value may be the next words.
 pub fn is_setter(word: &[u8]) -> bool {
     #[rustfmt::skip]
-    const SETTERS: [&[u8]; 12] = [
-        b"set", b"config", b"configure", b"put", b"write", b"env:set", b"config:set",
+    const SETTERS: [&[u8]; 13] = [
+        b"set", b"/set", b"config", b"configure", b"put", b"write", b"env:set", b"config:set",
         b"secrets:set", b"setenv", b"set-env", b"env-set", b"store-secret",
     ];
     SETTERS.contains(&word)
+}
+
+/// The word is about secrets and stores one, as `create-secret`; with the word before, as `credential create`.
+pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
+    #[rustfmt::skip]
+    const NOUNS: [&[u8]; 14] = [
+        b"api-key", b"access-key", b"secret", b"secrets", b"credential", b"credentials", b"password", b"passwords", b"token", b"tokens",
+        b"apikey", b"passphrase", b"keyvault", b"keychain",
+    ];
+    #[rustfmt::skip]
+    const VERBS: [&[u8]; 10] = [
+        b"add", b"create", b"new", b"put", b"set", b"update", b"store", b"write", b"save", b"import",
+    ];
+    let in_name = |b: &u8| b.is_ascii_lowercase() || b":-_".contains(b);
+    if word.len() > 40 || word.starts_with(b"-") || !word.iter().all(in_name) {
+        return false;
+    }
+    let parts = || word.split(|b| b":-_".contains(b));
+    let has = |list: &[&[u8]]| parts().any(|part| list.contains(&part));
+    let verb = has(&VERBS);
+    let noun = has(&NOUNS);
+    verb && (noun || NOUNS.contains(&previous)) || noun && VERBS.contains(&previous)
+}
+
+/// An option for the content of a secret, after a command that stores one.
+pub fn is_content(option: &[u8]) -> bool {
+    #[rustfmt::skip]
+    const OPTIONS: [&[u8]; 14] = [
+        b"--value", b"-value", b"-v", b"--data", b"-data", b"--body", b"--plaintext", b"--payload", b"--content",
+        b"--string", b"--secret-value", b"--string-value", b"--literal", b"--text",
+    ];
+    OPTIONS.contains(&option)
+}
+
+/// An option for the password itself, after a command that changes one.
+pub fn is_old_or_new(option: &[u8]) -> bool {
+    #[rustfmt::skip]
+    const OPTIONS: [&[u8]; 8] = [
+        b"--current", b"--old", b"--new", b"--previous", b"--confirm", b"-old", b"-new", b"--set",
+    ];
+    OPTIONS.contains(&option)
 }
 
 /// The next words set variables: `X=value`.
@@ -146,6 +197,24 @@ pub fn announces_code(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
+/// The next word may be a random token: `spark register X`.
+pub fn announces_token(word: &[u8]) -> bool {
+    #[rustfmt::skip]
+    const WORDS: [&[u8]; 12] = [
+        b"token", b"register", b"encrypt", b"join", b"enroll", b"attach", b"enable", b"connect", b"license", b"claim",
+        b"pair", b"redeem",
+    ];
+    WORDS.contains(&word)
+}
+
+/// A password may follow the word: `password X` of a router's configuration, `unlock X`.
+pub fn is_bare_name(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"password" | b"passphrase" | b"psk" | b"passcode" | b"unlock"
+    )
+}
+
 /// The position of a password in `--user me:X`, `--add-local-user me:X`; not in `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
@@ -158,22 +227,41 @@ pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     }
     let at = word.iter().position(|b| *b == b':')? + 1;
     let value = word.get(at..)?;
-    let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    let digits = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    let mixed =
+        digits || looks::changes_case(value) || value.iter().any(|b| b"!$%^&*#".contains(b));
     let inner = !value.iter().any(|b| b"/: ".contains(b));
     (mixed && inner && !is_harmless(value)).then_some(at)
 }
 
+/// The position of a password that looks like a generated one in `NAME:X` after an option of one letter, or of one
+/// with a mark that no tag of an image has in `DOMAIN/NAME:X` anywhere.
+pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
+    let at = word.iter().position(|b| *b == b':')? + 1;
+    let (name, value) = (word.get(..at - 1)?, word.get(at..)?);
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
+    let value = value.split(|b| *b == b'@').next().unwrap_or_default();
+    let mut parts = name.split(|b| *b == b'/');
+    let is_name = |part: &[u8]| !part.is_empty() && part.iter().all(in_name);
+    let first = parts.next().filter(|part| is_name(part))?;
+    let second = parts.next();
+    if parts.next().is_some() || second.is_some_and(|part| !is_name(part)) || is_harmless(value) {
+        return None;
+    }
+    let short = matches!(option, [b'-', letter] if letter.is_ascii_alphabetic());
+    let letters = first.iter().all(u8::is_ascii_alphabetic);
+    let marked = second.is_some()
+        && looks::is_no_word(value)
+        && value.iter().any(|b| b"!#$%^&*".contains(b));
+    (marked || short && letters && second.is_none() && looks::is_strong(value)).then_some(at)
+}
+
 /// The word is the name of a user after `-u` or another such option, or has it in itself, as `--username=me`.
 pub fn is_user(option: &[u8], word: &[u8]) -> bool {
-    const OPTIONS: [&[u8]; 8] = [
-        b"-u",
-        b"-U",
-        b"-user",
-        b"--user",
-        b"-username",
-        b"--username",
-        b"--user-name",
-        b"--login",
+    #[rustfmt::skip]
+    const OPTIONS: [&[u8]; 12] = [
+        b"-u", b"-U", b"-l", b"-user", b"--user", b"-username", b"--username", b"--user-name", b"--login", b"-login",
+        b"/u", b"/user",
     ];
     let name = |word: &[u8]| {
         let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.@+-\\".contains(b);
@@ -187,16 +275,25 @@ pub fn is_user(option: &[u8], word: &[u8]) -> bool {
         || OPTIONS.contains(&head) && joined.next().is_some_and(name)
 }
 
+/// Words for those who sign in.
+#[rustfmt::skip]
+const ACCOUNTS: [&[u8]; 8] = [
+    b"user", b"users", b"admin", b"admins", b"account", b"accounts", b"credential", b"credentials",
+];
+
+/// Words that make or change an account.
+#[rustfmt::skip]
+const MAKES: [&[u8]; 8] = [
+    b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
+];
+
+/// `create user`, after which a name follows.
+pub fn makes_account(previous: &[u8], word: &[u8]) -> bool {
+    MAKES.contains(&previous) && ACCOUNTS.contains(&word)
+}
+
 /// The word signs in (`login`, `registry:login`, `mega-login`) or makes an account (`users add`, `create-user`).
 pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
-    #[rustfmt::skip]
-    const NOUNS: [&[u8]; 8] = [
-        b"user", b"users", b"admin", b"admins", b"account", b"accounts", b"credential", b"credentials",
-    ];
-    #[rustfmt::skip]
-    const VERBS: [&[u8]; 8] = [
-        b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
-    ];
     const ALONE: [&[u8]; 4] = [b"login", b"auth", b"signin", b"passwd"];
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b":-_".contains(b);
     if word.len() > 40 || word.starts_with(b"-") || !word.iter().all(in_name) {
@@ -204,9 +301,10 @@ pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
     }
     let parts = || word.split(|b| b":-_".contains(b));
     let last = parts().next_back();
-    let both =
-        || parts().any(|part| NOUNS.contains(&part)) && parts().any(|part| VERBS.contains(&part));
-    NOUNS.contains(&previous) && VERBS.contains(&word)
+    let both = || {
+        parts().any(|part| ACCOUNTS.contains(&part)) && parts().any(|part| MAKES.contains(&part))
+    };
+    ACCOUNTS.contains(&previous) && MAKES.contains(&word)
         || last.is_some_and(|last| ALONE.contains(&last))
         || both()
 }
@@ -355,7 +453,13 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
     let authenticates =
         name.ends_with(b"_AUTHENTICATION") && near == value && looks::is_random(near);
     let key = || {
-        authenticates || names::is_key(defined) && (looks::is_code(near) || looks::is_base64(near))
+        let value = match near {
+            [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
+            _ => near,
+        };
+        let padded = looks::is_base64(value) && value.ends_with(b"=");
+        let coded = names::is_key(defined) && (looks::is_code(value) || looks::is_base64(value));
+        authenticates || coded || padded && names::ends_in_key(defined)
     };
     if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
@@ -395,7 +499,9 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
             from + 1..from + 1 + length.unwrap_or(inner.len())
         }
         (None, _) => from..ends_before_assignments(value).map_or(end, |length| from + length),
-        (Some(b'='), _) if !spaced => from..end,
+        (Some(b'='), _) if !spaced => {
+            from..ends_before_settings(value).map_or(end, |length| from + length)
+        }
         (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
         (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
         // The stop that is noted is before the credentials of a scheme.
@@ -410,9 +516,20 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
     (!is_harmless(text.get(range.clone())?)).then_some(range)
 }
 
+/// The length of a short value after which only settings follow: `X` of `apitoken=X,host=h`.
+fn ends_before_settings(value: &[u8]) -> Option<usize> {
+    let comma = value.iter().take(256).position(|b| *b == b',')?;
+    let rest = value.get(comma + 1..)?;
+    (rest.len() <= 256 && rest.split(|b| *b == b',').all(is_assignment)).then_some(comma)
+}
+
 /// The length of a value after which all words are assignments: `X` of Ansible's variables
 /// `password=X connection=ssh`.
 fn ends_before_assignments(value: &[u8]) -> Option<usize> {
+    let settings = ends_before_settings(value);
+    if settings.is_some() {
+        return settings;
+    }
     let space = value.iter().position(u8::is_ascii_whitespace)?;
     let mut words = value
         .get(space..)?

