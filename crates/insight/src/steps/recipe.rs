@@ -1,11 +1,11 @@
 //! Recipes of make and ninja that no compiler carries out: what they make is a target, too.
 
 use tr_analyze::model::{Analysis, Process};
-use tr_programs::tools;
-use tr_programs::tools::Family;
+use tr_programs::job_tools::Starts;
+use tr_programs::rules;
+use tr_programs::table;
 
 use crate::label;
-use tr_programs::steps;
 
 /// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`).
 const SHORTEST: u64 = 20_000_000;
@@ -31,7 +31,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
         }
         let step = at.execs.iter().find(|exec| {
             let args: Vec<&[u8]> = exec.argv.args().collect();
-            steps::of(&args).is_some()
+            rules::step(&args).is_some()
         });
         let length = at.wall();
         if let Some(step) = step {
@@ -49,14 +49,14 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     little.then(|| label::program(longest.unwrap_or(process)))
 }
 
-/// A program that make or ninja starts.
+/// Whether a tool that builds files started a process: make, or ninja.
 fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
     let parent = process.parent.map(|ix| analysis.process(ix));
     let starts = |parent: &Process| {
         let execs = parent.execs.iter().rev();
         let exec = execs.into_iter().find(|exec| exec.start <= process.start)?;
-        let family = tools::by_path(exec.argv.args().next()?)?.family;
-        Some(matches!(family, Family::Make | Family::Ninja))
+        let tool = table::by_path(exec.argv.args().next()?)?;
+        Some(tool.jobs?.starts? == Starts::Needs)
     };
     parent.and_then(starts) == Some(true)
 }
