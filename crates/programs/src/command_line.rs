@@ -4,10 +4,10 @@
 //! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
 
 use crate::table;
-use crate::tools::{Label, Role, Script, Tool};
+use crate::tools::{Children, Label, Role, Script, Tool};
 use crate::words::{
-    base, command, has, is_temporary, source, test_of_cargo, test_of_go, texts, unhashed, verb,
-    XDIST,
+    base, command, has, is_of_machine, is_temporary, of_package, source, test_of_cargo, test_of_go,
+    texts, unhashed, verb, XDIST,
 };
 use tr_format::event::{Argv, Comm};
 
@@ -16,6 +16,9 @@ use tr_text::{escape, units};
 /// The call by which a text in Perl runs a module's tests, and the modules that have it.
 const HARNESS: &str = "test_harness(";
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
+
+/// The most interpreters one inside the other that are looked through.
+const MOST_NESTED: u8 = 4;
 
 /// The longest script text in a label.
 const TEXT: usize = 60;
@@ -76,7 +79,8 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         let program = format!("go {name}");
         return Said { program, what };
     }
-    let tool = table::by_name(&name).filter(|tool| nested < 4 || tool.label == Label::Crate);
+    let tool =
+        table::by_name(&name).filter(|tool| nested < MOST_NESTED || tool.label == Label::Crate);
     match tool.map_or(Label::All, |tool| tool.label) {
         Label::Crate => {
             let crates = path.rsplit('/').nth(1).map(unhashed);
@@ -129,17 +133,12 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
 
 /// The name of the program in this file.
 fn program_name(path: &str) -> String {
-    let name = base(path);
-    if path.contains("node_modules/") || path.contains("/npm/bin/") {
-        let name = [".js", ".cjs", ".mjs"]
-            .iter()
-            .find_map(|end| name.strip_suffix(end))
-            .unwrap_or(name);
-        return name.strip_suffix("-cli").unwrap_or(name).to_owned();
+    if let Some(name) = of_package(path) {
+        return name.to_owned();
     }
     match test_of_cargo(path).or_else(|| test_of_go(path)) {
         Some(test) => format!("test {test}"),
-        None => name.to_owned(),
+        None => base(path).to_owned(),
     }
 }
 
@@ -230,21 +229,25 @@ fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     has(text, HARNESS) && (options.iter().any(|arg| loads(arg)) || uses())
 }
 
-/// The arguments from the script, module or class on that an interpreter runs; all
+/// The arguments from the script, module or class on that an interpreter runs, and another one inside that; all
 /// arguments of another program.
 pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
-    let Some((first, rest)) = args.split_first() else {
-        return args;
-    };
-    let name = escape::text(first);
-    let tool = table::by_name(base(name.strip_prefix('-').unwrap_or(&name)));
-    match tool.map_or(Label::All, |tool| tool.label) {
-        Label::Interpreter(script) => match runs(rest, &script) {
-            Runs::Script(at) => rest.get(at..).unwrap_or(args),
-            _ => args,
-        },
-        _ => args,
+    let mut inner = args;
+    for _ in 0..MOST_NESTED {
+        let Some((first, rest)) = inner.split_first() else {
+            break;
+        };
+        let name = escape::text(first);
+        let tool = table::by_name(base(name.strip_prefix('-').unwrap_or(&name)));
+        let Some(Label::Interpreter(script)) = tool.map(|tool| tool.label) else {
+            break;
+        };
+        match runs(rest, &script) {
+            Runs::Script(at) => inner = rest.get(at..).unwrap_or(inner),
+            _ => break,
+        }
     }
+    inner
 }
 
 /// A script, module or class with its arguments.
@@ -287,6 +290,31 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     Some(program_of_args(&args))
         .filter(|program| !program.is_empty())
         .unwrap_or_else(|| escape::text(comm.bytes()))
+}
+
+/// The label of a command line without the arguments that are of this machine alone: absolute paths, temporary names.
+pub fn portable_label(args: &[&[u8]]) -> String {
+    let Said { program, what } = read(args, 0, Ask::Label);
+    let what = what
+        .into_iter()
+        .filter(|word| !is_of_machine(word.as_bytes()));
+    std::iter::once(program)
+        .chain(what)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The script on a shell's command line: `sh -c TEXT`.
+pub(crate) fn shell_text<'a>(args: &'a [&'a [u8]]) -> Option<&'a [u8]> {
+    let (first, rest) = args.split_first()?;
+    let shell = table::by_path(first).filter(|tool| tool.children == Children::Script)?;
+    let Label::Interpreter(script) = shell.label else {
+        return None;
+    };
+    match runs(rest, &script) {
+        Runs::Text(at) => rest.get(at + 1).copied(),
+        _ => None,
+    }
 }
 
 /// The tool that such a program is, and its verb.

@@ -5,6 +5,8 @@
 pub mod changes;
 pub mod command_line;
 pub mod job_tools;
+pub mod own;
+pub mod recipes;
 pub mod rules;
 pub mod steps;
 pub mod table;

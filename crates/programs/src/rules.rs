@@ -1,9 +1,10 @@
 //! The step that a command line is: by the row of its program, or by its path.
 
 use crate::command_line;
+use crate::own;
 use crate::steps::{found, test_runner, Found, Line, Read, StepKind, Tests};
 use crate::table;
-use crate::tools::{Label, Tool};
+use crate::tools::{Label, TOOL};
 use crate::words;
 use tr_text::escape;
 
@@ -101,12 +102,17 @@ pub fn knows(all: &[&[u8]]) -> bool {
 
 /// The step that a command line is.
 pub fn step(all: &[&[u8]]) -> Option<Found> {
+    own::step(all).or_else(|| of_tool(all))
+}
+
+/// The step by the row of the program, or by its path.
+fn of_tool(all: &[&[u8]]) -> Option<Found> {
     let (first, args) = command_line::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
-    let name = words::base(path);
+    let name = words::of_package(path).unwrap_or_else(|| words::base(path));
     let scripts = [".py", ".rb", ".js", ".mjs", ".cjs"];
     let stem = scripts.iter().find_map(|end| name.strip_suffix(end));
-    let tool = table::by_name(stem.unwrap_or(name));
+    let tool = table::by_name(name).or_else(|| table::by_name(stem?));
     if tool.is_some_and(|tool| tool.label == Label::Wrapper) {
         let inner = args.first()?;
         return (!inner.starts_with(b"-")).then(|| step(args))?;
@@ -115,11 +121,7 @@ pub fn step(all: &[&[u8]]) -> Option<Found> {
         all,
         path,
         name,
-        tool: match tool {
-            Some(tool) => tool.name(),
-            None => name,
-        },
-        valued: tool.map_or("", Tool::valued),
+        tool: tool.unwrap_or(&TOOL),
         args,
     };
     if let Some(read) = tool.and_then(|tool| tool.step) {
@@ -284,7 +286,7 @@ mod tests {
     fn every_rule_reads_the_command_lines_it_was_made_for() {
         let examples = table::rows().map(|tool| tool.steps);
         let examples = examples.chain(PATHS.iter().map(|(_, examples)| *examples));
-        let mut count = 0;
+        let (mut count, mut wrong) = (0, Vec::new());
         for line in examples.flat_map(str::lines) {
             let line = line.trim();
             if line.is_empty() {
@@ -296,9 +298,12 @@ mod tests {
             let got = step(&args).map_or("-".to_owned(), |found| {
                 format!("{} | {}", found.kind.name(), found.name)
             });
-            assert_eq!(got, want.replace('~', " "), "{line}");
+            if got != want.replace('~', " ") {
+                wrong.push(format!("{line}, not {got}"));
+            }
             count += 1;
         }
+        assert_eq!(wrong, Vec::<String>::new());
         assert!(count > 100, "{count} command lines");
     }
 }

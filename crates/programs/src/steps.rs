@@ -1,5 +1,6 @@
 //! Steps of command lines: what a rule reads, and what it finds.
 
+use crate::tools::{Role, Tool};
 use crate::words;
 use crate::words::has;
 use tr_text::{called, escape, named};
@@ -49,10 +50,8 @@ pub struct Line<'a> {
     pub(crate) path: &'a str,
     /// The name of the program. [`crate::command_line`] names the programs of reports in more detail.
     pub(crate) name: &'a str,
-    /// The first of the tool's names.
-    pub(crate) tool: &'a str,
-    /// The tool's options before a verb that have their value in the next argument.
-    pub(crate) valued: &'static str,
+    /// The row of the program.
+    pub(crate) tool: &'static Tool,
     pub(crate) args: &'a [&'a [u8]],
 }
 
@@ -85,14 +84,15 @@ impl<'a> Line<'a> {
             .or_else(|| self.args.iter().find_map(joined))
     }
 
-    /// The arguments that are no options; `valued` ones, separated by spaces, and those of the tool have
+    /// The arguments before `--` that are no options; `valued` ones, separated by spaces, and those of the tool have
     /// their value in the next one.
     pub(crate) fn words(&self, valued: &'static str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let of_tool = self.valued;
+        let of_tool = self.tool.valued();
         let is_valued = move |arg: &[u8]| has(valued, arg) || has(of_tool, arg);
         let mut skip = false;
         let args = self.args.iter().copied();
-        args.filter(move |arg| {
+        let own = args.take_while(|arg| *arg != b"--");
+        own.filter(move |arg| {
             let value = std::mem::replace(&mut skip, is_valued(arg));
             !value && !arg.starts_with(b"-") && !arg.starts_with(b"+")
         })
@@ -124,6 +124,26 @@ pub(crate) fn test_runner(name: impl Into<String>) -> Option<Found> {
     })
 }
 
+/// The step of a tool whose first word says what it does: `bazel build`, `cabal test all`. The row's verbs decide its kind.
+/// The words behind the verb belong to the name, unless they are paths of this machine.
+pub(crate) fn call(line: &Line) -> Option<Found> {
+    const SAYS: &str =
+        "completion config describe env eval exec help info list log path query repl \
+                        search shell show-config version";
+    let mut words = line.words("");
+    let verb = words.next()?;
+    if has(SAYS, verb) || verb.contains(&b'/') {
+        return None;
+    }
+    let kind = match line.tool.role(std::str::from_utf8(verb).ok()) {
+        Some(Role::Tests) => StepKind::Test,
+        Some(Role::Packages) => StepKind::Job,
+        _ => StepKind::Target,
+    };
+    let words = std::iter::once(verb).chain(words.filter(|word| !words::is_of_machine(word)));
+    found(kind, in_directory(line.tool.name(), None, words))
+}
+
 /// A file that a command makes; `None` for one that no build asks for.
 pub(crate) fn file(path: &[u8]) -> Option<Found> {
     let name = escape::text(path);
@@ -141,17 +161,20 @@ pub(crate) fn file(path: &[u8]) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
+/// The name of a step by its program, the directory that the program works in, and words. Of an absolute path only the end
+/// belongs to the name.
 pub(crate) fn in_directory<'a>(
     program: &str,
-    directory: Option<&[u8]>,
+    directory: Option<&'a [u8]>,
     words: impl Iterator<Item = &'a [u8]>,
 ) -> String {
+    let is_shown = |word: &&[u8]| !words::is_of_machine(word);
+    let directory = directory.map(words::relative).filter(is_shown);
+    let directory = directory
+        .into_iter()
+        .flat_map(|directory| [b"-C", directory]);
     let mut name = program.to_owned();
-    if let Some(directory) = directory {
-        name.push_str(" -C ");
-        name.push_str(&escape::text(directory));
-    }
-    for word in words {
+    for word in directory.chain(words.map(words::relative)) {
         name.push(' ');
         name.push_str(&escape::text(word));
     }

@@ -3,9 +3,9 @@
 use tr_text::escape;
 
 /// The extensions of compilers' source files.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 20] = [
     ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
-    ".F90", ".i", ".ii", ".cu", ".adb",
+    ".F90", ".i", ".ii", ".cu", ".adb", ".hs", ".swift",
 ];
 
 /// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
@@ -30,11 +30,44 @@ pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<Str
     args.into_iter().map(|arg| escape::text(arg)).collect()
 }
 
+/// The names of a compiler's source files.
+pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
+    let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
+    let sources = args
+        .iter()
+        .filter(move |arg| is(arg) && !arg.starts_with(b"-"));
+    sources.map(|source| base(&escape::text(source)).to_owned())
+}
+
 /// The first file of a compiler's sources.
 pub fn source(args: &[&[u8]]) -> Option<String> {
-    let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
-    let source = args.iter().find(|arg| is(arg) && !arg.starts_with(b"-"))?;
-    Some(base(&escape::text(source)).to_owned())
+    sources(args).next()
+}
+
+/// The name of a program in a package of Node.js: that of its file, or of its package if the file's name is one that many
+/// have (`@playwright/test/cli.js`).
+pub(crate) fn of_package(path: &str) -> Option<&str> {
+    const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
+    let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {
+        let (_, inside) = path.split_once("/npm/bin/")?;
+        Some(("", inside))
+    })?;
+    let name = base(path);
+    let ends = [".js", ".cjs", ".mjs"];
+    let stem = ends
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(name);
+    let mut parts = inside.split('/');
+    let package = parts.next()?;
+    if stem == name || !COMMON.contains(&stem) || package == name {
+        return Some(stem.strip_suffix("-cli").unwrap_or(stem));
+    }
+    match (package.strip_prefix('@'), parts.next()) {
+        (Some(scope), Some("cli" | "core" | "test")) => Some(scope),
+        (Some(_), Some(second)) => Some(second),
+        _ => Some(package),
+    }
 }
 
 /// The name of a test binary of cargo: `target/debug/deps/NAME-HASH`.
@@ -95,4 +128,31 @@ pub(crate) fn command<'a>(
     }
     let says = has("--internal --version --help -h", first);
     (!says).then(|| (format!("{name} {other}"), rest))
+}
+
+/// Whether an argument contains an absolute path or the name of a temporary file: another build of the same tree, in another
+/// directory, has another one.
+pub fn is_of_machine(arg: &[u8]) -> bool {
+    let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
+    let is_temporary_name = name.starts_with(b"tmp.") || is_temporary(&escape::text(name));
+    let before = |at: usize| at.checked_sub(1).and_then(|at| arg.get(at));
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-+~@}/*?".contains(byte);
+    let mut slashes = arg.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let is_absolute = slashes.any(|(at, _)| {
+        let is_url =
+            arg.get(at..at + 2) == Some(b"//") && before(at).is_none_or(|byte| *byte == b':');
+        !is_url && !before(at).is_some_and(is_part)
+    });
+    let is_option = matches!(arg, [b'-', _, b'/', ..]); // -I/usr/include
+    is_absolute || is_option || is_temporary_name
+}
+
+/// The end of an absolute path, which another build of the same tree has as well; any other argument as it is. `//a:b` is a
+/// label of a build tool.
+pub(crate) fn relative(arg: &[u8]) -> &[u8] {
+    if !arg.starts_with(b"/") || arg.starts_with(b"//") {
+        return arg;
+    }
+    let mut parts = arg.rsplit(|byte| *byte == b'/');
+    parts.find(|part| !part.is_empty()).unwrap_or(arg)
 }

@@ -265,7 +265,7 @@ impl Build<'_> {
         let is_test =
             || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::step(&args).or_else(|| {
-            let name = || command_line::label_of(&exec.argv, &exec.comm, false);
+            let name = || command_line::portable_label(&args);
             is_test().then(|| Found::new(StepKind::Test, name()))
         });
         let found = found.or_else(|| {
@@ -357,7 +357,8 @@ impl Build<'_> {
         let exec = children
             .filter(|child| child.start >= script.start)
             .find_map(|child| child.execs.first())?;
-        Some(command_line::label_of(&exec.argv, &exec.comm, false))
+        let args: Vec<&[u8]> = exec.argv.args().collect();
+        Some(command_line::portable_label(&args))
     }
 
     fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {

@@ -2,18 +2,16 @@
 
 use tr_analyze::model::{Analysis, Process};
 use tr_programs::job_tools::Starts;
+use tr_programs::recipes;
 use tr_programs::rules;
 use tr_programs::table;
-
-use crate::label;
 
 /// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`).
 const SHORTEST: u64 = 20_000_000;
 /// The most processes of a recipe that are looked at.
 const MOST: usize = 64;
 
-/// The name of the step that a child of make or ninja is, if the rules know little of what it does:
-/// the program of the process that takes the longest in it.
+/// The name of the step that a child of make or ninja is, if the rules know little of what it does.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {
@@ -22,7 +20,6 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     // The time of the steps inside, which may overlap.
     let mut steps = 0u64;
     let mut open = vec![process];
-    let mut longest: Option<&Process> = None;
     let mut seen = 0;
     while let Some(at) = open.pop() {
         seen += 1;
@@ -33,20 +30,15 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
             let args: Vec<&[u8]> = exec.argv.args().collect();
             rules::step(&args).is_some()
         });
-        let length = at.wall();
         if let Some(step) = step {
             steps = steps.saturating_add(step.wall());
             continue;
         }
-        let runs = |process: &&Process| !process.execs.is_empty() && process.children.is_empty();
-        if runs(&at) && longest.is_none_or(|other| length > other.wall()) {
-            longest = Some(at);
-        }
         open.extend(at.children.iter().map(|ix| analysis.process(*ix)));
     }
     let little = steps.saturating_mul(2) < wall;
-    // Without its arguments, which may hold the paths of this build.
-    little.then(|| label::program(longest.unwrap_or(process)))
+    let args: Vec<&[u8]> = process.execs.first()?.argv.args().collect();
+    little.then(|| recipes::name(&args))?
 }
 
 /// Whether a tool that builds files started a process: make, or ninja.

@@ -1,6 +1,6 @@
 //! Compilers, assemblers, linkers and archivers.
 
-use crate::steps::{file, found, test_runner, Found, Line, StepKind};
+use crate::steps::{file, found, in_directory, test_runner, Found, Line, StepKind};
 use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
 use crate::words;
 use tr_text::escape;
@@ -64,6 +64,7 @@ pub(super) const ROWS: &[Tool] = &[
                  x86_64-linux-gnu-gcc-12 -c x.c => target | x.o
                  cc -o lua lua.o liblua.a => target | lua
                  clang++-15 main.cpp => target | a.out
+                 clang -c a.cpp b.cpp => target | a.o b.o
                  gcc -o/w/x/lua lua.o => target | lua
                  gcc -MM -o x.d x.c => -
                  gcc -E x.c -o x.i => -
@@ -105,8 +106,34 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
     Tool {
-        names: "cicc ghc kotlinc scalac swiftc tsc",
+        names: "cicc kotlinc scalac tsc",
         role: Some(Role::Compiler),
+        ..TOOL
+    },
+    Tool {
+        names: "ghc",
+        step: Some(haskell),
+        steps: "/usr/bin/ghc -O2 -o app Main.hs => target | app
+                 /bin/sh /usr/bin/ghc -c src/Lib.hs => target | Lib.o
+                 /usr/lib/ghc/bin/ghc-9.0.2 -B/usr/lib/ghc --make Main.hs => target | Main
+                 ghc --version => -",
+        role: Some(Role::Compiler),
+        ..DRIVER
+    },
+    Tool {
+        names: "swiftc",
+        role: Some(Role::Compiler),
+        steps: "swiftc main.swift -o hello => target | hello
+                 swiftc -c a.swift b.swift => target | a.o b.o",
+        ..DRIVER
+    },
+    Tool {
+        names: "protoc",
+        children: Children::Fail,
+        step: Some(protoc),
+        steps: "protoc -I. --cpp_out=gen api/a.proto => target | protoc api/a.proto
+                 /usr/bin/protoc --proto_path=/w/x --python_out /w/out /w/x/a.proto /w/x/b.proto => target | protoc a.proto b.proto
+                 protoc --version => -",
         ..TOOL
     },
     Tool {
@@ -218,15 +245,39 @@ fn compiler(line: &Line) -> Option<Found> {
     if let Some(output) = line.value("-o") {
         return file(output);
     }
-    let source = words::source(line.args)?;
-    match (line.has(&["-c"]), source.rsplit_once('.')) {
-        (true, Some((stem, _))) => file(format!("{stem}.o").as_bytes()),
-        _ => file(b"a.out"),
+    let objects = words::sources(line.args).filter_map(|source| {
+        let (stem, _) = source.rsplit_once('.')?;
+        Some(format!("{stem}.o"))
+    });
+    let objects: Vec<String> = objects.collect();
+    if objects.is_empty() {
+        return None;
     }
+    if line.has(&["-c"]) {
+        return file(objects.join(" ").as_bytes());
+    }
+    file(b"a.out")
+}
+
+/// The compiler of Haskell, which names a program after its first source unless `-o` does.
+fn haskell(line: &Line) -> Option<Found> {
+    if line.has(&["-c"]) || line.value("-o").is_some() {
+        return compiler(line);
+    }
+    let source = words::source(line.args)?;
+    file(source.strip_suffix(".hs")?.as_bytes())
 }
 
 fn output(line: &Line) -> Option<Found> {
     file(line.value("-o")?)
+}
+
+/// The files that the compiler of protocol buffers reads. Its plugins decide the names of what it makes.
+fn protoc(line: &Line) -> Option<Found> {
+    let files = line.words("").filter(|word| word.ends_with(b".proto"));
+    let names: Vec<&[u8]> = files.map(words::relative).collect();
+    let name = in_directory("protoc", None, names.iter().copied());
+    (!names.is_empty()).then(|| found(StepKind::Target, name))?
 }
 
 fn archive(line: &Line) -> Option<Found> {

@@ -123,6 +123,16 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
     Tool {
+        names: "elixir",
+        label: Label::Interpreter(Script {
+            text: "-e --eval",
+            valued: "-r -S -pa -pz --sname --name --cookie",
+            ..SCRIPT
+        }),
+        labels: "/bin/sh /usr/bin/elixir /usr/bin/mix test => mix test |",
+        ..TOOL
+    },
+    Tool {
         names: "java",
         version: Some(version("java", "java jdk")),
         label: Label::Interpreter(Script {

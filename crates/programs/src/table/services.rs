@@ -1,7 +1,7 @@
 //! Repositories, containers, machines and CI: tools that ask other machines, or are asked by them.
 
 use crate::steps::{found, in_directory, Found, Line, Mark, StepKind};
-use crate::tools::{Children, ContainerVerb, Family, Label, Role, Tool, TOOL};
+use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
 use crate::words::has;
 use tr_text::escape;
 
@@ -16,13 +16,7 @@ const CONTAINERS: Tool = Tool {
 
 pub(super) const ROWS: &[Tool] = &[
     Tool {
-        names: "dotnet",
-        verbs: &[(Role::Packages, "restore")],
-        label: Label::Verbs(""),
-        ..TOOL
-    },
-    Tool {
-        names: "helm kubectl nix systemctl terraform",
+        names: "helm kubectl systemctl terraform",
         label: Label::Verbs(""),
         ..TOOL
     },

@@ -1,8 +1,8 @@
 //! Test runners, and the programs that run a part of their tests.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
-use crate::steps::{found, in_directory, test_runner, Found, Line, StepKind};
-use crate::tools::{version, Change, Family, Role, Tool, TOOL};
+use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
+use crate::tools::{version, Change, Family, Label, Role, Tool, TOOL};
 use tr_text::escape;
 
 /// A test runner whose name is that of its step.
@@ -151,8 +151,27 @@ pub(super) const ROWS: &[Tool] = &[
         ..RUNNER
     },
     Tool {
-        names: "ava cypress karma mocha playwright",
+        names: "ava cypress karma mocha",
         ..RUNNER
+    },
+    Tool {
+        names: "playwright",
+        verbs: &[(Role::Tests, "test"), (Role::Packages, "install")],
+        label: Label::Verbs("-c --config -g --grep --project --reporter -j --workers"),
+        step: Some(call),
+        labels: "node /w/node_modules/@playwright/test/cli.js test e2e => playwright test | e2e",
+        steps: "node /w/node_modules/@playwright/test/cli.js test => test | playwright test
+                 node /w/node_modules/.bin/playwright test --project chromium a.spec.ts => test | playwright test a.spec.ts
+                 node /w/node_modules/.bin/playwright install => job | playwright install
+                 playwright --version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "workerProcessEntry",
+        step: Some(playwright_worker),
+        steps: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
+                 node /w/workerProcessEntry.js => -",
+        ..TOOL
     },
     Tool {
         names: "processChild",
@@ -224,6 +243,11 @@ fn bazel_test(line: &Line) -> Option<Found> {
 fn runner(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?;
     found(StepKind::Test, name)
+}
+
+fn playwright_worker(line: &Line) -> Option<Found> {
+    let is = line.path.contains("/playwright/");
+    is.then(|| found(StepKind::Test, "playwright worker"))?
 }
 
 fn jest_worker(line: &Line) -> Option<Found> {
