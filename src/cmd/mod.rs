@@ -121,7 +121,6 @@ pub static ROWS: &[Row] = &[
         keys: &STEPS,
         other_words: &["view", "open"],
         built: reading!(report::Args),
-        ..PLAIN
     },
     Row {
         names: &["summary"],
