@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::ArgMatches;
+use tr_programs::own;
 
 use crate::subcommand::{self, Call, KeyKind, Program, Row};
 use crate::{called, cmd, config, errors, inherited, layout, open, pager};
@@ -68,6 +69,7 @@ pub fn run(program: &Program) -> ExitCode {
                 .unwrap_or_else(|| first.wrong(errors::UNREADABLE));
         }
     };
+    own::set(config::step_rules(&settings));
     if let Some(row) = first.row {
         let masks = config::masks(&settings, row);
         words.splice(2..2, masks.into_iter().map(OsString::from));

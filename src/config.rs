@@ -2,7 +2,7 @@
 //! `tr` is called.
 //!
 //! A project's file comes from strangers. So the keys of both are these few: masks, which add to
-//! those of the command line, defaults of display, and thresholds. None names a file that is
+//! those of the command line, names of steps, defaults of display, and thresholds. None names a file that is
 //! written, a method or a program.
 
 use std::fs::{File, OpenOptions};
@@ -14,6 +14,7 @@ use crate::errors;
 use crate::subcommand::{Key, KeyKind, Row};
 use clap::builder::Resettable;
 use toml::de::{DeTable, DeValue};
+use tr_programs::own::OwnRule;
 
 const PROJECT: &str = "tr.toml";
 /// The threshold that decides an exit status.
@@ -196,6 +197,12 @@ fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
                         LARGEST.1
                     )
                 })?;
+            if let KeyKind::Steps(kind) = known.kind {
+                let mut rules = values.iter().map(|rule| OwnRule::parse(kind, rule));
+                if let Some(why) = rules.find_map(Result::err) {
+                    return Err(format!("line {at}: {table}.{key}: {why}"));
+                }
+            }
             settings.push(Setting {
                 key: known,
                 commands: commands(known, rows),
@@ -330,7 +337,7 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
         KeyKind::Display => display,
         KeyKind::Threshold => true,
         KeyKind::MaskAll => setting.value() == "true",
-        KeyKind::Mask | KeyKind::Pager => false,
+        KeyKind::Mask | KeyKind::Pager | KeyKind::Steps(_) => false,
     };
     for setting in settings.iter().filter(applies) {
         for name in &setting.commands {
@@ -365,6 +372,21 @@ fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     requiring.fold(subcommand, |subcommand, option| {
         subcommand.mut_arg(id(option), free)
     })
+}
+
+/// The rules that name steps. Those of the later file come first.
+pub fn step_rules(settings: &[Setting]) -> Vec<OwnRule> {
+    let rules = |setting: &Setting| -> Vec<OwnRule> {
+        let KeyKind::Steps(kind) = setting.key.kind else {
+            return Vec::new();
+        };
+        // The file's reader has refused what is no rule.
+        let values = setting.values.iter();
+        values
+            .filter_map(|rule| OwnRule::parse(kind, rule).ok())
+            .collect()
+    };
+    settings.iter().rev().flat_map(rules).collect()
 }
 
 /// The options of masks that a subcommand is given beside its own.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::ArgMatches;
+use tr_programs::steps::StepKind;
 
 use crate::budget::Budget;
 use crate::errors::Done;
@@ -233,6 +234,8 @@ pub enum KeyKind {
     Mask,
     /// A mask without a value: one file is enough to turn it on, none turns it off.
     MaskAll,
+    /// Rules that name steps of this kind. They are no option, and formats for machines have them, too.
+    Steps(StepKind),
 }
 
 /// A tool of `tr mcp`.

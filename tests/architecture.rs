@@ -188,22 +188,29 @@ fn a_kind_of_events_is_in_few_files() {
     assert!(read("fixtures/read.py").contains(&known), "{known}");
 }
 
-/// CONTRIBUTING.md names every file of the product that knows a build tool by its name, and there
-/// are at most two; and those in which a family of them can have a row.
+/// A build tool is a row in one file: no other file of the product has its name.
 #[test]
-fn a_build_tool_is_in_two_files() {
-    const MOST: usize = 2;
-    let section = section("## Add a build tool");
-    let (tool, family) = section.split_once("A new family").unwrap();
-    // A compiler, and a linker whose version no path tells.
-    let found = files_with(&["f951", "ld64"]);
-    assert_eq!(found, places(tool));
-    assert!(found.len() <= MOST, "{found:?}");
-    let mut rows = places(family);
-    rows.push("crates/programs/src/tools.rs");
-    rows.sort_unstable();
-    // A build tool, and a linker.
-    assert_eq!(files_with(&["Meson", "FastLinker"]), rows);
+fn a_build_tool_is_in_one_file() {
+    let table = "crates/programs/src/table/";
+    assert!(section("## Add a build tool").contains(table.trim_end_matches('/')));
+    for tool in [
+        "f951",
+        "ld64",
+        "icecc",
+        "buck2",
+        "gradlew",
+        "bazelisk",
+        "processChild",
+        "virtualenv",
+        "nodejs",
+        "jruby",
+    ] {
+        let found = files_with(&[tool]);
+        assert!(
+            found.len() == 1 && found[0].starts_with(table),
+            "{tool}: {found:?}"
+        );
+    }
 }
 
 /// The recorder and the analysis, which know nothing of each other, have the same clients of
@@ -216,9 +223,9 @@ fn clients_of_daemons_have_the_same_names() {
         names.sort_unstable();
         names
     };
-    let tools = read("crates/programs/src/tools.rs");
-    let rows = tools.split("\n    tool(\"").skip(1);
-    let asks = rows.filter(|row| row.contains(".asks_daemon()"));
+    let tools = read("crates/programs/src/table/services.rs");
+    let rows = tools.split("names: \"").skip(1);
+    let asks = rows.filter(|row| row.contains("asks_daemon: true"));
     let asks: Vec<&str> = asks.filter_map(|row| row.split('"').next()).collect();
     let names = read("crates/bpf/src/names.rs");
     let (_, clients) = names

@@ -101,6 +101,35 @@ fn the_nearest_default_of_display_counts() {
 }
 
 #[test]
+fn rules_name_steps_of_own_tools() {
+    let place = Place::new();
+    let report = "analyze demo.bin --report steps --top all";
+    let plain = place.prints(report);
+    assert!(!plain.contains("our make"), "{plain}");
+    place.user("[steps]\ntarget = [\"everything=^make\"]\n");
+    // The project's rule precedes the user's.
+    place.project("[steps]\njob = [\"our $1=^(make)\\\\b\"]\n");
+    let named = place.prints(report);
+    assert!(
+        named.contains("our make") && !named.contains("everything"),
+        "{named}"
+    );
+    let json = place.prints("analyze demo.bin --report steps --format json");
+    assert!(json.contains("\"our make\""), "{json}");
+    for wrong in ["smoke", "smoke=(", "=x"] {
+        place.project(&format!("[steps]\ntest = [\"{wrong}\"]\n"));
+        let out = place.run("analyze demo.bin");
+        assert!(
+            !out.status.success() && said(&out).contains("line 2: steps.test"),
+            "{}",
+            said(&out)
+        );
+    }
+    place.project("[steps]\nmark = [\"a=b\"]\n");
+    assert!(said(&place.run("analyze demo.bin")).contains("unknown key steps.mark"));
+}
+
+#[test]
 fn a_threshold_is_a_gate() {
     let place = Place::new();
     let faults = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");

@@ -41,8 +41,9 @@ pub mod summary;
 pub mod symbolize;
 pub mod verify;
 
-use crate::subcommand::KeyKind::{Display, Mask, MaskAll, Threshold};
+use crate::subcommand::KeyKind::{Display, Mask, MaskAll, Steps, Threshold};
 use crate::subcommand::{Built, Key, Row};
+use tr_programs::steps::StepKind;
 
 /// The arguments of a subcommand that analyzes or shows recordings. A `tr` that records alone lacks it.
 #[cfg(not(feature = "record-only"))]
@@ -77,6 +78,14 @@ const WIDTH: Key = Key::new("display", "width", Display);
 const REDACT: Key = Key::new("mask", "redact", Mask);
 const ADDRESSES: Key = Key::new("mask", "addresses", MaskAll).option("mask-addresses");
 
+/// The rules that name steps, by the kind of the steps.
+pub const STEPS: [Key; 4] = [
+    Key::new("steps", "job", Steps(StepKind::Job)),
+    Key::new("steps", "target", Steps(StepKind::Target)),
+    Key::new("steps", "unit", Steps(StepKind::Unit)),
+    Key::new("steps", "test", Steps(StepKind::Test)),
+];
+
 /// A row without keys and other words.
 const PLAIN: Row = Row {
     names: &[],
@@ -109,9 +118,9 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         names: &["report"],
+        keys: &STEPS,
         other_words: &["view", "open"],
         built: reading!(report::Args),
-        ..PLAIN
     },
     Row {
         names: &["summary"],
@@ -145,6 +154,7 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         names: &["export"],
+        keys: &STEPS,
         built: reading!(export::Args),
         ..PLAIN
     },

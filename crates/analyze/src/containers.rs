@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason, Tgid};
 use crate::collect::containers::Runtime;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
-use tr_programs::tools;
+use tr_programs::table;
 use tr_programs::tools::Family;
 
 /// The id, the name and the image of a container.
@@ -267,7 +267,7 @@ fn askers<'a>(
         let mut known = process
             .tool()
             .into_iter()
-            .chain(called.and_then(tools::by_path));
+            .chain(called.and_then(table::by_path));
         known.any(|tool| tool.family == Family::Container)
     })
 }

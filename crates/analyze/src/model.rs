@@ -25,7 +25,7 @@ use crate::servers::Server;
 use crate::state::StateTimes;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
-use tr_programs::tools;
+use tr_programs::table;
 use tr_programs::tools::Tool;
 
 /// The model of a trace.
@@ -545,7 +545,7 @@ impl Process {
 
     /// The known build tool that the process executed last, by the name of its file.
     pub fn tool(&self) -> Option<&'static Tool> {
-        tools::by_path(&self.execs.last()?.filename)
+        table::by_path(&self.execs.last()?.filename)
     }
 }
 

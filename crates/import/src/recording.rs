@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tr_analyze::model::{Analysis, Imported, ImportedKind, Process, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
-use tr_programs::tools;
+use tr_programs::table;
 use tr_programs::tools::Family;
 
 /// The most by which a tool's clock and the recording's may differ, in ns: times of the day are
@@ -141,7 +141,7 @@ fn is_path(arg: &[u8], word: &[u8]) -> bool {
 
 /// Whether a program is of a family.
 pub fn is_of(program: &[u8], family: Family) -> bool {
-    tools::by_path(program).is_some_and(|tool| tool.family == family)
+    table::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
 /// A part of a process's life.

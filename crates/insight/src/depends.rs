@@ -7,9 +7,8 @@ use tr_programs::command_line;
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
-use tr_programs::job_tools;
 use tr_programs::job_tools::Starts;
-use tr_programs::tools;
+use tr_programs::table;
 use tr_programs::tools::{Family, Role};
 
 use crate::advice::facts::{Execution, Facts};
@@ -62,8 +61,8 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = execution.program.split(' ').next()?;
-        let tool = job_tools::of(tools::by_name(name)?.family)?;
-        let follows = tool.follows(&facts.args(group));
+        let jobs = table::by_name(name)?.jobs?;
+        let follows = jobs.follows(&facts.args(group));
         follows.then(|| name.to_owned())
     };
     facts.all().filter_map(name).collect()
@@ -133,11 +132,13 @@ enum Needs {
 }
 
 fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
-    let family = analysis.process(owner).tool().map(|tool| tool.family);
-    let tool = family.and_then(job_tools::of);
-    match (tool.and_then(|tool| tool.starts), family) {
-        (Some(Starts::Listed), Some(Family::Ctest | Family::Prove)) => Needs::Declared,
-        (Some(Starts::Listed), _) => Needs::None,
+    let tool = analysis.process(owner).tool();
+    let starts = tool.and_then(|tool| tool.jobs?.starts);
+    match starts {
+        Some(Starts::Listed) if tool.and_then(|tool| tool.role(None)) == Some(Role::Tests) => {
+            Needs::Declared
+        }
+        Some(Starts::Listed) => Needs::None,
         _ => Needs::Files,
     }
 }
@@ -263,7 +264,7 @@ impl Files {
     fn add(&mut self, words: &[String]) {
         let path = words.first().map_or("", String::as_str);
         let program = path.rsplit('/').next().unwrap_or(path);
-        let family = tools::by_name(program).map(|tool| tool.family);
+        let family = table::by_name(program).map(|tool| tool.family);
         let by_cargo = words.iter().any(|word| word == "--out-dir");
         if family == Some(Family::Rustc) && by_cargo {
             return self.add_crate(words);

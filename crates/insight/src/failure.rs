@@ -36,7 +36,7 @@ use super::timeout::{ran, timed_out};
 use super::verdicts::StepVerdicts;
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx};
-use crate::{exit, label};
+use crate::{exit, label, who};
 use tr_text::units;
 
 /// A process or a step that failed.
@@ -109,6 +109,8 @@ pub struct Failures {
 const BRANCHES: usize = 100;
 
 const BESIDE: usize = 3;
+/// The longest name of COMMAND at the end of a chain, in columns.
+const COMMAND: usize = 40;
 
 /// The order in which failures are reported. Failures of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -375,7 +377,7 @@ impl Finder<'_> {
             .last_mut()
             .filter(|failed| failed.process == self.root)
         {
-            command.name = "the command".into();
+            command.name = units::shorten(&who::headline(&self.analysis.meta), COMMAND);
             if command.process.is_some_and(|ix| !self.fails(ix)) {
                 command.end += " all the same";
             }

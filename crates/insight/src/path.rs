@@ -9,7 +9,7 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
 use tr_format::event::Comm;
-use tr_programs::tools;
+use tr_programs::table;
 
 use super::network::{Host, Remotes};
 use crate::kinds;
@@ -122,7 +122,7 @@ impl Part {
 /// The name of a program, without its verb, whose work a daemon does: asleep it waits for that.
 fn daemons_client(program: &str) -> Option<&str> {
     let name = program.split(' ').next()?;
-    tools::by_name(name)?.asks_daemon.then_some(name)
+    table::by_name(name)?.asks_daemon.then_some(name)
 }
 
 /// The path's time with one use.

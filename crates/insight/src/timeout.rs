@@ -1,7 +1,7 @@
 //! `timeout`: whether it ended what it ran.
 
 use std::time::Duration;
-use tr_programs::command_line;
+use tr_programs::words;
 
 use tr_analyze::model::Process;
 use tr_analyze::status::{self, KILL};
@@ -33,7 +33,7 @@ pub(crate) fn ran(process: &Process) -> u64 {
 fn limit(argv: &Argv) -> Option<Duration> {
     let mut args = argv.args();
     let name = String::from_utf8_lossy(args.next()?);
-    if command_line::base(&name) != "timeout" {
+    if words::base(&name) != "timeout" {
         return None;
     }
     let limit = loop {

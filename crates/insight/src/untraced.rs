@@ -58,7 +58,7 @@ pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
 pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
     let usage = usage(analysis);
     let mut out = String::new();
-    let command = units::shorten(&who::recorded(&analysis.meta), style.width);
+    let command = units::shorten(&who::headline(&analysis.meta), style.width);
     let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
     style.items(&mut out, "", facts(analysis));
     style.items(&mut out, "", origin(analysis, file));

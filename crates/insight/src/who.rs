@@ -9,7 +9,10 @@ use tr_analyze::timeline::Actor;
 use tr_format::event::Comm;
 use tr_format::meta::{Hardware, Metadata, Scope};
 
+use crate::ci::Ci;
 use crate::label;
+use tr_programs::tools::Children;
+use tr_programs::{command_line, table, words};
 use tr_text::{escape, units};
 
 /// The recorded COMMAND, or the scope of a recording without one.
@@ -17,9 +20,49 @@ pub fn recorded(meta: &Metadata) -> String {
     match (meta.command.is_empty(), &meta.scope) {
         (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
         (true, Scope::All) => "the whole machine".into(),
-        (true, Scope::Pids(_)) => "the processes asked for".into(),
-        (true, _) => "the cgroup asked for".into(),
+        (true, Scope::Pids(pids)) => {
+            let numbers: Vec<String> = pids.iter().map(|pid| pid.0.to_string()).collect();
+            let word = if numbers.len() == 1 {
+                "process"
+            } else {
+                "processes"
+            };
+            format!("{word} {}", numbers.join(", "))
+        }
+        (true, Scope::Cgroup(path)) => format!("cgroup {}", escape::text(path)),
+        (true, Scope::Command) => NO_COMMAND.into(),
     }
+}
+
+/// The name of a recording without any fact about what was recorded.
+const NO_COMMAND: &str = "the command";
+
+/// The name of a recording for people: the CI job, if COMMAND is a script that a runner wrote or there is none; else what the
+/// user typed.
+pub fn headline(meta: &Metadata) -> String {
+    let ci = Ci::new(meta);
+    let is_typed = match meta.scope {
+        Scope::All => true,
+        _ => !meta.command.is_empty() && !is_of_runner(&meta.command),
+    };
+    match ci.get("job").filter(|_| !is_typed) {
+        Some(job) => format!("job {job}"),
+        None => recorded_where(meta),
+    }
+}
+
+/// Whether a command is a shell with a text, or with a script whose path is one of this machine:
+/// `bash -eo pipefail /home/runner/work/_temp/1.sh`
+fn is_of_runner(command: &[Vec<u8>]) -> bool {
+    let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+    let tool = args.first().and_then(|first| table::by_path(first));
+    let script = command_line::without_interpreter(&args);
+    let is_text = script.len() == args.len();
+    tool.is_some_and(|tool| tool.children == Children::Script)
+        && (is_text
+            || script
+                .first()
+                .is_some_and(|path| words::is_of_machine(path)))
 }
 
 /// Like [`recorded`], with the machine's name if the machine was recorded as a whole.
@@ -119,5 +162,41 @@ pub fn asked_name(lookup: &Lookup) -> String {
     match &*lookup.query.name {
         [] => ".".into(),
         name => escape::text(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_format::event::Tgid;
+
+    #[test]
+    fn a_headline_is_the_job_or_what_the_user_typed() {
+        let job = [("GITHUB_ACTIONS", "true"), ("GITHUB_JOB", "test")];
+        let job = job.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let of = |line: &str, scope: Scope, ci: &[(String, String)]| {
+            let words = line.split(' ').filter(|word| !word.is_empty());
+            let mut meta = Metadata {
+                command: words.map(|word| word.as_bytes().to_vec()).collect(),
+                scope,
+                ..Metadata::default()
+            };
+            meta.ci = ci.to_vec();
+            headline(&meta)
+        };
+        let script = "bash -eo pipefail /home/runner/work/_temp/tr-test-0.sh";
+        assert_eq!(of(script, Scope::Command, &job), "job test");
+        assert_eq!(of(script, Scope::Command, &[]), script);
+        assert_eq!(of("sh -c x", Scope::Command, &job), "job test");
+        for typed in ["make -j8", "bash ci/build.sh all", "/opt/bin/build"] {
+            assert_eq!(of(typed, Scope::Command, &job), typed);
+        }
+        let pids = |all: &[u32]| Scope::Pids(all.iter().map(|pid| Tgid(*pid)).collect());
+        assert_eq!(of("", pids(&[7]), &job), "job test");
+        assert_eq!(of("", pids(&[7]), &[]), "process 7");
+        assert_eq!(of("", pids(&[7, 8]), &[]), "processes 7, 8");
+        let cgroup = Scope::Cgroup(b"/a.slice".to_vec());
+        assert_eq!(of("", cgroup, &[]), "cgroup /a.slice");
+        assert_eq!(of("", Scope::Command, &[]), "the command");
     }
 }

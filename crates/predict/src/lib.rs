@@ -673,7 +673,7 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     if let Some(status) = status.filter(|status| exit::failed(Some(*status))) {
-        let command = units::shorten(&who::recorded(&analysis.meta), COMMAND);
+        let command = units::shorten(&who::headline(&analysis.meta), COMMAND);
         let end = exit::words(status);
         said.push(format!(
             "{command} failed ({end}): the forecast is of a run that fails"

@@ -31,7 +31,7 @@ pub fn page(
     let data = Schedules::new(predictor, analysis, start);
     // Nothing in the data ends its element.
     let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
-    let title = escape::html(&who::recorded(&analysis.meta));
+    let title = escape::html(&who::headline(&analysis.meta));
     let warnings = forecast.warnings.iter();
     let warnings = warnings.map(|text| format!("<p class=\"bad\">{}</p>\n", escape::html(text)));
     let warnings: String = warnings.collect();
@@ -93,7 +93,7 @@ impl Schedules {
             [process.start, process.end].map(|at| at.since(predictor.from) / unit)
         });
         Schedules {
-            command: who::recorded(&analysis.meta),
+            command: who::headline(&analysis.meta),
             recorded: Recorded {
                 wall: predictor.recorded,
                 cpus: predictor.recorded_cpus,

@@ -1,34 +1,9 @@
-//! The words for a change to a program, by its family.
+//! The words for a change to a program: by its row, else by its role.
 
 use crate::command_line;
 use crate::job_tools;
 use crate::job_tools::JobTool;
-use crate::tools::{Family, Role};
-
-/// The words for a change by family, and whether the number of jobs follows them. Other families of a
-/// role have [`of_role`]'s.
-#[rustfmt::skip]
-const WORDS: &[(Family, &str, bool)] = &[
-    (Family::Linker, "use a faster linker (mold, lld)", false),
-    (Family::FastLinker, "link less: shared libraries, fewer debug symbols", false),
-    (Family::Make, "give it -j", true),
-    (Family::Ninja, "let it run more jobs (-j)", false),
-    (Family::Cargo, "let it run more jobs (-j)", false),
-    (Family::Parallel, "let it run more jobs (-j)", false),
-    (Family::Xargs, "give it -P", false),
-    (Family::Ctest, "give it -j", true),
-    (Family::Prove, "give it -j", true),
-    (Family::Perl, "set HARNESS_OPTIONS=j", true),
-    (Family::Bats, "give it --jobs", false),
-    (Family::BatsFile, "give it --jobs", false),
-    (Family::Pytest, "run them by pytest-xdist (-n auto)", false),
-    (Family::Go, "let it run more packages at once (-p)", false),
-    (Family::Node, "let it run more files at once (--test-concurrency)", false),
-    (Family::Meson, "let it run more at once", false),
-    (Family::Rspec, "run them by parallel_tests", false),
-    (Family::Jest, "let it use more workers", false),
-    (Family::Vitest, "let it use more workers", false),
-];
+use crate::tools::{Change, Family, Role};
 
 /// The words for a change that a role has.
 pub fn of_role(role: Role) -> &'static str {
@@ -44,7 +19,7 @@ pub fn of_role(role: Role) -> &'static str {
 pub struct Known {
     pub role: Role,
     pub family: Family,
-    jobs: Option<&'static JobTool>,
+    jobs: Option<JobTool>,
     pub action: &'static str,
     /// The number of jobs follows them.
     numbered: bool,
@@ -56,15 +31,16 @@ pub fn known(program: &str) -> Option<Known> {
     let role = tool.role(verb)?;
     // Others do not start jobs.
     let starts = !matches!(role, Role::Configure | Role::Packages);
-    let words = WORDS
-        .iter()
-        .find(|(family, ..)| starts && *family == tool.family);
+    let change = tool.change.filter(|_| starts);
     Some(Known {
         role,
         family: tool.family,
-        jobs: job_tools::of(tool.family).filter(|_| starts),
-        action: words.map_or_else(|| of_role(role), |(_, action, _)| action),
-        numbered: words.is_some_and(|(.., numbered)| *numbered),
+        jobs: tool.jobs.filter(|_| starts),
+        action: match change {
+            Some(Change::Words(words) | Change::Numbered(words)) => words,
+            None => of_role(role),
+        },
+        numbered: matches!(change, Some(Change::Numbered(_))),
     })
 }
 

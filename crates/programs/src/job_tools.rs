@@ -1,25 +1,38 @@
 //! The tools that run several jobs at once: the options that set how many, and in which order
-//! they start them. Forecasts, advice and the page ask here.
+//! they start them.
 
-use crate::tools::Family;
-
-/// The facts about a family of tools that run several jobs at once.
+/// The facts about a tool that runs several jobs at once.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTool {
-    family: Family,
     /// The options that set the number of jobs, separated by spaces.
-    options: &'static str,
+    pub(crate) options: &'static str,
     /// The short options without a value: they may stand before one that has a value, as in `-kj4`.
-    flags: &'static str,
+    pub(crate) flags: &'static str,
     /// The options without a value that mean one, separated by spaces.
-    one: &'static str,
+    pub(crate) one: &'static str,
     /// The values that mean as many as there are CPUs, separated by spaces.
-    auto: &'static str,
+    pub(crate) auto: &'static str,
+    /// The short option, a letter, with which the tool goes on after the failure of a job.
+    pub keep_going: &'static str,
+    /// The short options, letters, with which the tool only says what it would do.
+    pub asks: &'static str,
     /// The order in which it starts its jobs, if that is known.
     pub starts: Option<Starts>,
     /// The number of jobs at once if no argument tells one.
     pub unless_told: Untold,
 }
+
+/// A tool of which only the option is to be named.
+pub(crate) const JOBS: JobTool = JobTool {
+    options: "",
+    flags: "",
+    one: "",
+    auto: "",
+    keep_going: "",
+    asks: "",
+    starts: None,
+    unless_told: Untold::One,
+};
 
 /// The order in which a tool starts its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,72 +58,6 @@ pub enum Untold {
     CpusAndMore,
     /// The number of CPUs that it may use, which the recording does not tell: the most that ran.
     Seen,
-}
-
-const fn row(family: Family, options: &'static str) -> JobTool {
-    JobTool {
-        family,
-        options,
-        flags: "",
-        one: "",
-        auto: "",
-        starts: None,
-        unless_told: Untold::One,
-    }
-}
-
-impl JobTool {
-    const fn flags(mut self, flags: &'static str) -> JobTool {
-        self.flags = flags;
-        self
-    }
-
-    const fn one(mut self, one: &'static str) -> JobTool {
-        self.one = one;
-        self
-    }
-
-    const fn auto(mut self, auto: &'static str) -> JobTool {
-        self.auto = auto;
-        self
-    }
-
-    const fn unless_told(mut self, unless_told: Untold) -> JobTool {
-        self.unless_told = unless_told;
-        self
-    }
-
-    const fn starts(mut self, starts: Starts, unless_told: Untold) -> JobTool {
-        self.starts = Some(starts);
-        self.unless_told(unless_told)
-    }
-}
-
-#[rustfmt::skip]
-const ROWS: &[JobTool] = &[
-    row(Family::Make, "-j --jobs").flags("bBdehiklLmnpqrRsStvw").starts(Starts::Needs, Untold::One),
-    row(Family::Ninja, "-j").flags("hnv").starts(Starts::Needs, Untold::CpusAndMore),
-    row(Family::Cargo, "-j --jobs").starts(Starts::Threads, Untold::Seen),
-    row(Family::Go, "-p").starts(Starts::Threads, Untold::Seen),
-    row(Family::Parallel, "-j --jobs").starts(Starts::Listed, Untold::Cpus),
-    row(Family::Xargs, "-P --max-procs").flags("0oprtx").starts(Starts::Listed, Untold::One),
-    row(Family::Ctest, "-j --parallel").starts(Starts::Listed, Untold::One),
-    row(Family::Prove, "-j --jobs").starts(Starts::Listed, Untold::One),
-    row(Family::Perl, "-j"),
-    row(Family::Bats, "-j --jobs"),
-    row(Family::BatsFile, "-j --jobs"),
-    row(Family::Pytest, "-n --numprocesses").auto("auto logical"),
-    row(Family::Node, "--test-concurrency"),
-    row(Family::Meson, "--num-processes").unless_told(Untold::Seen),
-    row(Family::Jest, "--maxWorkers -w").one("--runInBand -i").unless_told(Untold::Seen),
-    // It has long options of jest's; its `-w` is another one.
-    row(Family::Vitest, "--maxWorkers").unless_told(Untold::Seen),
-    row(Family::CargoNextest, "-j --test-threads").unless_told(Untold::Seen),
-];
-
-/// The tools of a family.
-pub fn of(family: Family) -> Option<&'static JobTool> {
-    ROWS.iter().find(|row| row.family == family)
 }
 
 impl JobTool {
@@ -198,12 +145,17 @@ impl JobTool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table;
+
+    fn of(name: &str) -> Option<JobTool> {
+        table::by_name(name)?.jobs
+    }
 
     #[test]
     fn the_number_of_jobs_is_read() {
-        let jobs = |family, args: &str| {
+        let jobs = |name, args: &str| {
             let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
-            of(family).unwrap().jobs(&args)
+            of(name).unwrap().jobs(&args)
         };
         for (args, told) in [
             ("make all", None),
@@ -216,26 +168,26 @@ mod tests {
             ("make -C project -f jam.mk", None),
             ("make --jam -fj4", None),
         ] {
-            assert_eq!(jobs(Family::Make, args), told, "{args}");
+            assert_eq!(jobs("make", args), told, "{args}");
         }
-        assert_eq!(jobs(Family::Xargs, "xargs -0P8 -n1"), Some(Some(8)));
-        assert_eq!(jobs(Family::Xargs, "xargs -P0 -n1"), Some(None));
-        assert_eq!(jobs(Family::Ninja, "ninja -j0"), Some(None));
-        assert_eq!(jobs(Family::Pytest, "pytest -n auto"), Some(None));
+        assert_eq!(jobs("xargs", "xargs -0P8 -n1"), Some(Some(8)));
+        assert_eq!(jobs("xargs", "xargs -P0 -n1"), Some(None));
+        assert_eq!(jobs("ninja", "ninja -j0"), Some(None));
+        assert_eq!(jobs("pytest", "pytest -n auto"), Some(None));
     }
 
     #[test]
     fn workers_follow_the_cpus_unless_a_number_is_told() {
-        let follows = |family, args: &str| {
+        let follows = |name, args: &str| {
             let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
-            of(family).unwrap().follows(&args)
+            of(name).unwrap().follows(&args)
         };
         for args in [
             "pytest -n auto",
             "pytest -q -nauto",
             "pytest --numprocesses=logical",
         ] {
-            assert!(follows(Family::Pytest, args), "{args}");
+            assert!(follows("pytest", args), "{args}");
         }
         for args in [
             "pytest",
@@ -244,7 +196,7 @@ mod tests {
             "pytest -n",
             "pytest -k auto",
         ] {
-            assert!(!follows(Family::Pytest, args), "{args}");
+            assert!(!follows("pytest", args), "{args}");
         }
         for args in [
             "jest",
@@ -252,16 +204,16 @@ mod tests {
             "jest --maxWorkers 50%",
             "jest -w 50%",
         ] {
-            assert!(follows(Family::Jest, args), "{args}");
+            assert!(follows("jest", args), "{args}");
         }
         for args in [
             "vitest -w",
             "node /w/node_modules/vitest/vitest.mjs -w 2",
             "vitest --maxWorkers 50%",
         ] {
-            assert!(follows(Family::Vitest, args), "{args}");
+            assert!(follows("vitest", args), "{args}");
         }
-        assert!(!follows(Family::Vitest, "vitest --maxWorkers=2"));
+        assert!(!follows("vitest", "vitest --maxWorkers=2"));
         for args in [
             "jest --maxWorkers=2 a",
             "jest --maxWorkers 2",
@@ -269,17 +221,14 @@ mod tests {
             "jest -i",
             "node /w/node_modules/.bin/jest --maxWorkers=50% --runInBand",
         ] {
-            assert!(!follows(Family::Jest, args), "{args}");
+            assert!(!follows("jest", args), "{args}");
         }
         assert!(follows(
-            Family::CargoNextest,
+            "cargo-nextest",
             "cargo-nextest nextest run -j num-cpus"
         ));
-        assert!(!follows(
-            Family::CargoNextest,
-            "cargo-nextest nextest run -j 2"
-        ));
+        assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
         // Their jobs are planned anew.
-        assert!(!follows(Family::Cargo, "cargo build"));
+        assert!(!follows("cargo", "cargo build"));
     }
 }

@@ -1,10 +1,15 @@
-//! What a command line is: the family and the role of a program, its label, the step that it is, its number of jobs, its
-//! version. It reads arguments alone and knows nothing of recordings.
+//! What a command line is: the role of its program, its label, the step that it is, its number of jobs, its version.
+//! It reads arguments alone and knows nothing of recordings. [`table`] has a row for each known program.
 #![forbid(unsafe_code)]
 
 pub mod changes;
 pub mod command_line;
 pub mod job_tools;
+pub mod own;
+pub mod recipes;
+pub mod rules;
 pub mod steps;
+pub mod table;
 pub mod tools;
 pub mod versions;
+pub mod words;

@@ -1,79 +1,25 @@
-//! The programs of builds that `tr` knows: one row a program, with its names, its family and
-//! its role. Labels, steps, advice, reasons of waits and imports ask here.
-//!
-//! To add a program of a known family is one row. CONTRIBUTING.md has the places of a new family.
+//! The facts about a build tool: the columns of the table in [`crate::table`].
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use crate::job_tools::JobTool;
+use crate::steps::Read;
 
-/// Programs whose command lines are read in the same way.
+/// The tools whose own ways other crates know, beside the facts of their rows: how make shares its slots, what cargo's
+/// file of times says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    Ansible,
     Archiver,
-    Assembler,
-    Autotools,
-    AutomakeTest,
-    Bats,
-    BatsFile,
-    BatsTest,
-    BazelTest,
-    /// `bazel build`, `gradle test`: the step is the program and its first word.
-    Builder,
-    /// The wrapper of a compiler: its first argument is another program.
-    CompilerCache,
-    /// A driver that starts the passes of a compiler, or does them itself.
-    CompilerDriver,
-    /// A pass that a driver starts.
-    CompilerPass,
     BuildScript,
     Cargo,
-    CargoNextest,
-    Cmake,
     Configure,
     Container,
-    Ctest,
-    Git,
-    GitlabRunner,
-    Go,
-    JavaMachine,
-    Jest,
-    JestWorker,
-    /// Linkers that use few of the CPUs.
-    Linker,
-    /// Linkers that use all CPUs.
-    FastLinker,
     Make,
-    Meson,
     Ninja,
-    Node,
-    Npm,
-    Npx,
-    /// Known by name alone.
-    Other,
-    Parallel,
-    Perl,
-    Pip,
-    /// Verbs of system administration: `kubectl apply`.
-    Operator,
-    Prove,
     Pytest,
-    /// Programs that print facts about the machine.
-    Query,
-    Python,
     Rspec,
-    Ruby,
     Rustc,
     Rustdoc,
-    /// An interpreter whose first argument is the script.
-    Script,
-    Shell,
-    SystemPackages,
-    TestRunner,
-    Tr,
-    Unittest,
-    Vitest,
-    Xargs,
+    /// Its row says everything.
+    Other,
 }
 
 /// The part of a program in a build.
@@ -92,63 +38,172 @@ pub enum Role {
     Shell,
 }
 
-/// A known program.
+/// The arguments of a tool that its label shows. Lists of options are separated
+/// by spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// All arguments.
+    All,
+    /// The source file, or else the output; first the option that asks for less than to
+    /// compile (`-E`, `-MM`).
+    Compiler,
+    /// The output, unless it is a temporary file.
+    Assembler,
+    /// The value of the option.
+    Named(&'static str),
+    /// The program has the first argument that is no option (`git clone`). These
+    /// options have their value in the next argument.
+    Verbs(&'static str),
+    /// The program has the first argument if it is one of these, and otherwise the other name.
+    Commands(&'static str, &'static str),
+    /// The program is a script, a module, or a text among the arguments.
+    Interpreter(Script),
+    /// The first argument is another tool.
+    Wrapper,
+    /// The program's directory has the name of a crate.
+    Crate,
+}
+
+/// The options of an interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Options with the program's text in the next argument.
+    pub text: &'static str,
+    /// Options with the name of a module or a jar in the next argument.
+    pub named: &'static str,
+    /// Other options with a value in the next argument.
+    pub valued: &'static str,
+    /// Options that belong to the program's name.
+    pub mode: &'static str,
+    /// One-letter options may stand together: `sh -ec TEXT`.
+    pub clustered: bool,
+    /// The program is a class, not a file.
+    pub class: bool,
+    /// A text may call Perl's `test_harness`, which runs tests.
+    pub harness: bool,
+}
+
+/// An interpreter without options: rows name those that it has.
+pub const SCRIPT: Script = Script {
+    text: "",
+    named: "",
+    valued: "",
+    mode: "",
+    clustered: false,
+    class: false,
+    harness: false,
+};
+
+/// The consequence of a child's failure for the tool that started the child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Children {
+    /// The consequence is not known. The tool fails if it ends at once.
+    Unknown,
+    /// A shell ends with the status of one of its commands.
+    Script,
+    /// The tool fails.
+    Fail,
+    /// The tool lets its other children end, and fails.
+    FailLate,
+    /// The tool fails, unless the child was optional.
+    FailUnlessOptional,
+    /// The tool fails late if its command line names the child; it runs programs of its own as well.
+    FailIfNamed,
+    /// The tool exits with the status of its child.
+    Status,
+}
+
+/// The words for a change to a tool's number of jobs, or to the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Words(&'static str),
+    /// The number of jobs follows the words.
+    Numbered(&'static str),
+}
+
+/// The places in which a path or an argument contains a tool's version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The name of the tool whose version it is.
+    pub called: &'static str,
+    /// The directories that stand for the tool before a version, separated by spaces.
+    pub homes: &'static str,
+    /// The argument whose value is the version, or nothing.
+    pub argument: &'static str,
+}
+
+/// The places of a version that no argument has.
+pub(crate) const fn version(called: &'static str, homes: &'static str) -> Version {
+    Version {
+        called,
+        homes,
+        argument: "",
+    }
+}
+
+/// A known program: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// Separated by spaces, without version and target. Reports use the first one.
-    names: &'static str,
-    /// How its command line is read.
+    /// The names, separated by spaces, without version and target. Reports use the first one.
+    pub(crate) names: &'static str,
     pub family: Family,
-    role: Option<Role>,
-    /// The first words that are no options, with which it has a role.
-    verbs: &'static [(Role, &'static str)],
-    /// Whether the tool takes job slots from the pipe of a job server.
+    pub(crate) role: Option<Role>,
+    /// The first words that are no options, with which the tool has a role.
+    pub(crate) verbs: &'static [(Role, &'static str)],
+    /// The options with which a tool does not configure, for a tool that does so without them.
+    pub(crate) configures_unless: &'static str,
+    pub(crate) label: Label,
+    /// The step that a call of the tool is.
+    pub(crate) step: Option<Read>,
+    /// The option for the number of jobs, and their order.
+    pub jobs: Option<JobTool>,
+    pub(crate) change: Option<Change>,
+    pub(crate) version: Option<Version>,
+    pub children: Children,
+    /// Whether what the tool starts are checks while it configures: most fail because something is not there, and
+    /// the tool goes on.
+    pub probes: bool,
+    /// Whether the tool prints facts about the machine: scripts run it for its answer.
+    pub answers: bool,
+    /// Whether the tool takes job slots from the pipe of a job server (GNU make's protocol, "POSIX Jobserver
+    /// Interaction" in its manual).
     pub client: bool,
     /// A daemon runs its containers: they are no descendants of it.
     pub asks_daemon: bool,
     /// Whether the tool runs all its tests in one process or in a few, and can report them as JUnit XML.
     pub tells_tests: bool,
+    /// Command lines, each with the program and the rest of its label. A test reads them (`~`: a space in an
+    /// argument).
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
+    pub(crate) labels: &'static str,
+    /// Command lines, each with the kind and the name of its step, or `-` if it is none. A test reads them.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
+    pub(crate) steps: &'static str,
 }
 
-const fn tool(names: &'static str, family: Family) -> Tool {
-    Tool {
-        names,
-        family,
-        role: None,
-        verbs: &[],
-        client: false,
-        asks_daemon: false,
-        tells_tests: false,
-    }
-}
+/// A program that is known by name alone: rows name what they have beside that.
+pub(crate) const TOOL: Tool = Tool {
+    names: "",
+    family: Family::Other,
+    role: None,
+    verbs: &[],
+    configures_unless: "",
+    label: Label::All,
+    step: None,
+    jobs: None,
+    change: None,
+    version: None,
+    children: Children::Unknown,
+    probes: false,
+    answers: false,
+    client: false,
+    asks_daemon: false,
+    tells_tests: false,
+    labels: "",
+    steps: "",
+};
 
 impl Tool {
-    const fn is(mut self, role: Role) -> Tool {
-        self.role = Some(role);
-        self
-    }
-
-    const fn with(mut self, verbs: &'static [(Role, &'static str)]) -> Tool {
-        self.verbs = verbs;
-        self
-    }
-
-    /// GNU make's protocol ("POSIX Jobserver Interaction" in its manual).
-    const fn client(mut self) -> Tool {
-        self.client = true;
-        self
-    }
-
-    const fn asks_daemon(mut self) -> Tool {
-        self.asks_daemon = true;
-        self
-    }
-
-    const fn tells_tests(mut self) -> Tool {
-        self.tells_tests = true;
-        self
-    }
-
     /// The name of the program in reports: its first one.
     pub fn name(&self) -> &'static str {
         self.names.split(' ').next().unwrap_or(self.names)
@@ -160,86 +215,15 @@ impl Tool {
         let by_verb = self.verbs.iter().find(has).map(|(role, _)| *role);
         by_verb.or(self.role)
     }
-}
 
-/// The known programs.
-#[rustfmt::skip]
-const TOOLS: &[Tool] = &[
-    tool("cc gcc c++ g++ c99 c89 gfortran icc", Family::CompilerDriver),
-    tool("clang clang++ icx nvcc tcc", Family::CompilerDriver).is(Role::Compiler),
-    tool("cpp", Family::CompilerPass),
-    tool("cc1 cc1plus cc1obj f951 gnat1 lto1", Family::CompilerPass).is(Role::Compiler),
-    tool("lto-wrapper", Family::Other).client(),
-    tool("cicc ghc javac kotlinc scalac swiftc tsc", Family::Other).is(Role::Compiler),
-    tool("as gas", Family::Assembler).is(Role::Compiler),
-    tool("ld ld.bfd ld.gold gold ld64", Family::Linker).is(Role::Linker),
-    tool("collect2", Family::Linker),
-    tool("mold ld.mold lld ld.lld wild", Family::FastLinker).is(Role::Linker),
-    tool("ar gcc-ar llvm-ar", Family::Archiver),
-    tool("ccache sccache distcc icecc", Family::CompilerCache),
-    tool("rustc clippy-driver", Family::Rustc).is(Role::Compiler).client(),
-    tool("rustdoc", Family::Rustdoc).client(),
-    tool("build-script-build build-script-main", Family::BuildScript),
-    tool("make gmake", Family::Make).is(Role::Jobs).client(),
-    tool("ninja ninja-build", Family::Ninja).is(Role::Jobs).client(),
-    tool("samu", Family::Ninja).is(Role::Jobs).client(),
-    tool("n2", Family::Ninja).is(Role::Jobs),
-    tool("cargo", Family::Cargo).client()
-        .with(&[(Role::Jobs, "build test check"), (Role::Packages, "fetch install")]),
-    tool("cargo-nextest", Family::CargoNextest),
-    tool("go", Family::Go).with(&[
-        (Role::Tests, "test"), (Role::Packages, "mod"), (Role::Compiler, "compile"),
-    ]),
-    tool("cmake", Family::Cmake),
-    tool("configure", Family::Configure).is(Role::Configure),
-    tool("config.status autoreconf autoconf automake", Family::Autotools).is(Role::Configure),
-    tool("meson", Family::Meson).with(&[(Role::Tests, "test"), (Role::Configure, "setup")]),
-    tool("bazel bazelisk buck2 just nox rake sbt scons task tox waf", Family::Builder),
-    tool("gradle gradlew mvn mvnw", Family::Builder).tells_tests(),
-    tool("xargs", Family::Xargs).is(Role::Jobs),
-    tool("parallel", Family::Parallel).is(Role::Jobs),
-    tool("ctest", Family::Ctest).is(Role::Tests),
-    tool("prove", Family::Prove).is(Role::Tests),
-    tool("bats bats-exec-suite", Family::Bats).is(Role::Tests),
-    tool("bats-exec-file", Family::BatsFile).is(Role::Tests),
-    tool("bats-exec-test", Family::BatsTest),
-    tool("pytest py.test", Family::Pytest).is(Role::Tests).tells_tests(),
-    tool("unittest", Family::Unittest),
-    tool("test-driver", Family::AutomakeTest),
-    tool("test-setup.sh", Family::BazelTest),
-    tool("jest", Family::Jest).is(Role::Tests).tells_tests(),
-    tool("vitest", Family::Vitest).is(Role::Tests).tells_tests(),
-    tool("rspec", Family::Rspec).is(Role::Tests).tells_tests(),
-    tool("phpunit", Family::TestRunner).tells_tests(),
-    tool("ava cypress karma mocha playwright", Family::TestRunner),
-    tool("processChild", Family::JestWorker),
-    tool("npm npm-cli pnpm yarn bun", Family::Npm).with(&[(Role::Packages, "ci install")]),
-    tool("npx corepack", Family::Npx),
-    tool("pip uv poetry conda gem bundle composer brew snap rustup", Family::Pip)
-        .with(&[(Role::Packages, "install download sync pip")]),
-    tool("apt apt-get aptitude dnf yum zypper apk", Family::SystemPackages)
-        .with(&[(Role::Packages, "install update add")]),
-    tool("dpkg ensurepip venv virtualenv", Family::Other).is(Role::Packages),
-    tool("dotnet", Family::Operator).with(&[(Role::Packages, "restore")]),
-    tool("helm kubectl nix systemctl terraform", Family::Operator),
-    tool("git", Family::Git),
-    tool("docker docker-compose docker-buildx nerdctl ctr crictl buildctl podman-remote", Family::Container)
-        .asks_daemon(),
-    tool("podman buildah buildah-oci-runtime", Family::Container),
-    tool("ansible-playbook", Family::Ansible),
-    tool("gitlab-runner-helper gitlab-runner", Family::GitlabRunner),
-    tool("tr tr-trace", Family::Tr),
-    tool("sh bash dash zsh ksh mksh ash", Family::Shell).is(Role::Shell),
-    tool("busybox", Family::Other).is(Role::Shell),
-    tool("python pypy", Family::Python),
-    // The verb is the label's, of the call by which `make test` runs the tests of a module.
-    tool("perl", Family::Perl).with(&[(Role::Tests, "Test::Harness")]),
-    tool("ruby jruby", Family::Ruby),
-    tool("node nodejs", Family::Node).with(&[(Role::Tests, "--test")]),
-    tool("dpkg-architecture dpkg-query pkg-config pkgconf uname which readlink getconf", Family::Query),
-    tool("java", Family::JavaMachine),
-    tool("Rscript gjs guile lua php tclsh", Family::Script),
-];
+    /// The options before a verb of the tool that have their value in the next argument, separated by spaces.
+    pub(crate) fn valued(&self) -> &'static str {
+        match self.label {
+            Label::Verbs(valued) => valued,
+            _ => "",
+        }
+    }
+}
 
 /// The effect of a verb of a program for containers; `docker ps` has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,87 +245,5 @@ impl ContainerVerb {
             "pull" | "push" => Some(ContainerVerb::Image),
             _ => None,
         }
-    }
-}
-
-/// The program with this name, or with that name without its version and its target (`gcc` for
-/// `x86_64-linux-gnu-gcc-12`).
-pub fn by_name(name: &str) -> Option<&'static Tool> {
-    // Looked up for every execution, of which there may be a million.
-    static KNOWN: LazyLock<HashMap<&str, &Tool>> = LazyLock::new(|| {
-        let named = |tool: &'static Tool| tool.names.split(' ').map(move |name| (name, tool));
-        TOOLS.iter().flat_map(named).collect()
-    });
-    let known = |name: &str| KNOWN.get(name).copied();
-    if let Some(found) = known(name) {
-        return Some(found);
-    }
-    let plain = name
-        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
-        .trim_end_matches('-');
-    // A cross compiler's name starts with the target.
-    let short = || {
-        let parts = plain.bytes().filter(|byte| *byte == b'-').count();
-        plain.rsplit('-').next().filter(|_| parts >= 2)
-    };
-    let versioned = (plain.len() < name.len()).then_some(plain);
-    versioned.and_then(known).or_else(|| known(short()?))
-}
-
-/// The tool by the path of its file.
-pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
-    let name = path.rsplit(|byte| *byte == b'/').next()?;
-    by_name(std::str::from_utf8(name).ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_name_has_one_row() {
-        let names = TOOLS.iter().flat_map(|tool| tool.names.split(' '));
-        let mut names: Vec<&str> = names.collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn programs_are_found_with_a_target_and_a_version() {
-        let role = |name: &str| by_name(name).and_then(|tool| tool.role(None));
-        for (name, want) in [
-            ("ld", Some(Role::Linker)),
-            ("x86_64-linux-gnu-ld", Some(Role::Linker)),
-            ("x86_64-linux-gnu-ld-2.40", Some(Role::Linker)),
-            ("ld.mold", Some(Role::Linker)),
-            ("wild", Some(Role::Linker)),
-            ("clang-15", Some(Role::Compiler)),
-            ("lto1", Some(Role::Compiler)),
-            ("x86_64-linux-gnu-gcc-12", None),
-            ("old", None),
-            ("bold", None),
-            ("sh", Some(Role::Shell)),
-            ("ash-3", Some(Role::Shell)),
-            ("go", None),
-        ] {
-            assert_eq!(role(name), want, "{name}");
-        }
-        let name = |name: &str| by_name(name).map(Tool::name);
-        assert_eq!(name("gmake"), Some("make"));
-        assert_eq!(name("n2"), Some("n2"));
-        assert_eq!(name("x86_64-linux-gnu-gcc-12"), Some("cc"));
-    }
-
-    #[test]
-    fn a_verb_decides_the_role() {
-        let role = |name, verb| by_name(name).and_then(|tool| tool.role(Some(verb)));
-        assert_eq!(role("go", "test"), Some(Role::Tests));
-        assert_eq!(role("go", "build"), None);
-        assert_eq!(role("apt-get", "install"), Some(Role::Packages));
-        assert_eq!(role("pytest", "worker"), Some(Role::Tests));
-        assert_eq!(role("perl", "Test::Harness"), Some(Role::Tests));
-        assert!(by_name("test_harness").is_none()); // a common name of programs in C
     }
 }

@@ -1,47 +1,27 @@
 //! The versions of build tools, where the path of a program or an argument contains them.
 
-type Row = (&'static str, &'static str, &'static str, &'static str);
+use crate::table;
+use crate::tools::Version;
 
-/// Programs, without version and target; the name of their version; the directories that stand for
-/// it before a version; the argument whose value it is.
-const TOLD: &[Row] = &[
-    (
-        "gcc g++ gfortran cc1 cc1plus cc1obj f951 gnat1 lto1 collect2",
-        "gcc",
-        "gcc",
-        "",
-    ),
-    ("clang clang++", "clang", "llvm clang", ""),
-    ("lld ld.lld", "lld", "llvm", ""),
-    ("rustc rustdoc", "rustc", "toolchains", ""),
-    ("cargo", "cargo", "toolchains", ""),
-    ("python", "python", "python Python versions", ""),
-    ("ruby", "ruby", "ruby Ruby versions", ""),
-    ("perl", "perl", "perl", ""),
-    ("node nodejs", "node", "node", ""),
-    ("go", "go", "go", "-goversion"),
-    ("java javac", "java", "java jdk", ""),
-    ("cmake ctest", "cmake", "cmake", ""),
-];
 /// The directory of the programs that `go` starts.
 const GO_TOOLS: &str = "/pkg/tool/";
 
 /// The name of a tool whose versions are known, as a static string.
 pub fn called(name: &str) -> Option<&'static str> {
-    let (_, called, ..) = TOLD.iter().find(|(_, called, ..)| *called == name)?;
-    Some(*called)
+    let mut versions = table::rows().filter_map(|tool| tool.version);
+    versions.find_map(|version| (version.called == name).then_some(version.called))
 }
 
-fn row(program: &str) -> Option<&'static Row> {
-    TOLD.iter()
-        .find(|(names, ..)| names.split(' ').any(|name| name == program))
+/// The places of the version of the program with exactly this name.
+fn places(program: &str) -> Option<Version> {
+    table::exact(program)?.version
 }
 
 /// A program's name without target and version, and the file's name without its version.
 fn named(file: &str) -> (&str, &str) {
     let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
     // The digit of cc1 is no version.
-    if row(short(file)).is_some() {
+    if places(short(file)).is_some() {
         return (short(file), file);
     }
     let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
@@ -59,12 +39,12 @@ pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     } else {
         program
     };
-    let (_, called, homes, argument) = *row(program)?;
+    let places = places(program)?;
     let of_file = || file.strip_prefix(plain).and_then(in_name);
-    let version = value(args, argument)
-        .or_else(|| home(&parts.collect::<Vec<_>>(), homes))
+    let version = value(args, places.argument)
+        .or_else(|| home(&parts.collect::<Vec<_>>(), places.homes))
         .or_else(of_file)?;
-    Some((called, version))
+    Some((places.called, version))
 }
 
 /// The value of an argument, without the letters before its digits.

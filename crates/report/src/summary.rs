@@ -97,7 +97,7 @@ impl Summary {
     /// [`Options::timeline`](tr_analyze::Options::timeline).
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
-        let command = units::shorten(&who::recorded_where(&analysis.meta), 2 * NAME);
+        let command = units::shorten(&who::headline(&analysis.meta), 2 * NAME);
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,

@@ -17,7 +17,6 @@ use super::graph::{Cause, Graph};
 use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
-use tr_programs::job_tools;
 use tr_programs::job_tools::{Starts, Untold};
 use tr_programs::tools::Family;
 
@@ -75,9 +74,9 @@ struct Wait {
 
 /// The family of a process's program, and the order in which it starts jobs, if that is known.
 fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
-    let family = analysis.process(process).tool()?.family;
-    let tool = job_tools::of(family)?;
-    Some((family, tool.starts?, tool.unless_told))
+    let tool = analysis.process(process).tool()?;
+    let jobs = tool.jobs?;
+    Some((tool.family, jobs.starts?, jobs.unless_told))
 }
 
 impl Tools {

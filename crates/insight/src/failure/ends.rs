@@ -1,7 +1,7 @@
 //! The facts that the ends of processes show by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::command_line;
+use tr_programs::words;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
@@ -171,7 +171,7 @@ fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sende
         let sender = sender(analysis, ix)?;
         // kill(1) sends what the one that runs it wants.
         let program = label::program(analysis.process(sender.process));
-        let process = if command_line::has("kill killall pkill skill", program.as_bytes()) {
+        let process = if words::has("kill killall pkill skill", program.as_bytes()) {
             analysis.process(sender.process).parent?
         } else {
             sender.process

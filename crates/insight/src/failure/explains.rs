@@ -4,14 +4,14 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
-use tr_programs::tools::{Family, Role};
+use tr_programs::tools::{Children, Family, Role};
 
 use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
-    code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job, is_probe,
-    is_question, is_tidying, is_unstarted, passes, passes_status, program, role, runs_jobs, soon,
-    Passes, AT_ONCE, LONG,
+    children, code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job,
+    is_probe, is_question, is_tidying, is_unstarted, passes, passes_status, program, role,
+    runs_jobs, soon, Passes, AT_ONCE, LONG,
 };
 use super::scripts;
 use crate::exit;
@@ -124,7 +124,8 @@ impl Finder<'_> {
             return gave_up.then_some(Explains::Maybe);
         }
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
-        let is_npm = matches!(family(parent), Some(Family::Npm | Family::Npx));
+        let of_children = children(parent);
+        let may_be_optional = of_children == Children::FailUnlessOptional;
         match passes(parent) {
             Passes::Status => self.to_a_shell(ix, above),
             // No job, but a question of the tool's own.
@@ -135,13 +136,13 @@ impl Finder<'_> {
             Passes::Any if ignores_failures(self.analysis, above) => {
                 gave_up.then_some(Explains::Maybe)
             }
-            Passes::Any
-                if family(parent) == Some(Family::Parallel) && !is_named_job(child, parent) =>
-            {
+            Passes::Any if of_children == Children::FailIfNamed && !is_named_job(child, parent) => {
                 gave_up.then_some(Explains::Maybe)
             }
             // npm goes on after a step that is optional.
-            Passes::Any if last && (!is_npm || self.gave_up_after_others(child, above)) => {
+            Passes::Any
+                if last && (!may_be_optional || self.gave_up_after_others(child, above)) =>
+            {
                 Some(Explains::Last)
             }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),

@@ -4,7 +4,7 @@
 //! and redirections, those of the other one among its arguments.
 
 use tr_format::event::Argv;
-use tr_programs::command_line;
+use tr_programs::words;
 
 /// A file that a command writes, as far as its command line shows that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +51,12 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
 /// The outputs that options name.
 fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let pairs = args.windows(2).filter_map(|pair| match pair {
-        [option, value] if command_line::has(OPTIONS, option) => Some(*value),
+        [option, value] if words::has(OPTIONS, option) => Some(*value),
         _ => None,
     });
     let values = args.iter().filter_map(|arg| {
         let (option, value) = split(arg, b'=')?;
-        let is_output = command_line::has(OPTIONS, option) || option == b"--output-document";
+        let is_output = words::has(OPTIONS, option) || option == b"--output-document";
         (is_output || option == b"of").then_some(value)
     });
     pairs.chain(values).collect()
@@ -214,7 +214,7 @@ mod tests {
         let (writer, reader) = (argv(writer), argv(reader));
         let outputs = outputs(
             &writer,
-            &command_line::program_of(&writer, &Comm::new(b"x")),
+            &tr_programs::command_line::program_of(&writer, &Comm::new(b"x")),
         );
         outputs.iter().any(|output| needs(&reader, output))
     }

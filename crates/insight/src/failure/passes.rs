@@ -4,9 +4,10 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_format::event::Ktime;
 use tr_programs::command_line;
-use tr_programs::job_tools;
-use tr_programs::tools;
-use tr_programs::tools::{Family, Role};
+use tr_programs::job_tools::Starts;
+use tr_programs::table;
+use tr_programs::tools::{Children, Family, Role, Tool};
+use tr_programs::words;
 
 use crate::{exit, label};
 
@@ -25,31 +26,20 @@ pub(super) enum Passes {
 
 pub(super) fn passes(process: &Process) -> Passes {
     let first = process.argv.args().next().unwrap_or_default();
-    let interpreter = tools::by_path(first.strip_prefix(b"-").unwrap_or(first));
+    let interpreter = table::by_path(first.strip_prefix(b"-").unwrap_or(first));
     match role(process) {
         Some(Role::Jobs) => return Passes::Any,
         Some(Role::Tests) => return Passes::Tests,
         Some(Role::Configure) => return Passes::Last,
         _ => {}
     }
-    match family(process) {
-        Some(
-            Family::Builder
-            | Family::Cargo
-            | Family::CargoNextest
-            | Family::Cmake
-            | Family::CompilerCache
-            | Family::CompilerDriver
-            | Family::Go
-            | Family::Linker
-            | Family::Meson
-            | Family::Npm
-            | Family::Npx
-            | Family::Rustc
-            | Family::Rustdoc,
-        ) => Passes::Any,
-        _ if interpreter.is_some_and(|tool| tool.family == Family::Shell) => Passes::Status,
-        _ => Passes::Last,
+    match children(process) {
+        Children::Fail
+        | Children::FailLate
+        | Children::FailUnlessOptional
+        | Children::FailIfNamed => Passes::Any,
+        _ if interpreter.is_some_and(|tool| tool.children == Children::Script) => Passes::Status,
+        Children::Unknown | Children::Script | Children::Status => Passes::Last,
     }
 }
 
@@ -75,11 +65,15 @@ pub(super) fn runs_jobs(process: &Process) -> bool {
 /// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
 /// nothing that runs any command.
 pub(super) fn decides(process: &Process) -> bool {
-    let asks = || has_option(process, b"npqt", ASKS);
-    match family(process) {
-        Some(Family::Xargs | Family::Parallel) => false,
-        Some(Family::Make | Family::Ninja) => runs_jobs(process) && !asks(),
-        _ => runs_jobs(process),
+    let jobs = tool(process).and_then(|tool| tool.jobs);
+    let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
+    match role(process) {
+        Some(Role::Jobs) => jobs.is_none_or(|jobs| {
+            let runs_any_command = jobs.starts == Some(Starts::Listed);
+            !runs_any_command && !asks(jobs.asks)
+        }),
+        Some(Role::Tests) => true,
+        _ => false,
     }
 }
 
@@ -90,45 +84,45 @@ pub(super) fn role(process: &Process) -> Option<Role> {
     command_line::role(&label::program(process), &process.argv)
 }
 
-pub(super) fn family(process: &Process) -> Option<Family> {
+fn tool(process: &Process) -> Option<&'static Tool> {
     let program = label::program(process);
     let (tool, _) = command_line::tool_of(&program)?;
-    Some(tool.family)
+    Some(tool)
+}
+
+/// The consequence of a child's failure for the tool that a process runs.
+pub(super) fn children(process: &Process) -> Children {
+    tool(process).map_or(Children::Unknown, |tool| tool.children)
+}
+
+pub(super) fn family(process: &Process) -> Option<Family> {
+    Some(tool(process)?.family)
 }
 
 /// A program that ends at once for a child's failure does so within this time, in ns.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
-/// The programs beside those of [`Family::Query`] that scripts run for their status, separated by spaces.
+/// The programs beside those that answer ([`Tool::answers`]) that scripts run for their status, separated by spaces.
 const QUESTIONS: &str =
     "[ cmp command diff egrep expr fgrep getent grep id kill ls pgrep pidof ping pkill rg test type";
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 pub(super) fn is_question(process: &Process) -> bool {
-    let asked = || command_line::has(QUESTIONS, label::program(process).as_bytes());
-    family(process) == Some(Family::Query) || asked()
+    let asked = || words::has(QUESTIONS, label::program(process).as_bytes());
+    tool(process).is_some_and(|tool| tool.answers) || asked()
 }
 
 /// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
 /// there, and the parent goes on without that.
 pub(super) fn is_probe(child: &Process, parent: &Process) -> bool {
-    let args = || parent.argv.args().skip(1);
-    let is_setup = match family(parent) {
-        Some(Family::Configure) => true,
-        Some(Family::Meson) => role(parent) == Some(Role::Configure),
-        Some(Family::Cmake) => !args().any(|arg| command_line::has(CMAKE_RUNS, arg)),
-        _ => false,
-    };
-    if !is_setup {
+    let probes = tool(parent).is_some_and(|tool| tool.probes);
+    if !probes || role(parent) != Some(Role::Configure) {
         return false;
     }
     // A build that a configuration starts is none, unless it is that of a check.
     let is_check = |arg: &[u8]| PROBED.iter().any(|name| contains(arg, name.as_bytes()));
     !runs_jobs(child) || child.argv.args().any(is_check)
 }
-
-/// The options with which cmake does not configure, separated by spaces.
-const CMAKE_RUNS: &str = "--build --install --open -E";
 
 /// The names of what cmake's checks build.
 const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
@@ -142,7 +136,7 @@ const TIDIES: &str = "cat cp date echo expr hostname mv rm sed sort tr uname uni
 
 /// Whether a process is a subshell, or one of the programs that a configure script ends with.
 pub(super) fn is_tidying(process: &Process) -> bool {
-    process.execs.is_empty() || command_line::has(TIDIES, label::program(process).as_bytes())
+    process.execs.is_empty() || words::has(TIDIES, label::program(process).as_bytes())
 }
 
 /// The programs that run another one and exit with its status, separated by spaces.
@@ -152,8 +146,8 @@ const WRAPPERS: &str =
 
 /// Whether a program exits with the status of the one that it runs.
 pub(super) fn passes_status(process: &Process) -> bool {
-    let is_known = matches!(family(process), Some(Family::Container | Family::Tr));
-    is_known || command_line::has(WRAPPERS, label::program(process).as_bytes())
+    children(process) == Children::Status
+        || words::has(WRAPPERS, label::program(process).as_bytes())
 }
 
 /// The most processes from a tool up whose options are looked at.
@@ -163,14 +157,8 @@ const DEEP: usize = 64;
 /// what was told to.
 pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
-    match family(process) {
-        Some(
-            Family::CompilerCache
-            | Family::CompilerDriver
-            | Family::Linker
-            | Family::Xargs
-            | Family::Parallel,
-        ) => true,
+    match children(process) {
+        Children::FailLate | Children::FailIfNamed => true,
         _ => analysis
             .lineage(ix)
             .take(DEEP)
@@ -208,10 +196,8 @@ pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
 
 /// Whether a build tool was told to go on after a failure.
 fn keeps_going(process: &Process) -> bool {
-    let letters: &[u8] = match family(process) {
-        Some(Family::Make | Family::Ninja) => b"k",
-        _ => b"",
-    };
+    let jobs = tool(process).and_then(|tool| tool.jobs);
+    let letters = jobs.map_or("", |jobs| jobs.keep_going);
     runs_jobs(process) && has_option(process, letters, KEEPS_GOING)
 }
 
@@ -225,16 +211,18 @@ pub(super) fn ignores_failures(analysis: &Analysis, ix: ProcessIx) -> bool {
         .take(DEEP)
         .map(|ix| analysis.process(ix))
         .filter(|process| family(process) == Some(Family::Make));
-    makes.any(|process| has_option(process, b"i", "--ignore-errors"))
+    makes.any(|process| has_option(process, "i", "--ignore-errors"))
 }
 
 /// Whether one of the short options of a tool, by their letters, or one of the long ones is among its arguments.
-fn has_option(process: &Process, letters: &[u8], long: &str) -> bool {
+fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     let args = || process.argv.args().skip(1);
-    let tool = family(process).and_then(job_tools::of);
-    let is_short =
-        tool.is_some_and(|tool| tool.letters(args()).any(|letter| letters.contains(&letter)));
-    is_short || args().any(|arg| command_line::has(long, arg))
+    let jobs = tool(process).and_then(|tool| tool.jobs.as_ref());
+    let is_short = jobs.is_some_and(|jobs| {
+        let mut given = jobs.letters(args());
+        given.any(|letter| letters.as_bytes().contains(&letter))
+    });
+    is_short || args().any(|arg| words::has(long, arg))
 }
 
 /// A child that took a part of a script's time is no mere question: one in so many.

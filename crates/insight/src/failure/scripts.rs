@@ -1,7 +1,7 @@
 //! Scripts on the command lines of shells, as far as their words show what decides a shell's status.
 
 use tr_analyze::model::Process;
-use tr_programs::command_line;
+use tr_programs::words;
 
 /// The longest script that is read.
 const LONGEST: usize = 65_536;
@@ -53,7 +53,7 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     commands.iter().all(|command| {
         let mut words = command.split(u8::is_ascii_whitespace);
         let first = words.find(|word| !word.is_empty() && !is_assignment(word));
-        first.is_none_or(|first| !command_line::has(DECIDE, first))
+        first.is_none_or(|first| !words::has(DECIDE, first))
     })
 }
 

@@ -15,7 +15,7 @@ use super::spans::{self, Span};
 use super::{at, Since, Step, StepIx, Steps, ThreadSteps, DEEPEST};
 use crate::ancestors::from_parents_to_children;
 use crate::label;
-use tr_programs::steps;
+use tr_programs::rules;
 use tr_programs::steps::StepKind;
 use tr_programs::steps::{Found, Tests};
 use tr_text::escape;
@@ -263,9 +263,9 @@ impl Build<'_> {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         // Of a program that is known something else than that it is a test.
         let is_test =
-            || n == 0 && self.tests_of_parent(process) == Tests::Children && !steps::knows(&args);
-        let found = steps::of(&args).or_else(|| {
-            let name = || command_line::label_of(&exec.argv, &exec.comm, false);
+            || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
+        let found = rules::step(&args).or_else(|| {
+            let name = || command_line::portable_label(&args);
             is_test().then(|| Found::new(StepKind::Test, name()))
         });
         let found = found.or_else(|| {
@@ -357,7 +357,8 @@ impl Build<'_> {
         let exec = children
             .filter(|child| child.start >= script.start)
             .find_map(|child| child.execs.first())?;
-        Some(command_line::label_of(&exec.argv, &exec.comm, false))
+        let args: Vec<&[u8]> = exec.argv.args().collect();
+        Some(command_line::portable_label(&args))
     }
 
     fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {

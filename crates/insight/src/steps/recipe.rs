@@ -1,19 +1,17 @@
 //! Recipes of make and ninja that no compiler carries out: what they make is a target, too.
 
 use tr_analyze::model::{Analysis, Process};
-use tr_programs::tools;
-use tr_programs::tools::Family;
-
-use crate::label;
-use tr_programs::steps;
+use tr_programs::job_tools::Starts;
+use tr_programs::recipes;
+use tr_programs::rules;
+use tr_programs::table;
 
 /// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`).
 const SHORTEST: u64 = 20_000_000;
 /// The most processes of a recipe that are looked at.
 const MOST: usize = 64;
 
-/// The name of the step that a child of make or ninja is, if the rules know little of what it does:
-/// the program of the process that takes the longest in it.
+/// The name of the step that a child of make or ninja is, if the rules know little of what it does.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {
@@ -22,7 +20,6 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     // The time of the steps inside, which may overlap.
     let mut steps = 0u64;
     let mut open = vec![process];
-    let mut longest: Option<&Process> = None;
     let mut seen = 0;
     while let Some(at) = open.pop() {
         seen += 1;
@@ -31,32 +28,27 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
         }
         let step = at.execs.iter().find(|exec| {
             let args: Vec<&[u8]> = exec.argv.args().collect();
-            steps::of(&args).is_some()
+            rules::step(&args).is_some()
         });
-        let length = at.wall();
         if let Some(step) = step {
             steps = steps.saturating_add(step.wall());
             continue;
         }
-        let runs = |process: &&Process| !process.execs.is_empty() && process.children.is_empty();
-        if runs(&at) && longest.is_none_or(|other| length > other.wall()) {
-            longest = Some(at);
-        }
         open.extend(at.children.iter().map(|ix| analysis.process(*ix)));
     }
     let little = steps.saturating_mul(2) < wall;
-    // Without its arguments, which may hold the paths of this build.
-    little.then(|| label::program(longest.unwrap_or(process)))
+    let args: Vec<&[u8]> = process.execs.first()?.argv.args().collect();
+    little.then(|| recipes::name(&args))?
 }
 
-/// A program that make or ninja starts.
+/// Whether a tool that builds files started a process: make, or ninja.
 fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
     let parent = process.parent.map(|ix| analysis.process(ix));
     let starts = |parent: &Process| {
         let execs = parent.execs.iter().rev();
         let exec = execs.into_iter().find(|exec| exec.start <= process.start)?;
-        let family = tools::by_path(exec.argv.args().next()?)?.family;
-        Some(matches!(family, Family::Make | Family::Ninja))
+        let tool = table::by_path(exec.argv.args().next()?)?;
+        Some(tool.jobs?.starts? == Starts::Needs)
     };
     parent.and_then(starts) == Some(true)
 }

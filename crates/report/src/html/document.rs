@@ -97,7 +97,7 @@ pub struct Document {
 object! {
     Trace(analysis: &Analysis, file: &str) {
         file: String = escape::text(file.as_bytes()),
-        command: String = who::recorded(&analysis.meta),
+        command: String = who::headline(&analysis.meta),
         // COMMAND's status in words; `None` without COMMAND.
         result: Option<String> = exit::of_command(analysis),
         failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),

@@ -107,7 +107,7 @@ fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> Strin
 }
 
 fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
-    let command = escape::html(&who::recorded(&analysis.meta));
+    let command = escape::html(&who::headline(&analysis.meta));
     let usage = untraced::usage_lines(untraced::usage(analysis));
     let usage = usage
         .iter()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
-use tr_programs::tools;
+use tr_programs::table;
 
 use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, StepTimes};
@@ -123,7 +123,7 @@ impl<'a> Chosen<'a> {
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
         let mut chosen = chosen.filter_map(|at| list.get(*at));
         let untold = chosen.find(|step| {
-            let tool = step.name.split(' ').next().and_then(tools::by_name);
+            let tool = step.name.split(' ').next().and_then(table::by_name);
             step.wall() > 0 && tool.is_some_and(|tool| tool.tells_tests)
         });
         untold.map(|step| step.name.clone())

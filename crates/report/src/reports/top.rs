@@ -163,7 +163,7 @@ impl Report for Top<'_> {
 fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
-    let what = who::recorded_where(meta);
+    let what = who::headline(meta);
     let (end, wall) = if is_blank(analysis) {
         (Some(exit::NO_END.into()), "?".into())
     } else {

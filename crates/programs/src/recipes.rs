@@ -1,0 +1,248 @@
+//! The name of a recipe: what make or ninja starts for a target, as far as no rule reads it.
+//!
+//! The name comes from the command line alone, without the paths of this machine: two builds of one tree have equal names.
+
+use crate::command_line;
+use crate::rules;
+use crate::words::{has, relative};
+use tr_text::{escape, units};
+
+/// The most commands of a recipe that are read.
+const MOST: usize = 256;
+
+/// The longest name, in columns.
+const WIDTH: usize = 60;
+
+/// The commands that prepare others or speak, separated by spaces. No recipe is named after one, if it has another one.
+const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
+                       read return rm select set shift source test trap true ulimit umask unset wait";
+
+/// The words before a command that belong to the shell, or that run the command, separated by spaces.
+const BEFORE: &str = "! command do elif else env exec if then time until while {";
+
+/// A command of a recipe.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Command {
+    words: Vec<Vec<u8>>,
+    /// The file that its output goes to.
+    output: Option<Vec<u8>>,
+}
+
+/// The name of a recipe by the arguments of the process that make or ninja started: its first command that prepares nothing
+/// and is no step of its own, else its first step, else the file that it writes to, else its first command.
+pub fn name(args: &[&[u8]]) -> Option<String> {
+    let commands = match command_line::shell_text(args) {
+        Some(script) => commands(script),
+        None => vec![Command {
+            words: args.iter().map(|arg| arg.to_vec()).collect(),
+            output: None,
+        }],
+    };
+    let prepares = |command: &Command| command.words.first().is_none_or(|word| has(PREPARE, word));
+    let step = |command: &Command| rules::step(&slices(&command.words));
+    let mut work = commands.iter().filter(|command| !prepares(command));
+    if let Some(command) = work.clone().find(|command| step(command).is_none()) {
+        return Some(of_command(command));
+    }
+    // `cc -o app $(./sources)`: the shell works for the step.
+    if let Some(found) = work.find_map(step) {
+        return Some(found.name);
+    }
+    let mut outputs = commands
+        .iter()
+        .filter_map(|command| command.output.as_deref());
+    if let Some(output) = outputs.find(|output| !output.starts_with(b"/dev/")) {
+        return Some(
+            escape::text(relative(output))
+                .trim_start_matches("./")
+                .to_owned(),
+        );
+    }
+    commands
+        .iter()
+        .find(|command| !command.words.is_empty())
+        .map(of_command)
+}
+
+fn slices(words: &[Vec<u8>]) -> Vec<&[u8]> {
+    words.iter().map(Vec::as_slice).collect()
+}
+
+fn of_command(command: &Command) -> String {
+    units::shorten(
+        &command_line::portable_label(&slices(&command.words)),
+        WIDTH,
+    )
+}
+
+/// A script, byte by byte, and what of it has been read.
+#[derive(Default)]
+struct Reader {
+    commands: Vec<Command>,
+    now: Command,
+    word: Vec<u8>,
+    /// Whether a word has begun: `''` is a word without bytes.
+    in_word: bool,
+    /// Whether the next word is the file of a redirection, and whether that is an output.
+    redirects: Option<bool>,
+}
+
+impl Reader {
+    fn end_word(&mut self) {
+        if !std::mem::take(&mut self.in_word) {
+            return;
+        }
+        let word = std::mem::take(&mut self.word);
+        match self.redirects.take() {
+            Some(true) => self.now.output = self.now.output.take().or(Some(word)),
+            Some(false) => {}
+            None if self.now.words.is_empty() && (has(BEFORE, &word) || is_assignment(&word)) => {}
+            None => self.now.words.push(word),
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.redirects = None;
+        let command = std::mem::take(&mut self.now);
+        if command != Command::default() {
+            self.commands.push(command);
+        }
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.in_word = true;
+        self.word.push(byte);
+    }
+}
+
+/// The commands of a shell's script. Text between quotes and inside of `$(…)` is not looked into.
+fn commands(script: &[u8]) -> Vec<Command> {
+    let mut reader = Reader::default();
+    let mut bytes = script.iter().copied().peekable();
+    let mut quote = None;
+    let mut substitutions = 0;
+    while let Some(byte) = bytes.next() {
+        if reader.commands.len() >= MOST {
+            break;
+        }
+        match (byte, quote) {
+            (b'\\', None | Some(b'"' | b'`')) => match bytes.next() {
+                Some(b'\n') | None => {}
+                Some(next) => reader.push(next),
+            },
+            (b'\'' | b'"' | b'`', None) => {
+                quote = Some(byte);
+                reader.in_word = true;
+            }
+            (_, Some(end)) if byte == end => quote = None,
+            (_, Some(_)) => reader.push(byte),
+            (b'(', None) if substitutions > 0 || reader.word.ends_with(b"$") => {
+                substitutions += 1;
+                reader.push(byte);
+            }
+            (b')', None) if substitutions > 0 => {
+                substitutions -= 1;
+                reader.push(byte);
+            }
+            (_, None) if substitutions > 0 => reader.push(byte),
+            (b'>' | b'<', None) => {
+                // The number of a file before it is no word.
+                if reader.word.iter().all(u8::is_ascii_digit) {
+                    reader.word.clear();
+                    reader.in_word = false;
+                }
+                reader.end_word();
+                reader.redirects = Some(byte == b'>');
+                while bytes.next_if(|next| b">|<".contains(next)).is_some() {}
+                if bytes.next_if_eq(&b'&').is_some() {
+                    // The number of another file: `2>&1`.
+                    reader.redirects = Some(false);
+                }
+            }
+            (b'#', None) if !reader.in_word => {
+                while bytes.next_if(|next| *next != b'\n').is_some() {}
+            }
+            (b';' | b'&' | b'|' | b'\n' | b'(' | b')', None) => reader.end_command(),
+            (b' ' | b'\t', None) => reader.end_word(),
+            (_, None) => reader.push(byte),
+        }
+    }
+    reader.end_command();
+    reader.commands
+}
+
+/// `CFLAGS=-O2`
+fn is_assignment(word: &[u8]) -> bool {
+    let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    name.len() < word.len() && !name.is_empty() && name.iter().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_named_after_what_it_does() {
+        for (script, want) in [
+            (
+                "./run.sh 15 > t15.log 2>&1 || echo FAIL >> t15.log",
+                "run.sh 15",
+            ),
+            ("./t.sh; ./app", "t.sh"),
+            ("cd sub && set -e; mkdir -p out; ./app --fast", "app --fast"),
+            (
+                "export A=1; B=2 python3 gen.py -o out.h /w/in.json",
+                "gen.py -o out.h",
+            ),
+            ("/w/build/run.sh -I/w/include --log=/w/x.log a", "run.sh a"),
+            (
+                "cd /w/x && ./check /tmp/tmp.Ab12 tmp.Ab13 t/a.c",
+                "check t/a.c",
+            ),
+            ("if test -f x; then ./y z; fi", "y z"),
+            ("for t in a b; do sh ./$t; done", "$t"),
+            ("gcc -c x.c -o x.o && ./x 1", "x 1"),
+            ("gcc -c x.c -o x.o", "x.o"),
+            ("cc -o app $(./list /w/a.o /w/b.o)", "app"),
+            ("echo '#define A' > config.h", "config.h"),
+            ("echo x >> /w/build/config.h", "config.h"),
+            (
+                "test -z \"$(ls; ls)\" || tool 'a; b' $(cat x; cat y)",
+                "tool a; b $(cat x; cat y)",
+            ),
+            ("rm -f a; echo done", "rm -f a"),
+            ("{ time ./x; } 2> log", "x"),
+            ("true >/dev/null", "true"),
+            ("# nothing\n./x # y", "x"),
+            ("curl -O https://x.org/y", "curl -O https://x.org/y"),
+            ("", ""),
+        ] {
+            let named = name(&[b"/bin/sh", b"-c", script.as_bytes()]);
+            assert_eq!(named.unwrap_or_default(), want, "{script}");
+        }
+        let direct = |line: &str| name(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+        assert_eq!(direct("./run.sh 15").as_deref(), Some("run.sh 15"));
+        assert_eq!(direct("mkdir -p /w/a").as_deref(), Some("mkdir -p"));
+        assert_eq!(
+            direct("bash -eu tools/gen.sh x").as_deref(),
+            Some("gen.sh x")
+        );
+    }
+
+    #[test]
+    fn a_long_recipe_has_a_short_name() {
+        let script = format!("./x {}", "word ".repeat(1000));
+        let named = name(&[b"sh", b"-c", script.as_bytes()]).unwrap();
+        assert!(named.starts_with("x word word"), "{named}");
+        assert!(units::width(&named) <= WIDTH, "{named}");
+    }
+
+    #[test]
+    fn any_text_has_an_end() {
+        for script in ["'", "\"$(", "\\", ">", "2>&", "$((", ")", "`a", "<<<"] {
+            commands(script.as_bytes());
+        }
+    }
+}

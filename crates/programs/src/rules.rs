@@ -1,0 +1,309 @@
+//! The step that a command line is: by the row of its program, or by its path.
+
+use crate::command_line;
+use crate::own;
+use crate::steps::{found, test_runner, Found, Line, Read, StepKind, Tests};
+use crate::table;
+use crate::tools::{Label, TOOL};
+use crate::words;
+use tr_text::escape;
+
+/// The rules for paths, in this order; they hold for any program.
+const PATHS: &[(Read, &str)] = &[
+    (
+        github,
+        "/usr/bin/bash -e /home/runner/work/_temp/1b2c3d4e-aaaa-bbbb-cccc-0123456789ab.sh => job | run 1b2c3d4e
+         /bin/bash --noprofile --norc -eo pipefail /__w/_temp/1b2c3d4e-aaaa-bbbb-cccc-0123456789ab.sh => job | run 1b2c3d4e
+         /r/externals/node20/bin/node /home/runner/work/_actions/actions/checkout/v4/dist/index.js => job | actions/checkout@v4
+         bash /home/u/_temp/x.sh => -",
+    ),
+    (
+        ansible_module,
+        "/bin/sh -c x => -
+         /usr/bin/python3 /root/.ansible/tmp/ansible-tmp-1.2-3-4/AnsiballZ_apt.py => job | ansible apt",
+    ),
+    (
+        jenkins,
+        "sh -xe /j/workspace/a@tmp/durable-1a2b3c4d/script.sh => job | durable-1a2b3c4d",
+    ),
+    (
+        cargo_test,
+        "/w/target/debug/deps/laws-0123456789abcdef --nocapture => test | laws
+         /w/target/debug/deps/laws-0123456789abcdef --exact a::b --nocapture => test | laws a::b
+         /w/target/debug/deps/laws-0123456789abcdef --list --format terse => -
+         /w/deps/x => -",
+    ),
+    (
+        go_test,
+        "/tmp/go-build12/b001/http.test -test.v => test | http
+         /usr/lib/go/pkg/tool/linux_amd64/compile -o $WORK/b1/_pkg_.a -p net/http -std => unit | net/http
+         /usr/lib/go/pkg/tool/linux_amd64/link -o /tmp/go-build1/b001/exe/srv -buildmode=exe => unit | link srv
+         /usr/lib/go/pkg/tool/linux_amd64/vet -V=full => -",
+    ),
+    (
+        gitlab_script,
+        "bash /tmp/custom-executor1/script1/script. step_script => job | step_script
+         cp /tmp/custom-executor1/x => -",
+    ),
+    (
+        perl_test,
+        "perl -w -I lib t/a.t => test | t/a.t
+         python3 x.t => -",
+    ),
+    (
+        node_test,
+        "node --test => test | node --test
+         node --test test/a.test.js => test | node --test
+         node --test-reporter=spec test/a.test.js => test | test/a.test.js",
+    ),
+    (
+        xdist,
+        "python3 -u -c import~sys;exec(eval(sys.stdin.readline())) => test | pytest worker
+         python3 -c print(1) => -",
+    ),
+    (
+        gradle_worker,
+        "java -cp w.jar worker.org.gradle.process.internal.worker.GradleWorkerMain Gradle~Test~Executor~1 => test | Gradle Test Executor 1
+         java -jar x.jar => -",
+    ),
+    (
+        java_test,
+        "java -cp junit4.jar:. org.junit.runner.JUnitCore XTest => test | JUnit
+         java -jar lib/junit-platform-console-standalone-1.9.3.jar -c X => test | JUnit
+         /usr/bin/java -cp . org.testng.TestNG suite.xml => test | TestNG
+         java -jar /w/target/surefire/surefirebooter123.jar /w/target/surefire x => test | Surefire
+         java -jar x.jar => -",
+    ),
+    (
+        named_test,
+        "./tests/sleep.sh 1 => test | tests/sleep.sh
+         sh -e t/run.sh => test | t/run.sh
+         /w/src/test/x.sh => test | test/x.sh
+         sh test_y.sh => test | test_y.sh
+         python3 -u test_io.py => test | test_io.py
+         sh test.sh => -
+         test_x => -
+         ./build/url_test --gtest_color=no => test | url_test
+         /w/out/test-malloc => test | test-malloc
+         /usr/bin/test -f x => -
+         /usr/lib/x/test-x => -
+         test -f x => -",
+    ),
+];
+
+/// Whether a command line's program has a rule of its own, or answers questions: without a step it is
+/// no test that a runner starts (`ninja --version`).
+pub fn knows(all: &[&[u8]]) -> bool {
+    let first = command_line::without_interpreter(all).first();
+    let path = first.and_then(|first| std::str::from_utf8(first).ok());
+    let tool = path.and_then(|path| table::by_name(words::base(path)));
+    tool.is_some_and(|tool| tool.answers || tool.step.is_some() || tool.label == Label::Wrapper)
+}
+
+/// The step that a command line is.
+pub fn step(all: &[&[u8]]) -> Option<Found> {
+    own::step(all).or_else(|| of_tool(all))
+}
+
+/// The step by the row of the program, or by its path.
+fn of_tool(all: &[&[u8]]) -> Option<Found> {
+    let (first, args) = command_line::without_interpreter(all).split_first()?;
+    let path = std::str::from_utf8(first).ok()?;
+    let name = words::of_package(path).unwrap_or_else(|| words::base(path));
+    let scripts = [".py", ".rb", ".js", ".mjs", ".cjs"];
+    let stem = scripts.iter().find_map(|end| name.strip_suffix(end));
+    let tool = table::by_name(name).or_else(|| table::by_name(stem?));
+    if tool.is_some_and(|tool| tool.label == Label::Wrapper) {
+        let inner = args.first()?;
+        return (!inner.starts_with(b"-")).then(|| step(args))?;
+    }
+    let line = Line {
+        all,
+        path,
+        name,
+        tool: tool.unwrap_or(&TOOL),
+        args,
+    };
+    if let Some(read) = tool.and_then(|tool| tool.step) {
+        return read(&line);
+    }
+    PATHS.iter().find_map(|(read, _)| read(&line))
+}
+
+/// A script of a step, which GitHub's and Azure's runners write; or an action in JavaScript.
+fn github(line: &Line) -> Option<Found> {
+    if let Some((_, action)) = line.path.split_once("/_actions/") {
+        let mut parts = action.split('/');
+        let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
+        let name = format!("{owner}/{name}@{version}");
+        return found(StepKind::Job, escape::text(name.as_bytes()));
+    }
+    let (_, script) = line.path.split_once("/_temp/")?;
+    let id = script.split_once('.').map_or(script, |(id, _)| id);
+    let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is = id.len() == 36 && id.split('-').count() == 5 && id.split('-').all(hex);
+    let name = is.then(|| id.get(..8))??;
+    Some(Found {
+        script: true,
+        ..Found::new(StepKind::Job, format!("run {name}"))
+    })
+}
+
+fn ansible_module(line: &Line) -> Option<Found> {
+    let module = line.name.strip_prefix("AnsiballZ_")?;
+    let module = module.strip_suffix(".py").unwrap_or(module);
+    found(
+        StepKind::Job,
+        format!("ansible {}", escape::text(module.as_bytes())),
+    )
+}
+
+fn jenkins(line: &Line) -> Option<Found> {
+    let mut parts = line.path.rsplit('/');
+    let script = parts.next()?.starts_with("script.sh");
+    let place = parts.next().filter(|place| place.starts_with("durable-"))?;
+    script.then(|| found(StepKind::Job, escape::text(place.as_bytes())))?
+}
+
+fn cargo_test(line: &Line) -> Option<Found> {
+    let name = words::test_of_cargo(line.path)?;
+    if line.has(&["--list"]) {
+        return None;
+    }
+    let name = escape::text(name.as_bytes());
+    match line.words("--test-threads --skip --format --color").next() {
+        Some(test) if line.has(&["--exact"]) => {
+            found(StepKind::Test, format!("{name} {}", escape::text(test)))
+        }
+        _ => Some(Found {
+            tests: Tests::Threads,
+            ..Found::new(StepKind::Test, name)
+        }),
+    }
+}
+
+fn go_test(line: &Line) -> Option<Found> {
+    if line.path.contains("/pkg/tool/") {
+        return match line.name {
+            "compile" => found(StepKind::Unit, escape::text(line.value("-p")?)),
+            "link" => {
+                let output = escape::text(line.value("-o")?);
+                found(StepKind::Unit, format!("link {}", words::base(&output)))
+            }
+            _ => None,
+        };
+    }
+    let package = words::test_of_go(line.path)?;
+    found(StepKind::Test, escape::text(package.as_bytes()))
+}
+
+/// A script that GitLab's custom executor writes and runs, with the name of its stage.
+fn gitlab_script(line: &Line) -> Option<Found> {
+    let stage = line.args.first()?;
+    let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
+    is.then(|| found(StepKind::Job, escape::text(stage)))?
+}
+
+fn perl_test(line: &Line) -> Option<Found> {
+    let perl = line.all.first()?.ends_with(b"perl");
+    let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
+    is.then(|| found(StepKind::Test, escape::text(line.path.as_bytes())))?
+}
+
+fn node_test(line: &Line) -> Option<Found> {
+    let is = line.name == "node" && line.has(&["--test"]);
+    is.then(|| test_runner("node --test"))?
+}
+
+fn xdist(line: &Line) -> Option<Found> {
+    let is = line.args.iter().any(|arg| arg.starts_with(words::XDIST));
+    is.then(|| found(StepKind::Test, "pytest worker"))?
+}
+
+fn gradle_worker(line: &Line) -> Option<Found> {
+    let is = line.path.ends_with("GradleWorkerMain");
+    is.then(|| found(StepKind::Test, escape::text(line.args.first()?)))?
+}
+
+/// JUnit and TestNG, by their main classes and the names of their archives.
+fn java_test(line: &Line) -> Option<Found> {
+    const RUNNERS: [(&str, &str); 5] = [
+        ("org.junit.runner.JUnitCore", "JUnit"),
+        ("org.junit.platform.console.ConsoleLauncher", "JUnit"),
+        ("junit-platform-console-standalone", "JUnit"),
+        ("org.testng.TestNG", "TestNG"),
+        ("surefirebooter", "Surefire"),
+    ];
+    let java = line.all.first()?.ends_with(b"java");
+    let runner = RUNNERS.iter().find(|(name, _)| line.name.starts_with(name));
+    let (_, name) = runner.filter(|_| java)?;
+    found(StepKind::Test, *name)
+}
+
+/// A program in a directory of tests, or with the name of a test; not the system's.
+fn named_test(line: &Line) -> Option<Found> {
+    // A script that an interpreter runs needs no directory.
+    let script = line
+        .all
+        .first()
+        .is_some_and(|first| *first != line.path.as_bytes());
+    let (directories, name) = match line.path.rsplit_once('/') {
+        Some(parts) => parts,
+        None if script => (".", line.path),
+        None => return None,
+    };
+    let system = ["/usr/", "/bin/", "/lib", "/opt/", "/nix/"];
+    if system.iter().any(|place| line.path.starts_with(place)) {
+        return None;
+    }
+    let directory = words::base(directories);
+    let text = |text: &str| escape::text(text.as_bytes());
+    if ["t", "test", "tests"].contains(&directory) {
+        let name = format!("{directory}/{name}");
+        return found(StepKind::Test, text(&name));
+    }
+    let starts = ["test_", "test-"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let mut ends = [
+        "_test",
+        "-test",
+        "_tests",
+        "_unittest",
+        "_test.sh",
+        "-test.sh",
+    ]
+    .iter();
+    let is = starts || ends.any(|end| name.ends_with(end));
+    is.then(|| found(StepKind::Test, text(name)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_reads_the_command_lines_it_was_made_for() {
+        let examples = table::rows().map(|tool| tool.steps);
+        let examples = examples.chain(PATHS.iter().map(|(_, examples)| *examples));
+        let (mut count, mut wrong) = (0, Vec::new());
+        for line in examples.flat_map(str::lines) {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let (args, want) = line.split_once(" => ").expect(line);
+            let args: Vec<String> = args.split(' ').map(|arg| arg.replace('~', " ")).collect();
+            let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
+            let got = step(&args).map_or("-".to_owned(), |found| {
+                format!("{} | {}", found.kind.name(), found.name)
+            });
+            if got != want.replace('~', " ") {
+                wrong.push(format!("{line}, not {got}"));
+            }
+            count += 1;
+        }
+        assert_eq!(wrong, Vec::<String>::new());
+        assert!(count > 100, "{count} command lines");
+    }
+}

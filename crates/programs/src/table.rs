@@ -1,0 +1,116 @@
+//! The programs of builds that `tr` knows: everything that is known of one is a row. Labels, steps, forecasts, advice,
+//! causes of failures, versions and imports ask the rows.
+//!
+//! A new tool is a row in the file with its topic; a function that reads its steps stands beside it.
+
+mod builders;
+mod compilers;
+mod languages;
+mod packages;
+mod services;
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::tools::Tool;
+
+/// The rows of all topics.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
+    let topics: [&'static [Tool]; 6] = [
+        compilers::ROWS,
+        builders::ROWS,
+        tests::ROWS,
+        packages::ROWS,
+        services::ROWS,
+        languages::ROWS,
+    ];
+    topics.into_iter().flatten()
+}
+
+/// The program with exactly this name.
+pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
+    // Looked up for every execution, of which there may be a million.
+    static KNOWN: LazyLock<HashMap<&str, &Tool>> = LazyLock::new(|| {
+        let named = |tool: &'static Tool| tool.names.split(' ').map(move |name| (name, tool));
+        rows().flat_map(named).collect()
+    });
+    KNOWN.get(name).copied()
+}
+
+/// The program with this name, or with that name without its version and its target (`gcc` for
+/// `x86_64-linux-gnu-gcc-12`).
+pub fn by_name(name: &str) -> Option<&'static Tool> {
+    if let Some(found) = exact(name) {
+        return Some(found);
+    }
+    let plain = name
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+        .trim_end_matches('-');
+    // A cross compiler's name starts with the target.
+    let short = || {
+        let parts = plain.bytes().filter(|byte| *byte == b'-').count();
+        plain.rsplit('-').next().filter(|_| parts >= 2)
+    };
+    let versioned = (plain.len() < name.len()).then_some(plain);
+    versioned.and_then(exact).or_else(|| exact(short()?))
+}
+
+/// The tool by the path of its file.
+pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    by_name(std::str::from_utf8(name).ok()?)
+}
+
+#[cfg(test)]
+mod lookups {
+    use super::*;
+    use crate::tools::Role;
+
+    #[test]
+    fn each_name_has_one_row() {
+        let names = rows().flat_map(|tool| tool.names.split(' '));
+        let mut names: Vec<&str> = names.collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn programs_are_found_with_a_target_and_a_version() {
+        let role = |name: &str| by_name(name).and_then(|tool| tool.role(None));
+        for (name, want) in [
+            ("ld", Some(Role::Linker)),
+            ("x86_64-linux-gnu-ld", Some(Role::Linker)),
+            ("x86_64-linux-gnu-ld-2.40", Some(Role::Linker)),
+            ("ld.mold", Some(Role::Linker)),
+            ("wild", Some(Role::Linker)),
+            ("clang-15", Some(Role::Compiler)),
+            ("lto1", Some(Role::Compiler)),
+            ("x86_64-linux-gnu-gcc-12", None),
+            ("old", None),
+            ("bold", None),
+            ("sh", Some(Role::Shell)),
+            ("ash-3", Some(Role::Shell)),
+            ("go", None),
+        ] {
+            assert_eq!(role(name), want, "{name}");
+        }
+        let name = |name: &str| by_name(name).map(Tool::name);
+        assert_eq!(name("gmake"), Some("make"));
+        assert_eq!(name("n2"), Some("n2"));
+        assert_eq!(name("x86_64-linux-gnu-gcc-12"), Some("gcc"));
+    }
+
+    #[test]
+    fn a_verb_decides_the_role() {
+        let role = |name, verb| by_name(name).and_then(|tool| tool.role(Some(verb)));
+        assert_eq!(role("go", "test"), Some(Role::Tests));
+        assert_eq!(role("go", "build"), None);
+        assert_eq!(role("apt-get", "install"), Some(Role::Packages));
+        assert_eq!(role("pytest", "worker"), Some(Role::Tests));
+        assert_eq!(role("perl", "Test::Harness"), Some(Role::Tests));
+        assert!(by_name("test_harness").is_none()); // a common name of programs in C
+    }
+}

@@ -1,0 +1,601 @@
+//! Build tools: they start compilers, tests and other jobs.
+
+use crate::job_tools::{JobTool, Starts, Untold, JOBS};
+use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
+use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
+use crate::words::{command, has, is_of_machine, relative};
+use tr_text::escape;
+
+/// A tool that builds what a build.ninja lists.
+const NINJA: Tool = Tool {
+    family: Family::Ninja,
+    role: Some(Role::Jobs),
+    jobs: Some(JobTool {
+        options: "-j",
+        flags: "hnv",
+        keep_going: "k",
+        asks: "npqt",
+        starts: Some(Starts::Needs),
+        unless_told: Untold::CpusAndMore,
+        ..JOBS
+    }),
+    change: Some(Change::Words("let it run more jobs (-j)")),
+    step: Some(ninja),
+    ..TOOL
+};
+
+/// A build tool whose first word says what it does: `bazel build`, `gradle test`.
+const BUILDER: Tool = Tool {
+    children: Children::Fail,
+    step: Some(verb),
+    ..TOOL
+};
+
+/// A build tool whose verb and arguments name the step.
+const CALLED: Tool = Tool {
+    children: Children::Fail,
+    step: Some(call),
+    ..TOOL
+};
+
+/// The verbs of meson. Without one it sets a build up.
+const MESON: &str =
+    "setup configure dist install introspect init test wrap subprojects rewrite compile \
+                     devenv env2mfile format fmt help";
+
+pub(super) const ROWS: &[Tool] = &[
+    Tool {
+        names: "make gmake",
+        family: Family::Make,
+        role: Some(Role::Jobs),
+        client: true,
+        jobs: Some(JobTool {
+            options: "-j --jobs",
+            flags: "bBdehiklLmnpqrRsStvw",
+            keep_going: "k",
+            asks: "npqt",
+            starts: Some(Starts::Needs),
+            unless_told: Untold::One,
+            ..JOBS
+        }),
+        change: Some(Change::Numbered("give it -j")),
+        step: Some(make),
+        steps: "make -s -j2 => target | make
+                 make -j 4 -C src all BUILD=/x => target | make -C src all
+                 gmake --directory=lib check => target | make -C lib check
+                 make -f CMakeFiles/Makefile2 all => target | make all
+                 make -C /tmp/tmp.Ab12 /w/x/y.o => target | make y.o
+                 make --directory=/home/u/tree/lib check => target | make -C lib check
+                 make -s -f CMakeFiles/lua.dir/build.make CMakeFiles/lua.dir/build => target | make CMakeFiles/lua.dir/build
+                 make --version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "ninja ninja-build",
+        client: true,
+        steps: "ninja => target | ninja
+                 ninja -C out -j 4 all => target | ninja -C out all
+                 /usr/bin/ninja-build all => target | ninja all
+                 ninja --version => -
+                 /usr/bin/ninja -t restat build.ninja => -",
+        ..NINJA
+    },
+    Tool {
+        names: "samu",
+        client: true,
+        ..NINJA
+    },
+    Tool {
+        names: "n2",
+        steps: "n2 all => target | n2 all",
+        ..NINJA
+    },
+    Tool {
+        names: "cargo",
+        family: Family::Cargo,
+        client: true,
+        verbs: &[
+            (Role::Jobs, "build test check"),
+            (Role::Packages, "fetch install"),
+        ],
+        jobs: Some(JobTool {
+            options: "-j --jobs",
+            starts: Some(Starts::Threads),
+            unless_told: Untold::Seen,
+            ..JOBS
+        }),
+        change: Some(Change::Words("let it run more jobs (-j)")),
+        version: Some(version("cargo", "toolchains")),
+        children: Children::Fail,
+        label: Label::Verbs("-C -Z --color --config --manifest-path"),
+        step: Some(cargo),
+        labels: "cargo test --workspace => cargo test | --workspace
+                  cargo +nightly -Z unstable test => cargo test |",
+        steps: "cargo build --release => target | cargo build
+                 cargo +nightly -q test -p x => target | cargo test
+                 cargo --manifest-path x/Cargo.toml build => target | cargo build
+                 cargo nextest run => target | cargo nextest run
+                 cargo --version => -
+                 cargo metadata --format-version 1 => -",
+        ..TOOL
+    },
+    Tool {
+        names: "cargo-nextest",
+        jobs: Some(JobTool {
+            options: "-j --test-threads",
+            unless_told: Untold::Seen,
+            ..JOBS
+        }),
+        children: Children::Fail,
+        step: Some(cargo_tool),
+        steps: "/root/.cargo/bin/cargo-nextest nextest run => target | cargo nextest run",
+        ..TOOL
+    },
+    Tool {
+        names: "go",
+        verbs: &[
+            (Role::Tests, "test"),
+            (Role::Packages, "mod"),
+            (Role::Compiler, "compile"),
+        ],
+        jobs: Some(JobTool {
+            options: "-p",
+            starts: Some(Starts::Threads),
+            unless_told: Untold::Seen,
+            ..JOBS
+        }),
+        change: Some(Change::Words("let it run more packages at once (-p)")),
+        version: Some(Version {
+            called: "go",
+            homes: "go",
+            argument: "-goversion",
+        }),
+        children: Children::Fail,
+        label: Label::Verbs("-C"),
+        step: Some(go),
+        labels: "go test ./... => go test | ./...",
+        steps: "go test ./... => target | go test ./...
+                 go build -o x . => target | go build
+                 go env GOROOT => -",
+        ..TOOL
+    },
+    Tool {
+        names: "cmake",
+        configures_unless: "--build --install --open -E -P --version",
+        probes: true,
+        version: Some(version("cmake", "cmake")),
+        children: Children::Fail,
+        step: Some(cmake),
+        steps: "cmake --build build --target install -j4 => target | cmake --build build
+                 cmake -S . -B build => target | cmake
+                 cmake -G Ninja .. => target | cmake
+                 cmake --install build => target | cmake --install build
+                 cmake --build /w/tree/build => target | cmake --build build
+                 cmake -E echo x => -
+                 cmake -P x.cmake => -",
+        ..TOOL
+    },
+    Tool {
+        names: "configure",
+        family: Family::Configure,
+        role: Some(Role::Configure),
+        probes: true,
+        step: Some(configure),
+        steps: "/bin/sh ./configure --prefix=/x => target | configure
+                 ./configure => target | configure",
+        ..TOOL
+    },
+    Tool {
+        names: "config.status autoreconf autoconf automake",
+        role: Some(Role::Configure),
+        ..TOOL
+    },
+    Tool {
+        names: "meson",
+        verbs: &[(Role::Tests, "test"), (Role::Configure, "setup")],
+        probes: true,
+        jobs: Some(JobTool {
+            options: "--num-processes",
+            unless_told: Untold::Seen,
+            ..JOBS
+        }),
+        change: Some(Change::Words("let it run more at once")),
+        children: Children::Fail,
+        label: Label::Commands(MESON, "setup"),
+        step: Some(meson),
+        labels: "python3 /usr/bin/meson setup b => meson setup | b
+                  meson test -C b => meson test | -C b
+                  meson b => meson setup | b
+                  meson --buildtype=release b => meson setup | --buildtype=release b
+                  meson --internal exe x => meson | --internal exe x
+                  meson --version => meson | --version",
+        steps: "meson setup build => target | meson setup
+                 meson build => target | meson setup
+                 python3 /src/meson.py setup build => target | meson setup
+                 meson --version => -
+                 meson compile -C build => target | meson compile
+                 meson test -C build => test | meson test",
+        ..TOOL
+    },
+    Tool {
+        names: "bazel bazelisk buck2 just nox rake sbt scons task tox waf",
+        steps: "bazel test //... => target | bazel test
+                 ./gradlew --no-daemon build => target | gradlew build
+                 mvn -q -B package => target | mvn package
+                 tox => target | tox",
+        ..BUILDER
+    },
+    Tool {
+        names: "gradle gradlew mvn mvnw",
+        tells_tests: true,
+        ..BUILDER
+    },
+    Tool {
+        names: "turbo",
+        label: Label::Verbs("--cwd --filter -F --concurrency --cache-dir"),
+        steps: "node /w/node_modules/.bin/turbo run build test --filter=web => target | turbo run build test
+                 /w/node_modules/@turbo/linux-64/bin/turbo --skip-infer run build => target | turbo run build
+                 turbo --version => -",
+        ..CALLED
+    },
+    Tool {
+        names: "nx",
+        verbs: &[(Role::Tests, "test")],
+        label: Label::Verbs("--parallel --projects -p --configuration -c"),
+        steps: "node /w/node_modules/.bin/nx run-many -t build test => target | nx run-many build test
+                 node /w/node_modules/nx/bin/nx.js run-many --target=build --parallel=3 => target | nx run-many
+                 nx run app:build => target | nx run app:build
+                 nx test app => test | nx test app
+                 nx --version => -",
+        ..CALLED
+    },
+    Tool {
+        names: "nix",
+        label: Label::Verbs("--extra-experimental-features --option -f --file -I -j --max-jobs"),
+        labels: "nix build .#hello => nix build | .#hello",
+        steps: "nix build .#hello => target | nix build .#hello
+                 nix --extra-experimental-features flakes build => target | nix build
+                 nix flake check => target | nix flake check
+                 nix eval .#x => -",
+        ..CALLED
+    },
+    Tool {
+        names: "nix-build",
+        step: Some(goals),
+        children: Children::Fail,
+        steps: "nix-build -A hello => target | nix-build hello
+                 nix-build /w/release.nix -A tests.x --no-out-link => target | nix-build tests.x
+                 nix-build => target | nix-build",
+        ..TOOL
+    },
+    Tool {
+        names: "bitbake",
+        step: Some(bitbake),
+        children: Children::Fail,
+        steps: "bitbake core-image-minimal => target | bitbake core-image-minimal
+                 /usr/bin/python3 /w/poky/bitbake/bin/bitbake -k busybox => target | bitbake busybox
+                 bitbake -c compile busybox => target | bitbake -c compile busybox",
+        ..TOOL
+    },
+    Tool {
+        names: "earthly",
+        step: Some(earthly),
+        children: Children::Fail,
+        steps: "earthly +build => target | earthly +build
+                 earthly --ci -P ./app+test => target | earthly ./app+test",
+        ..TOOL
+    },
+    Tool {
+        names: "dotnet",
+        verbs: &[(Role::Tests, "test vstest"), (Role::Packages, "restore")],
+        label: Label::Verbs(
+            "-c --configuration -f --framework -o --output -r --runtime -v --verbosity --logger",
+        ),
+        steps: "dotnet build src/App.sln -c Release => target | dotnet build src/App.sln
+                 dotnet test => test | dotnet test
+                 dotnet restore => job | dotnet restore
+                 dotnet --info => -
+                 dotnet /usr/share/dotnet/sdk/8.0.100/MSBuild.dll /w/App.sln => -",
+        ..CALLED
+    },
+    Tool {
+        names: "swift",
+        verbs: &[(Role::Tests, "test")],
+        label: Label::Verbs(
+            "-c --configuration --package-path --build-path --scratch-path -j --jobs",
+        ),
+        steps: "swift build -c release => target | swift build
+                 swift test => test | swift test
+                 swift package resolve => target | swift package resolve
+                 swift --version => -",
+        ..CALLED
+    },
+    Tool {
+        names: "swift-build",
+        step: Some(swift),
+        children: Children::Fail,
+        steps: "/usr/bin/swift-build -c release => target | swift build",
+        ..TOOL
+    },
+    Tool {
+        names: "swift-test",
+        step: Some(swift),
+        role: Some(Role::Tests),
+        steps: "/usr/bin/swift-test --parallel => test | swift test",
+        ..TOOL
+    },
+    Tool {
+        names: "deno",
+        verbs: &[(Role::Tests, "test"), (Role::Packages, "install cache add")],
+        label: Label::Verbs("-c --config --cwd -o --output"),
+        step: Some(deno),
+        labels: "deno test a_test.ts => deno test | a_test.ts",
+        steps: "deno test --allow-read => test | deno test
+                 deno task build => target | deno task build
+                 deno compile -o app main.ts => target | deno compile main.ts
+                 deno install => job | deno install
+                 deno run -A main.ts => -
+                 deno eval x => -",
+        ..CALLED
+    },
+    Tool {
+        names: "manage.py",
+        verbs: &[(Role::Tests, "test")],
+        label: Label::Verbs("-v --verbosity --settings --pythonpath -k --tag"),
+        labels: "python3 manage.py test shop => manage.py test | shop",
+        steps: "python manage.py test shop.tests -v 2 => test | manage.py test shop.tests
+                 /usr/bin/python3 /w/manage.py migrate => target | manage.py migrate
+                 python3 manage.py shell => -",
+        ..CALLED
+    },
+    Tool {
+        names: "mix",
+        verbs: &[
+            (Role::Tests, "test"),
+            (Role::Packages, "deps.get local.hex local.rebar"),
+        ],
+        label: Label::Verbs(""),
+        steps: "/bin/sh /usr/bin/elixir /usr/bin/mix test test/a_test.exs => test | mix test test/a_test.exs
+                 elixir /usr/bin/mix deps.get => job | mix deps.get
+                 mix compile --force => target | mix compile
+                 mix help => -",
+        ..CALLED
+    },
+    Tool {
+        names: "cabal",
+        verbs: &[
+            (Role::Tests, "test v2-test"),
+            (Role::Packages, "update fetch"),
+        ],
+        label: Label::Verbs("-w --with-compiler -j --project-file --builddir"),
+        steps: "cabal build all => target | cabal build all
+                 cabal v2-test => test | cabal v2-test
+                 cabal update => job | cabal update
+                 cabal exec x => -",
+        ..CALLED
+    },
+    Tool {
+        names: "stack",
+        verbs: &[(Role::Tests, "test"), (Role::Packages, "setup update")],
+        label: Label::Verbs("--resolver --stack-yaml -j --jobs --work-dir"),
+        steps: "stack build --fast => target | stack build
+                 stack --resolver lts test => test | stack test
+                 stack setup => job | stack setup",
+        ..CALLED
+    },
+    Tool {
+        names: "ant",
+        step: Some(goals),
+        children: Children::Fail,
+        steps: "/bin/sh /usr/bin/ant -f build.xml compile jar => target | ant compile jar
+                 ant => target | ant
+                 ant -version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "siso",
+        step: Some(siso),
+        children: Children::Fail,
+        steps: "siso ninja -C out/Default chrome => target | siso ninja -C out/Default chrome
+                 siso version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "dune jbuilder",
+        verbs: &[(Role::Tests, "test runtest")],
+        label: Label::Verbs("--root -j --profile -p --build-dir"),
+        steps: "dune build @all => target | dune build @all
+                 dune runtest => test | dune runtest
+                 dune exec ./main.exe => -",
+        ..CALLED
+    },
+    Tool {
+        names: "please plz",
+        verbs: &[(Role::Tests, "test cover")],
+        label: Label::Verbs("-c --config --profile -n --num_threads"),
+        steps: "plz build //src/core:all => target | please build //src/core:all
+                 please test //src/... => test | please test //src/...",
+        ..CALLED
+    },
+    Tool {
+        names: "xargs",
+        role: Some(Role::Jobs),
+        jobs: Some(JobTool {
+            options: "-P --max-procs",
+            flags: "0oprtx",
+            starts: Some(Starts::Listed),
+            unless_told: Untold::One,
+            ..JOBS
+        }),
+        change: Some(Change::Words("give it -P")),
+        children: Children::FailLate,
+        ..TOOL
+    },
+    Tool {
+        names: "parallel",
+        role: Some(Role::Jobs),
+        jobs: Some(JobTool {
+            options: "-j --jobs",
+            starts: Some(Starts::Listed),
+            unless_told: Untold::Cpus,
+            ..JOBS
+        }),
+        change: Some(Change::Words("let it run more jobs (-j)")),
+        children: Children::FailIfNamed,
+        ..TOOL
+    },
+];
+
+fn make(line: &Line) -> Option<Found> {
+    const VALUED: &str = "-C -f -I -o -W --directory --file --makefile";
+    if line.has(&["--version", "-v", "--help", "-h"]) {
+        return None;
+    }
+    let number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit());
+    let goals = line
+        .words(VALUED)
+        .filter(|word| !word.contains(&b'=') && !number(word));
+    let directory = line.value("-C").or_else(|| line.value("--directory"));
+    Some(Found {
+        nests: true,
+        ..Found::new(
+            StepKind::Target,
+            in_directory(line.tool.name(), directory, goals),
+        )
+    })
+}
+
+fn ninja(line: &Line) -> Option<Found> {
+    if line.has(&["--version", "-t", "-h", "--help"]) {
+        return None;
+    }
+    let goals = line.words("-C -f -j -k -l -d -w");
+    let name = in_directory(line.tool.name(), line.value("-C"), goals);
+    found(StepKind::Target, name)
+}
+
+fn cmake(line: &Line) -> Option<Found> {
+    if line.has(&["-E", "-P", "--version", "--help", "-L", "-N"]) {
+        return None;
+    }
+    for verb in ["--build", "--install"] {
+        if let Some(directory) = line.after(verb) {
+            let directory = escape::text(relative(directory));
+            return found(StepKind::Target, format!("cmake {verb} {directory}"));
+        }
+    }
+    found(StepKind::Target, "cmake")
+}
+
+fn cargo(line: &Line) -> Option<Found> {
+    const KNOWN: &str =
+        "build b check c test t run r doc d bench clippy install fetch package publish";
+    let mut words = line.words("");
+    let verb = words.next()?;
+    if verb == b"nextest" {
+        let second = escape::text(words.next()?);
+        return found(StepKind::Target, format!("cargo nextest {second}"));
+    }
+    let is = has(KNOWN, verb);
+    is.then(|| found(StepKind::Target, format!("cargo {}", escape::text(verb))))?
+}
+
+/// `cargo-nextest nextest run`, as cargo executes it.
+fn cargo_tool(line: &Line) -> Option<Found> {
+    let words: Vec<String> = line.words("").take(2).map(escape::text).collect();
+    found(StepKind::Target, format!("cargo {}", words.join(" ")))
+}
+
+fn go(line: &Line) -> Option<Found> {
+    let mut words = line.words("-o -run -tags -count -p -timeout");
+    let verb = words.next()?;
+    let is = has("build test install vet generate run mod", verb);
+    let packages = words.filter(|word| *word != b".");
+    let name = in_directory("go", None, std::iter::once(verb).chain(packages));
+    is.then(|| found(StepKind::Target, name))?
+}
+
+fn configure(_: &Line) -> Option<Found> {
+    found(StepKind::Target, "configure")
+}
+
+fn meson(line: &Line) -> Option<Found> {
+    // Without a verb it sets a build up.
+    let (program, _) = command("meson", line.args, MESON, "setup")?;
+    match program.as_str() {
+        "meson test" => test_runner(program),
+        "meson setup" | "meson compile" | "meson install" => found(StepKind::Target, program),
+        _ => None,
+    }
+}
+
+/// A tool whose arguments are what it makes.
+fn goals(line: &Line) -> Option<Found> {
+    if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
+        return None;
+    }
+    // An attribute names more than the file that has it.
+    let attribute = line.value("-A").or_else(|| line.value("--attr"));
+    let goals = line.words("-f -file -buildfile -lib -l -A --attr -I -o --option -j --max-jobs");
+    let goals = goals.filter(|word| attribute.is_none() && !is_of_machine(word));
+    let name = in_directory(line.tool.name(), None, attribute.into_iter().chain(goals));
+    found(StepKind::Target, name)
+}
+
+fn bitbake(line: &Line) -> Option<Found> {
+    let mut goals = line
+        .words("-c --cmd -b --buildfile -r --read -R --postread -l")
+        .peekable();
+    goals.peek()?;
+    let task = line
+        .value("-c")
+        .into_iter()
+        .flat_map(|task| [&b"-c"[..], task]);
+    let name = in_directory("bitbake", None, task.chain(goals));
+    found(StepKind::Target, name)
+}
+
+/// The targets have a plus sign: `+build`, `./app+test`.
+fn earthly(line: &Line) -> Option<Found> {
+    let mut targets = line
+        .args
+        .iter()
+        .copied()
+        .filter(|arg| arg.contains(&b'+'))
+        .peekable();
+    targets.peek()?;
+    found(StepKind::Target, in_directory("earthly", None, targets))
+}
+
+/// The program that `swift build` and `swift test` become.
+fn swift(line: &Line) -> Option<Found> {
+    if line.tool.name() == "swift-test" {
+        return found(StepKind::Test, "swift test");
+    }
+    found(StepKind::Target, "swift build")
+}
+
+/// `deno run` is an interpreter as any other.
+fn deno(line: &Line) -> Option<Found> {
+    if line.words("").next() == Some(b"run") {
+        return None;
+    }
+    call(line)
+}
+
+fn siso(line: &Line) -> Option<Found> {
+    let mut words = line.words("-C -f -j -k -project -reapi_instance");
+    words.next().filter(|verb| *verb == b"ninja")?;
+    found(
+        StepKind::Target,
+        in_directory("siso ninja", line.value("-C"), words),
+    )
+}
+
+fn verb(line: &Line) -> Option<Found> {
+    let verb = line.words("-f -p -e -c -C").next();
+    found(
+        StepKind::Target,
+        in_directory(line.name, None, verb.into_iter()),
+    )
+}

@@ -1,0 +1,76 @@
+//! Tools that fetch and unpack packages.
+
+use crate::steps::{found, in_directory, Found, Line, StepKind};
+use crate::tools::{Children, Label, Role, Tool, TOOL};
+use crate::words::has;
+use tr_text::escape;
+
+pub(super) const ROWS: &[Tool] = &[
+    Tool {
+        names: "npm npm-cli pnpm yarn bun",
+        verbs: &[(Role::Packages, "ci install")],
+        children: Children::FailUnlessOptional,
+        label: Label::Verbs("--prefix -C --dir --cwd -w --workspace"),
+        step: Some(npm),
+        labels: "node /usr/bin/npm ci => npm ci |
+                  node /usr/lib/node_modules/npm/bin/npm-cli.js run build => npm run | build",
+        steps: "npm ci => job | npm ci
+                 node /usr/bin/npm run build => job | npm run build
+                 node /usr/lib/node_modules/npm/bin/npm-cli.js test => job | npm test
+                 npm config get x => -",
+        ..TOOL
+    },
+    Tool {
+        names: "npx corepack",
+        children: Children::FailUnlessOptional,
+        label: Label::Verbs("--prefix -C --dir --cwd -w --workspace"),
+        ..TOOL
+    },
+    Tool {
+        names: "pip uv poetry conda gem bundle composer brew snap rustup",
+        verbs: &[(Role::Packages, "install download sync pip")],
+        label: Label::Verbs(""),
+        step: Some(install),
+        labels: "/usr/bin/python3 /usr/bin/pip install x => pip install | x",
+        steps: "/usr/bin/python3 /usr/bin/pip install -r x => job | pip install
+                 python3 -m pip install x => job | pip install
+                 uv sync => job | uv sync
+                 pip --version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "apt apt-get aptitude dnf yum zypper apk",
+        verbs: &[(Role::Packages, "install update add")],
+        label: Label::Verbs("-o -c -t -a --root"),
+        step: Some(install),
+        labels: "apt-get -o Dpkg=1 -y install gcc => apt-get install | gcc",
+        steps: "apt-get -y install gcc => job | apt-get install
+                 apk add gcc => job | apk add",
+        ..TOOL
+    },
+    Tool {
+        names: "dpkg ensurepip venv virtualenv",
+        role: Some(Role::Packages),
+        ..TOOL
+    },
+];
+
+fn npm(line: &Line) -> Option<Found> {
+    let name = line.name.split('.').next()?.trim_end_matches("-cli");
+    let mut words = line.words("").map(escape::text);
+    match words.next()?.as_str() {
+        "run" | "run-script" => found(StepKind::Job, format!("{name} run {}", words.next()?)),
+        verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start") => {
+            found(StepKind::Job, format!("{name} {verb}"))
+        }
+        _ => None,
+    }
+}
+
+fn install(line: &Line) -> Option<Found> {
+    const KNOWN: &str = "install add update upgrade sync download wheel build create build-dep \
+                         dist-upgrade lock";
+    let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
+    let name = in_directory(line.name, None, std::iter::once(verb));
+    found(StepKind::Job, name)
+}

@@ -1,0 +1,132 @@
+//! Repositories, containers, machines and CI: tools that ask other machines, or are asked by them.
+
+use crate::steps::{found, in_directory, Found, Line, Mark, StepKind};
+use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
+use crate::words::has;
+use tr_text::escape;
+
+/// A tool that runs containers.
+const CONTAINERS: Tool = Tool {
+    family: Family::Container,
+    children: Children::Status,
+    label: Label::Verbs("-H --host --context -c --config -l --log-level"),
+    step: Some(docker),
+    ..TOOL
+};
+
+pub(super) const ROWS: &[Tool] = &[
+    Tool {
+        names: "helm kubectl systemctl terraform",
+        label: Label::Verbs(""),
+        ..TOOL
+    },
+    Tool {
+        names: "git",
+        label: Label::Verbs("-C -c --git-dir --work-tree --namespace"),
+        step: Some(git),
+        labels: "git -C /src clone https://x.org/y => git clone | https://x.org/y
+                  git --version => git | --version
+                  /usr/lib/git-core/git index-pack --stdin => git index-pack | --stdin",
+        steps: "git -c x=y clone --depth 1 u => job | git clone
+                 git submodule update --init => job | git submodule update
+                 git rev-parse HEAD => -",
+        ..TOOL
+    },
+    Tool {
+        names: "docker docker-compose docker-buildx nerdctl ctr crictl buildctl podman-remote",
+        asks_daemon: true,
+        labels: "docker --context ci run x => docker run | x",
+        steps: "docker build -t x . => job | docker build
+                 docker buildx build . => job | docker buildx build
+                 docker --host tcp://d build . => job | docker build
+                 docker exec x make => -
+                 docker ps => -",
+        ..CONTAINERS
+    },
+    Tool {
+        names: "podman buildah buildah-oci-runtime",
+        steps: "podman pull x => job | podman pull",
+        ..CONTAINERS
+    },
+    Tool {
+        names: "ansible-playbook",
+        step: Some(playbook),
+        steps: "/usr/bin/python3 /usr/bin/ansible-playbook -i hosts site.yml => job | ansible-playbook site.yml
+                 ansible-playbook --version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "gitlab-runner-helper gitlab-runner",
+        step: Some(gitlab),
+        steps: "gitlab-runner-helper artifacts-uploader --url u => job | artifacts-uploader
+                 gitlab-runner-helper cache-extractor --file x => job | cache-extractor
+                 gitlab-runner run => -",
+        ..TOOL
+    },
+    Tool {
+        names: "tr tr-trace",
+        children: Children::Status,
+        step: Some(mark),
+        steps: "tr mark build => -
+                 tr mark build -- make -j2 => mark | build
+                 /usr/local/bin/tr mark unit~tests -- make check => mark | unit tests
+                 /usr/bin/tr-trace mark build -- make => mark | build
+                 tr mark -- x => -
+                 tr a-z A-Z => -",
+        ..TOOL
+    },
+];
+
+fn git(line: &Line) -> Option<Found> {
+    let mut words = line.words("");
+    match words.next()? {
+        b"submodule" => {
+            let verb = escape::text(words.next()?);
+            found(StepKind::Job, format!("git submodule {verb}"))
+        }
+        verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
+            found(StepKind::Job, format!("git {}", escape::text(verb)))
+        }
+        _ => None,
+    }
+}
+
+fn docker(line: &Line) -> Option<Found> {
+    // docker has said the same to a plugin.
+    if line.name.starts_with("docker-") {
+        return None;
+    }
+    let mut words = line.words("").map(escape::text);
+    let verb = words.next()?;
+    let name = match (verb.as_str(), ContainerVerb::of(&verb)?) {
+        ("buildx", _) => format!("{} buildx {}", line.name, words.next()?),
+        (_, ContainerVerb::Part) => return None,
+        _ => format!("{} {verb}", line.name),
+    };
+    found(StepKind::Job, name)
+}
+
+fn playbook(line: &Line) -> Option<Found> {
+    let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
+    let plays: Vec<&[u8]> = line.words("-i -e -l -t -u").filter(is).collect();
+    let any = !plays.is_empty();
+    any.then(|| {
+        let name = in_directory("ansible-playbook", None, plays.into_iter());
+        found(StepKind::Job, name)
+    })?
+}
+
+fn gitlab(line: &Line) -> Option<Found> {
+    const KNOWN: &str =
+        "artifacts-uploader artifacts-downloader cache-archiver cache-extractor read-logs";
+    let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
+    found(StepKind::Job, escape::text(verb))
+}
+
+/// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
+fn mark(line: &Line) -> Option<Found> {
+    match Mark::of(line.all)? {
+        Mark::Command(name) => found(StepKind::Mark, escape::text(name)),
+        Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
+    }
+}

@@ -1,0 +1,256 @@
+//! Test runners, and the programs that run a part of their tests.
+
+use crate::job_tools::{JobTool, Starts, Untold, JOBS};
+use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
+use crate::tools::{version, Change, Family, Label, Role, Tool, TOOL};
+use tr_text::escape;
+
+/// A test runner whose name is that of its step.
+const RUNNER: Tool = Tool {
+    step: Some(runner),
+    ..TOOL
+};
+
+pub(super) const ROWS: &[Tool] = &[
+    Tool {
+        names: "ctest",
+        role: Some(Role::Tests),
+        jobs: Some(JobTool {
+            options: "-j --parallel",
+            starts: Some(Starts::Listed),
+            unless_told: Untold::One,
+            ..JOBS
+        }),
+        change: Some(Change::Numbered("give it -j")),
+        version: Some(version("cmake", "cmake")),
+        step: Some(ctest),
+        steps: "ctest -j4 => test | ctest
+                 /usr/bin/ctest --output-on-failure => test | ctest
+                 ctest -N => -",
+        ..TOOL
+    },
+    Tool {
+        names: "prove",
+        role: Some(Role::Tests),
+        jobs: Some(JobTool {
+            options: "-j --jobs",
+            starts: Some(Starts::Listed),
+            unless_told: Untold::One,
+            ..JOBS
+        }),
+        change: Some(Change::Numbered("give it -j")),
+        step: Some(prove),
+        steps: "prove -l t => test | prove",
+        ..TOOL
+    },
+    Tool {
+        names: "bats bats-exec-suite",
+        role: Some(Role::Tests),
+        jobs: Some(JobTool {
+            options: "-j --jobs",
+            ..JOBS
+        }),
+        change: Some(Change::Words("give it --jobs")),
+        step: Some(bats),
+        steps: "bash /usr/lib/bats-core/bats test => test | bats",
+        ..TOOL
+    },
+    Tool {
+        names: "bats-exec-file",
+        role: Some(Role::Tests),
+        jobs: Some(JobTool {
+            options: "-j --jobs",
+            ..JOBS
+        }),
+        change: Some(Change::Words("give it --jobs")),
+        step: Some(bats_file),
+        steps: "bash /usr/lib/bats-core/bats-exec-file -x 0 --dummy-flag test/a.bats /tmp/l => test | test/a.bats",
+        ..TOOL
+    },
+    Tool {
+        names: "bats-exec-test",
+        step: Some(bats_test),
+        steps: "bash /usr/lib/bats-core/bats-exec-test -x test/a.bats test_it_works 1 1 1 => test | test/a.bats test_it_works",
+        ..TOOL
+    },
+    Tool {
+        names: "pytest py.test",
+        family: Family::Pytest,
+        role: Some(Role::Tests),
+        tells_tests: true,
+        jobs: Some(JobTool {
+            options: "-n --numprocesses",
+            auto: "auto logical",
+            ..JOBS
+        }),
+        change: Some(Change::Words("run them by pytest-xdist (-n auto)")),
+        step: Some(pytest),
+        steps: "/usr/bin/python3 /usr/bin/pytest -x => test | pytest
+                 python -m pytest tests => test | pytest",
+        ..TOOL
+    },
+    Tool {
+        names: "unittest",
+        step: Some(unittest),
+        steps: "python3 -m unittest tests.test_a => test | unittest tests.test_a
+                 python3 -m unittest => test | unittest",
+        ..TOOL
+    },
+    Tool {
+        names: "test-driver",
+        step: Some(automake_test),
+        steps: "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh",
+        ..TOOL
+    },
+    Tool {
+        names: "test-setup.sh",
+        step: Some(bazel_test),
+        steps: "/bin/bash external/bazel_tools/tools/test/test-setup.sh pkg/x_test --v => test | pkg/x_test",
+        ..TOOL
+    },
+    Tool {
+        names: "jest",
+        role: Some(Role::Tests),
+        tells_tests: true,
+        jobs: Some(JobTool {
+            options: "--maxWorkers -w",
+            one: "--runInBand -i",
+            unless_told: Untold::Seen,
+            ..JOBS
+        }),
+        change: Some(Change::Words("let it use more workers")),
+        steps: "node /w/node_modules/.bin/jest --ci => test | jest",
+        ..RUNNER
+    },
+    // It has long options of jest's; its `-w` is another one.
+    Tool {
+        names: "vitest",
+        role: Some(Role::Tests),
+        tells_tests: true,
+        jobs: Some(JobTool {
+            options: "--maxWorkers",
+            unless_told: Untold::Seen,
+            ..JOBS
+        }),
+        change: Some(Change::Words("let it use more workers")),
+        steps: "node /w/node_modules/vitest/vitest.mjs run => test | vitest",
+        ..RUNNER
+    },
+    Tool {
+        names: "rspec",
+        family: Family::Rspec,
+        role: Some(Role::Tests),
+        tells_tests: true,
+        change: Some(Change::Words("run them by parallel_tests")),
+        steps: "ruby /usr/bin/rspec => test | rspec",
+        ..RUNNER
+    },
+    Tool {
+        names: "phpunit",
+        tells_tests: true,
+        ..RUNNER
+    },
+    Tool {
+        names: "ava cypress karma mocha",
+        ..RUNNER
+    },
+    Tool {
+        names: "playwright",
+        verbs: &[(Role::Tests, "test"), (Role::Packages, "install")],
+        label: Label::Verbs("-c --config -g --grep --project --reporter -j --workers"),
+        step: Some(call),
+        labels: "node /w/node_modules/@playwright/test/cli.js test e2e => playwright test | e2e",
+        steps: "node /w/node_modules/@playwright/test/cli.js test => test | playwright test
+                 node /w/node_modules/.bin/playwright test --project chromium a.spec.ts => test | playwright test a.spec.ts
+                 node /w/node_modules/.bin/playwright install => job | playwright install
+                 playwright --version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "workerProcessEntry",
+        step: Some(playwright_worker),
+        steps: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
+                 node /w/workerProcessEntry.js => -",
+        ..TOOL
+    },
+    Tool {
+        names: "processChild",
+        step: Some(jest_worker),
+        steps: "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
+                 node /w/processChild.js => -",
+        ..TOOL
+    },
+];
+
+fn ctest(line: &Line) -> Option<Found> {
+    if line.has(&["-N", "--show-only", "--version"]) {
+        return None;
+    }
+    test_runner("ctest")
+}
+
+fn prove(_: &Line) -> Option<Found> {
+    test_runner("prove")
+}
+
+fn bats(_: &Line) -> Option<Found> {
+    found(StepKind::Test, "bats")
+}
+
+/// The file among the arguments of a part of bats.
+fn bats_place(line: &Line) -> Option<usize> {
+    line.args.iter().position(|arg| arg.ends_with(b".bats"))
+}
+
+fn bats_file(line: &Line) -> Option<Found> {
+    found(
+        StepKind::Test,
+        escape::text(line.args.get(bats_place(line)?)?),
+    )
+}
+
+fn bats_test(line: &Line) -> Option<Found> {
+    let at = bats_place(line)?;
+    let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
+    let name = format!("{} {}", escape::text(file), escape::text(test));
+    found(StepKind::Test, name)
+}
+
+fn pytest(_: &Line) -> Option<Found> {
+    found(StepKind::Test, "pytest")
+}
+
+fn unittest(line: &Line) -> Option<Found> {
+    let tests = line.words("-k -s -p -t");
+    found(StepKind::Test, in_directory("unittest", None, tests))
+}
+
+fn automake_test(line: &Line) -> Option<Found> {
+    let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
+    let all = line.all.iter().position(|arg| *arg == b"--");
+    // An expected failure is none.
+    let expected = line.value("--expect-failure") == Some(b"yes");
+    Some(Found {
+        wraps: all.map(|at| at + 1).filter(|_| !expected),
+        ..test
+    })
+}
+
+fn bazel_test(line: &Line) -> Option<Found> {
+    found(StepKind::Test, escape::text(line.args.first()?))
+}
+
+fn runner(line: &Line) -> Option<Found> {
+    let name = line.name.split('.').next()?;
+    found(StepKind::Test, name)
+}
+
+fn playwright_worker(line: &Line) -> Option<Found> {
+    let is = line.path.contains("/playwright/");
+    is.then(|| found(StepKind::Test, "playwright worker"))?
+}
+
+fn jest_worker(line: &Line) -> Option<Found> {
+    let is = line.path.contains("/jest-worker/");
+    is.then(|| found(StepKind::Test, "jest worker"))?
+}

@@ -1,0 +1,158 @@
+//! Parts of command lines: names of files, options, verbs.
+
+use tr_text::escape;
+
+/// The extensions of compilers' source files.
+const SOURCES: [&str; 20] = [
+    ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
+    ".F90", ".i", ".ii", ".cu", ".adb", ".hs", ".swift",
+];
+
+/// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
+pub const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
+
+/// The last part of a path.
+pub fn base(path: &str) -> &str {
+    path.rsplit('/')
+        .next()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(path)
+}
+
+/// Whether one of the options, separated by spaces, is this argument.
+pub fn has(options: &str, arg: &[u8]) -> bool {
+    let mut options = options.split_whitespace();
+    options.any(|option| option.as_bytes() == arg)
+}
+
+/// Texts of arguments, escaped.
+pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
+    args.into_iter().map(|arg| escape::text(arg)).collect()
+}
+
+/// The names of a compiler's source files.
+pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
+    let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
+    let sources = args
+        .iter()
+        .filter(move |arg| is(arg) && !arg.starts_with(b"-"));
+    sources.map(|source| base(&escape::text(source)).to_owned())
+}
+
+/// The first file of a compiler's sources.
+pub fn source(args: &[&[u8]]) -> Option<String> {
+    sources(args).next()
+}
+
+/// The name of a program in a package of Node.js: that of its file, or of its package if the file's name is one that many
+/// have (`@playwright/test/cli.js`).
+pub(crate) fn of_package(path: &str) -> Option<&str> {
+    const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
+    let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {
+        let (_, inside) = path.split_once("/npm/bin/")?;
+        Some(("", inside))
+    })?;
+    let name = base(path);
+    let ends = [".js", ".cjs", ".mjs"];
+    let stem = ends
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(name);
+    let mut parts = inside.split('/');
+    let package = parts.next()?;
+    if stem == name || !COMMON.contains(&stem) || package == name {
+        return Some(stem.strip_suffix("-cli").unwrap_or(stem));
+    }
+    match (package.strip_prefix('@'), parts.next()) {
+        (Some(scope), Some("cli" | "core" | "test")) => Some(scope),
+        (Some(_), Some(second)) => Some(second),
+        _ => Some(package),
+    }
+}
+
+/// The name of a test binary of cargo: `target/debug/deps/NAME-HASH`.
+pub fn test_of_cargo(path: &str) -> Option<&str> {
+    let name = base(path);
+    Some(unhashed(name)).filter(|plain| path.contains("/deps/") && *plain != name)
+}
+
+/// The package of a test binary of go: `/tmp/go-build1/b001/PACKAGE.test`.
+pub fn test_of_go(path: &str) -> Option<&str> {
+    let package = base(path).strip_suffix(".test");
+    package.filter(|_| path.contains("/go-build"))
+}
+
+/// A name without cargo's suffix of 16 hexadecimal digits.
+pub fn unhashed(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((plain, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            plain
+        }
+        _ => name,
+    }
+}
+
+/// One of gcc's temporary files: `ccXXXXXX.o`.
+pub fn is_temporary(file: &str) -> bool {
+    let stem = file.split('.').next().unwrap_or_default();
+    stem.len() == 8 && stem.starts_with("cc")
+}
+
+/// A tool's verb, and the arguments after it.
+pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'a [&'a [u8]])> {
+    let mut at = 0;
+    while let Some(arg) = rest.get(at) {
+        if arg.starts_with(b"-") || arg.starts_with(b"+") {
+            at += 1 + usize::from(has(valued, arg));
+            continue;
+        }
+        let word = |b: &u8| b.is_ascii_alphanumeric() || b"-_:".contains(b);
+        let plain = arg.len() <= 24 && arg.iter().all(word);
+        let after = rest.get(at + 1..).unwrap_or_default();
+        return plain.then(|| (escape::text(arg), after));
+    }
+    None
+}
+
+/// A program with its first argument if that is a known command, and otherwise with the other name, and the arguments after
+/// that; `None`: it only says something.
+pub(crate) fn command<'a>(
+    name: &str,
+    rest: &'a [&'a [u8]],
+    known: &str,
+    other: &str,
+) -> Option<(String, &'a [&'a [u8]])> {
+    let (first, after) = rest.split_first()?;
+    if has(known, first) {
+        return Some((format!("{name} {}", escape::text(first)), after));
+    }
+    let says = has("--internal --version --help -h", first);
+    (!says).then(|| (format!("{name} {other}"), rest))
+}
+
+/// Whether an argument contains an absolute path or the name of a temporary file: another build of the same tree, in another
+/// directory, has another one.
+pub fn is_of_machine(arg: &[u8]) -> bool {
+    let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
+    let is_temporary_name = name.starts_with(b"tmp.") || is_temporary(&escape::text(name));
+    let before = |at: usize| at.checked_sub(1).and_then(|at| arg.get(at));
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-+~@}/*?".contains(byte);
+    let mut slashes = arg.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let is_absolute = slashes.any(|(at, _)| {
+        let is_url =
+            arg.get(at..at + 2) == Some(b"//") && before(at).is_none_or(|byte| *byte == b':');
+        !is_url && !before(at).is_some_and(is_part)
+    });
+    let is_option = matches!(arg, [b'-', _, b'/', ..]); // -I/usr/include
+    is_absolute || is_option || is_temporary_name
+}
+
+/// The end of an absolute path, which another build of the same tree has as well; any other argument as it is. `//a:b` is a
+/// label of a build tool.
+pub(crate) fn relative(arg: &[u8]) -> &[u8] {
+    if !arg.starts_with(b"/") || arg.starts_with(b"//") {
+        return arg;
+    }
+    let mut parts = arg.rsplit(|byte| *byte == b'/');
+    parts.find(|part| !part.is_empty()).unwrap_or(arg)
+}
