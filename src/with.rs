@@ -80,7 +80,7 @@ impl With {
         if damaged > NAMED {
             eprintln!("tr: --with: {} more files are damaged", damaged - NAMED);
         }
-        tr_import::place(&files, analysis);
+        imports::place(&files, analysis);
         for import in &analysis.quality.imports {
             if let Some(words) = imports::incomplete(import) {
                 eprintln!("tr: --with {words}");

@@ -20,7 +20,7 @@ pub fn imports(data: &[u8]) {
         return;
     };
     let mut analysis = RECORDING.clone();
-    tr_import::place(&[(b"tests.xml".to_vec(), file)], &mut analysis);
+    tr_insight::imports::place(&[(b"tests.xml".to_vec(), file)], &mut analysis);
     for span in &analysis.imported {
         let process = analysis.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);

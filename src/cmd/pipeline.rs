@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tr_compare::pipeline::{graph as graph_of, Job, Pipeline, MOST};
+use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
+use tr_insight::ci_jobs::MOST;
 use tr_insight::identity;
 use tr_text::escape;
 

@@ -15,8 +15,8 @@ use serde_json::{json, Value};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
-pub use ci_jobs::{of as ci_job_of, CiJob};
 use tr_insight::ci::Ci;
+use tr_insight::ci_jobs::CiJob;
 use tr_insight::exit;
 use tr_insight::step_sums;
 use tr_text::{escape, units};
@@ -25,8 +25,6 @@ use tr_text::{escape, units};
 const CLOCKS: u64 = 100_000_000;
 /// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
-/// The largest number of jobs of a pipeline.
-pub const MOST: usize = 1_000;
 
 /// All steps of one kind and name, with their time on the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_import::{place, read, Error, File};
+use tr_import::{read, Error};
+use tr_insight::imports::{place, File};
 
 const CLANG: &[u8] = include_bytes!("../../../fixtures/imports/main.json");
 const NINJA: &[u8] = include_bytes!("../../../fixtures/imports/.ninja_log");

@@ -6,7 +6,8 @@ use tr_analyze::model::{
 };
 use tr_format::event::{Argv, CgroupId, Clock, Comm, Ktime, Tgid, Tid};
 use tr_format::meta::Summary;
-use tr_import::{place, read};
+use tr_import::read;
+use tr_insight::imports::place;
 
 /// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
 type Line = (u32, Option<u32>, u64, u64, &'static str);

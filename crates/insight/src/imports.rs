@@ -1,8 +1,66 @@
-//! Other tools' files of an analysis, in words.
+//! The spans of other tools' files: placed under the recorded processes that they belong to, by pid, time and
+//! command line, and in words. A span that fits no process is counted, never guessed.
 
-use tr_analyze::model::{Doubt, Import};
+pub mod align;
+pub mod cargo;
+pub mod clang;
+pub mod junit;
+mod lookup;
+pub mod ninja;
 
+use tr_analyze::model::{Analysis, Doubt, Import, Imported};
 use tr_text::{escape, units};
+
+use lookup::Lookup;
+
+/// The most spans of all files together. Each is a step of the reports.
+pub const SPANS: usize = 100_000;
+
+/// A file of a known tool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum File {
+    /// clang's `-ftime-trace`.
+    Clang(clang::TimeTrace),
+    /// `.ninja_log`.
+    Ninja(ninja::Log),
+    /// The page of `cargo build --timings`.
+    Cargo(cargo::Timings),
+    Junit(junit::Report),
+}
+
+/// Adds the spans of files to an analysis, and to its quality a count for each file.
+pub fn place(files: &[(Vec<u8>, File)], analysis: &mut Analysis) {
+    let mut all = Vec::new();
+    let mut imports = Vec::new();
+    let lookup = Lookup::new(analysis);
+    for (path, file) in files {
+        let mut placed = match file {
+            File::Clang(trace) => trace.place(path, &lookup),
+            File::Ninja(log) => log.place(&lookup),
+            File::Cargo(timings) => timings.place(&lookup),
+            File::Junit(report) => report.place(path, &lookup),
+        };
+        let room = SPANS.saturating_sub(all.len());
+        let count = placed.spans.len();
+        if count > room {
+            let length = |span: &Imported| std::cmp::Reverse(span.to.since(span.from));
+            placed.spans.sort_by_key(length);
+            placed.spans.truncate(room);
+        }
+        imports.push(Import {
+            file: path.clone().into(),
+            spans: placed.all,
+            placed: (placed.spans.len() as u64).saturating_sub(placed.parts),
+            outside: placed.outside,
+            left_out: count.saturating_sub(room) as u64,
+            note: placed.note,
+            tool: placed.tool,
+        });
+        all.append(&mut placed.spans);
+    }
+    analysis.imported.append(&mut all);
+    analysis.quality.imports.append(&mut imports);
+}
 
 /// The file and the numbers of its spans.
 pub fn sentence(import: &Import) -> String {

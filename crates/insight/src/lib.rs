@@ -7,6 +7,7 @@ pub mod ancestors;
 pub mod audit;
 pub mod calls;
 pub mod ci;
+pub mod ci_jobs;
 pub mod demands;
 pub mod depends;
 pub mod disk;
