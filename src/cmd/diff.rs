@@ -189,8 +189,8 @@ fn run(args: &Args) -> Done {
                 files: all,
                 ..progress::Allowance::new(args.budget, Use::Schedule)
             };
-            let analysis = progress::whole(&trace, allowance);
-            loaded.push(Run::new(&file.to_string_lossy(), &analysis));
+            let recording = progress::whole(&trace, allowance);
+            loaded.push(Run::new(&file.to_string_lossy(), &recording));
         }
         Ok(loaded)
     };

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
-use tr_analyze::model::Analysis;
 use tr_import::junit::{attributes, read, DEPTH, FORMAT};
 use tr_import::Error;
 use tr_insight::imports::junit::Report;
 use tr_insight::parts::Part;
 use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
+use tr_insight::Recording;
 use tr_programs::steps::StepKind;
 use tr_text::escape::commands;
 
@@ -25,13 +25,16 @@ const OURS: &str = "tr.";
 ///
 /// # Errors
 /// It is no JUnit report, or damaged, or larger than a limit.
-pub fn write(bytes: &[u8], analysis: &Analysis) -> Result<(Vec<u8>, u64), Error> {
+pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Error> {
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     // What is read here has passed all limits.
     let report = read(start)?.ok_or(Error::Unknown)?;
     let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
-    let steps = Steps::new(analysis);
+    let Recording {
+        analysis, imports, ..
+    } = recording;
+    let steps = Steps::new(analysis, &imports.spans);
     let mut tests = Tests::new(&steps, &report);
     let verdicts = Verdicts::new(analysis, &steps);
     let mut writer = Writer {

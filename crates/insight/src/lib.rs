@@ -28,6 +28,7 @@ pub mod parts;
 pub mod path;
 pub mod query;
 pub mod reason;
+pub mod recording;
 pub mod servers;
 pub mod shares;
 pub mod step_sums;
@@ -39,3 +40,5 @@ pub mod versions;
 pub mod view;
 pub mod warnings;
 pub mod who;
+
+pub use recording::Recording;

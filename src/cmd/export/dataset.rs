@@ -42,15 +42,15 @@ pub fn run(args: &Args) -> Done {
         eprintln!("tr: {shown}: has this run already: {file}");
         return Ok(ExitCode::SUCCESS);
     }
-    let analysis = args.with.analyze(&trace, args.budget)?;
+    let recording = args.with.recording(&trace, args.budget)?;
     if let Some(file) = &args.jobs {
-        waited(file, &analysis, &mut place)?;
+        waited(file, &recording.analysis, &mut place)?;
     }
     let filter = Filter {
         min: args.filters.min_or(LEAST),
         ..args.filters.filter()
     };
-    let tables = dataset::tables(&analysis, &filter.apply(&analysis), &place);
+    let tables = dataset::tables(&recording, &filter.apply(&recording), &place);
     let added = add((output, &args.file), args.force, &place, &tables);
     let size = units::bytes(added.map_err(refused)?);
     eprintln!(

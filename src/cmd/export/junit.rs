@@ -20,13 +20,13 @@ pub fn run(args: &Args) -> Done {
     args.span
         .refuse("a JUnit report has whole tests: --from and --to are not for --format junit")?;
     let trace = open::warned(&args.file)?;
-    let analysis = args.with.analyze(&trace, args.budget)?;
+    let recording = args.with.recording(&trace, args.budget)?;
     let found = Found {
         path: report.to_owned(),
         named: true,
     };
     let bytes = tr_import::bytes(&found, tr_import::FILE);
-    let written = bytes.and_then(|bytes| junit::write(&bytes, &analysis));
+    let written = bytes.and_then(|bytes| junit::write(&bytes, &recording));
     let wrong = |error: tr_import::Error| {
         let error = escape::text(error.to_string().as_bytes());
         errors::refused(format!("--with {}: {error}", errors::shown(report)))

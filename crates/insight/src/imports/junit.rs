@@ -217,7 +217,7 @@ impl Report {
 fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
     let analysis = lookup.analysis;
     let named = |ix: &ProcessIx| names(analysis.process(*ix), base(path));
-    let steps = Steps::new(analysis);
+    let steps = Steps::new(analysis, &[]);
     let tests = steps
         .list()
         .iter()
