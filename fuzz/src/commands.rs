@@ -7,7 +7,7 @@ use std::io::{sink, Write};
 use regex::bytes::Regex;
 use tr_analyze::Options;
 use tr_compare::diff::benchmarks::Service;
-use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
+use tr_compare::diff::{self, Ask as DiffAsk, Diff, Run};
 use tr_compare::pipeline::{Job, Pipeline};
 use tr_export::dataset;
 use tr_export::dataset::Place;
@@ -193,13 +193,13 @@ fn compare(recording: &Recording, ask: &Ask, style: &Style) {
         strict: ask.failed,
     };
     let diff = Diff::new(runs(1), runs(2), ask);
-    log(&diff.text(style));
-    diff.markdown();
-    diff.json().unwrap();
-    diff.html();
-    diff.benchmarks(Service::Action);
-    diff.benchmarks(Service::Bencher);
-    let _ = diff.folded();
+    log(&diff::text::render(&diff, style));
+    diff::markdown::render(&diff);
+    diff::json::render(&diff).unwrap();
+    diff::html::render(&diff);
+    diff::benchmarks::render(&diff, Service::Action);
+    diff::benchmarks::render(&diff, Service::Bencher);
+    let _ = diff::explain::folded(&diff);
 }
 
 /// Some of the reports in every format.

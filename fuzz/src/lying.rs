@@ -6,7 +6,7 @@
 use tr_analyze::critical_path;
 use tr_analyze::model::Process;
 use tr_analyze::Options;
-use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
+use tr_compare::diff::{self, Ask as DiffAsk, Diff, Run};
 use tr_export::dataset;
 use tr_export::dataset::Place;
 use tr_export::perfetto::TrackOptions;
@@ -352,9 +352,9 @@ fn compare(recording: &Recording, style: &Style) {
         strict: false,
     };
     let diff = Diff::new(run(), run(), ask);
-    diff.text(style);
-    diff.markdown();
-    diff.json().unwrap();
-    diff.html();
-    let _ = diff.folded();
+    diff::text::render(&diff, style);
+    diff::markdown::render(&diff);
+    diff::json::render(&diff).unwrap();
+    diff::html::render(&diff);
+    let _ = diff::explain::folded(&diff);
 }
