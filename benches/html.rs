@@ -57,7 +57,7 @@ fn main() {
     );
     println!("analysis   {:.2} s", analyzed.as_secs_f64());
     let begun = Instant::now();
-    let page = tr_report::html::render(&analysis, "large.bin").expect("the page");
+    let page = tr_report::html::render(&analysis.into(), "large.bin").expect("the page");
     let rendered = begun.elapsed();
     if let Some(out) = &out {
         std::fs::write(out, &page).expect("the page's file");

@@ -36,8 +36,8 @@ allow tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-compare tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-predict tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
-allow tr-export tr-insight tr-analyze tr-trace-format tr-text tr-programs
-allow tr-import tr-analyze tr-compare tr-insight tr-trace-format tr-report tr-text tr-programs
+allow tr-export tr-import tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-import tr-insight tr-analyze tr-trace-format tr-text tr-programs
 for crate in format output redact symbols text programs analyze insight report compare predict export import; do
 	forbid "$(package "$crate")" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {

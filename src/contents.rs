@@ -166,11 +166,12 @@ fn by_summary(outline: Outline) -> Contents {
 }
 
 fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
-    let analysis = progress::analyze(
+    let analysis = progress::recording(
         trace,
         &Options::default(),
         progress::Allowance::new(budget, Use::Path),
-    );
+    )
+    .analysis;
     let mut lost = BTreeMap::new();
     for span in &analysis.quality.lost {
         let sum: &mut u64 = lost.entry(span.stream).or_default();

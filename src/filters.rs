@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use regex::bytes::Regex;
-use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::model::ProcessIx;
 use tr_format::event::Tgid;
 use tr_insight::query::Filter;
+use tr_insight::Recording;
 
 use crate::args;
 
@@ -54,10 +55,10 @@ impl Filters {
     }
 
     /// The processes that a filter chooses. Standard error has a line if there are none.
-    pub fn chosen(filter: &Filter, analysis: &Analysis) -> Vec<ProcessIx> {
-        let chosen = filter.apply(analysis);
-        if chosen.is_empty() && !analysis.processes.is_empty() {
-            let all = analysis.processes.len();
+    pub fn chosen(filter: &Filter, recording: &Recording) -> Vec<ProcessIx> {
+        let chosen = filter.apply(recording);
+        let all = recording.analysis.processes.len();
+        if chosen.is_empty() && all > 0 {
             eprintln!("tr: none of the {all} processes matches");
         }
         chosen

@@ -5,8 +5,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use tr_analyze::{Analysis, Options};
+use tr_analyze::Options;
 use tr_format::reader::Trace;
+use tr_insight::recording::{BudgetEffect, Recording};
 
 use crate::budget::{Budget, Use};
 use tr_text::called::TR;
@@ -44,19 +45,20 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
-/// Like [`analyze`], for a whole recording with its timeline.
-pub fn whole(trace: &Trace, allowance: Allowance) -> Analysis {
+/// Like [`recording`], for a whole recording with its timeline.
+pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
     let options = Options {
         timeline: true,
         ..Options::default()
     };
-    analyze(trace, &options, allowance)
+    recording(trace, &options, allowance)
 }
 
-/// Like [`tr_analyze::analyze`], but within a budget. If standard error is a terminal and the analysis takes
-/// longer than half a second, a bar there shows the progress, the rate and the time left. A timeline that
-/// would take more memory than the budget allows for its use is left out.
-pub fn analyze(trace: &Trace, options: &Options, allowance: Allowance) -> Analysis {
+/// Analyzes a trace within a budget. If standard error is a terminal and the analysis takes longer than half a
+/// second, a bar there shows the progress, the rate and the time left. A timeline that would take more memory than
+/// the budget allows for its use is left out. If the budget stops the reading or leaves the timeline out, standard
+/// error gets a line about it.
+pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Recording {
     let Allowance {
         budget,
         wanted,
@@ -71,20 +73,10 @@ pub fn analyze(trace: &Trace, options: &Options, allowance: Allowance) -> Analys
         samples: options.samples && kept,
         ..*options
     };
-    let mut analysis = read(files, trace, &options, budget);
-    if let Some(why) = &left_out {
-        eprintln!("tr: {why}");
-    }
-    analysis.quality.left_out = left_out;
-    analysis
-}
-
-/// Reads the trace. If the budget stops the reading, standard error gets a line about it.
-fn read(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analysis {
     let (watch, begun) = (budget.begin(files), Instant::now());
     let (bar, terminal) = (ProgressBar::hidden(), std::io::stderr().is_terminal());
     bar.set_style(style(options.from.is_some() || options.to.is_some()));
-    let analysis = tr_analyze::analyze_watched(trace, options, &mut |done, all| {
+    let analysis = tr_analyze::analyze_watched(trace, &options, &mut |done, all| {
         bar.set_length(all);
         bar.set_position(done);
         if terminal && bar.is_hidden() && begun.elapsed() > SILENT {
@@ -96,7 +88,14 @@ fn read(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analy
     if let Some(why) = &analysis.quality.stopped {
         eprintln!("tr: {why}; the rest of the recording is unknown");
     }
-    analysis
+    if let Some(why) = &left_out {
+        eprintln!("tr: {why}");
+    }
+    Recording {
+        analysis,
+        budget: BudgetEffect { left_out },
+        ..Recording::default()
+    }
 }
 
 const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tr_analyze::Analysis;
 use tr_format::reader::Trace;
 use tr_import::Error;
-use tr_insight::imports;
+use tr_insight::imports::{self, Imports};
+use tr_insight::Recording;
 use tr_text::escape;
 
 use crate::budget::{Budget, Use};
@@ -31,16 +31,16 @@ impl With {
         self.with.iter().map(PathBuf::as_path)
     }
 
-    /// The analysis of a whole trace with its timeline and the files' spans.
-    pub fn analyze(&self, trace: &Trace, budget: Budget) -> Result<Analysis, ExitCode> {
-        let mut analysis = progress::whole(trace, progress::Allowance::new(budget, Use::Schedule));
-        self.add(&mut analysis)?;
-        Ok(analysis)
+    /// A whole recording with its timeline and the files' spans.
+    pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
+        let mut recording = progress::whole(trace, progress::Allowance::new(budget, Use::Schedule));
+        self.add(&mut recording)?;
+        Ok(recording)
     }
 
-    /// Adds the files' spans to an analysis, and says on standard error how many have no
+    /// Adds the files' spans to a recording, and says on standard error how many have no
     /// place, and which files of a directory are damaged.
-    pub fn add(&self, analysis: &mut Analysis) -> Result<(), ExitCode> {
+    pub fn add(&self, recording: &mut Recording) -> Result<(), ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
         let mut room = tr_import::ALL;
@@ -80,8 +80,8 @@ impl With {
         if damaged > NAMED {
             eprintln!("tr: --with: {} more files are damaged", damaged - NAMED);
         }
-        tr_import::place(&files, analysis);
-        for import in &analysis.quality.imports {
+        recording.imports = Imports::place(&files, &recording.analysis);
+        for import in &recording.imports.files {
             if let Some(words) = imports::incomplete(import) {
                 eprintln!("tr: --with {words}");
             }

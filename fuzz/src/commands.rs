@@ -5,9 +5,9 @@
 use std::io::{sink, Write};
 
 use regex::bytes::Regex;
-use tr_analyze::{Analysis, Options};
+use tr_analyze::Options;
 use tr_compare::diff::benchmarks::Service;
-use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
+use tr_compare::diff::{self, Ask as DiffAsk, Diff, Run};
 use tr_compare::pipeline::{Job, Pipeline};
 use tr_export::dataset;
 use tr_export::dataset::Place;
@@ -18,6 +18,7 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query::{By, Filter, Group, Sort};
 use tr_insight::warnings;
+use tr_insight::Recording;
 use tr_predict::{page, Predictor, Wanted};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
@@ -57,24 +58,19 @@ pub fn commands(data: &[u8]) {
         ascii: way & 0x20 != 0,
     };
     let trace = Trace::open(Source::bytes(mass_file(&mut input))).unwrap();
-    let analysis = tr_analyze::analyze(&trace, &options);
-    let chosen = filter.apply(&analysis);
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: "x",
-        ask: &ask,
-    };
+    let recording = Recording::from(tr_analyze::analyze(&trace, &options));
+    let chosen = filter.apply(&recording);
+    let view = View::new(&recording, &chosen, "x", &ask);
     match way & 0xf {
-        0 => drop(html::render(&analysis, "x").unwrap()),
-        1 => compare(&analysis, &ask, &style),
+        0 => drop(html::render(&recording, "x").unwrap()),
+        1 => compare(&recording, &ask, &style),
         2 | 3 => exports(&view, &trace, way),
         4 => summary(&view, &style),
-        5..=8 => predict(&analysis, wanted, &style),
-        9 => pipeline(&analysis),
+        5..=8 => predict(&recording, wanted, &style),
+        9 => pipeline(&recording),
         10 => {
             let place = Place::of(trace.meta(), None, None);
-            for table in dataset::tables(&analysis, &chosen, &place) {
+            for table in dataset::tables(&recording, &chosen, &place) {
                 dataset::file(&table).unwrap();
             }
             ci_tracer::render(&view, &Series::new(&view)).unwrap();
@@ -153,20 +149,20 @@ fn wanted(input: &mut Input) -> Wanted {
     }
 }
 
-fn predict(analysis: &Analysis, wanted: Wanted, style: &Style) {
-    let predictor = match Predictor::new(analysis, wanted) {
+fn predict(recording: &Recording, wanted: Wanted, style: &Style) {
+    let predictor = match Predictor::new(recording, wanted) {
         Ok(predictor) => predictor,
         Err(why) => return log(&why.to_string()),
     };
-    let forecast = predictor.forecast(analysis);
+    let forecast = predictor.forecast(recording);
     log(&forecast.text(style));
     forecast.json();
     forecast.csv().unwrap();
-    page(&predictor, analysis, &forecast).unwrap();
+    page(&predictor, &recording.analysis, &forecast).unwrap();
 }
 
-fn pipeline(analysis: &Analysis) {
-    let jobs = ["a", "b"].map(|name| Job::of(analysis, name));
+fn pipeline(recording: &Recording) {
+    let jobs = ["a", "b"].map(|name| Job::of(recording, name));
     let jobs = jobs.into_iter().flatten().collect();
     if let Ok(pipeline) = Pipeline::new(jobs, None, &[]) {
         log(&pipeline.text());
@@ -188,8 +184,8 @@ fn summary(view: &View<'_>, style: &Style) {
     summary.metrics(view.analysis);
 }
 
-fn compare(analysis: &Analysis, ask: &Ask, style: &Style) {
-    let runs = |count| (0..count).map(|_| Run::new("x", analysis)).collect();
+fn compare(recording: &Recording, ask: &Ask, style: &Style) {
+    let runs = |count| (0..count).map(|_| Run::new("x", recording)).collect();
     let ask = DiffAsk {
         top: ask.top,
         least: ask.min,
@@ -197,13 +193,13 @@ fn compare(analysis: &Analysis, ask: &Ask, style: &Style) {
         strict: ask.failed,
     };
     let diff = Diff::new(runs(1), runs(2), ask);
-    log(&diff.text(style));
-    diff.markdown();
-    diff.json().unwrap();
-    diff.html();
-    diff.benchmarks(Service::Action);
-    diff.benchmarks(Service::Bencher);
-    let _ = diff.folded();
+    log(&diff::text::render(&diff, style));
+    diff::markdown::render(&diff);
+    diff::json::render(&diff).unwrap();
+    diff::html::render(&diff);
+    diff::benchmarks::render(&diff, Service::Action);
+    diff::benchmarks::render(&diff, Service::Bencher);
+    let _ = diff::explain::folded(&diff);
 }
 
 /// Some of the reports in every format.
@@ -214,7 +210,7 @@ fn reports(view: &View<'_>, style: &Style, part: usize) {
         markdown: true,
         ..*style
     };
-    log(&warnings::text(view.analysis, style));
+    log(&warnings::text(view.recording, style));
     for (_, report) in &reports {
         report.warning(true);
         log(&report.text(style));

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_insight::imports::Imports;
 use tr_insight::steps::Steps;
 
 /// A recording of the tools whose files are the seeds.
@@ -19,11 +20,10 @@ pub fn imports(data: &[u8]) {
     let Ok(Some(file)) = tr_import::read(data) else {
         return;
     };
-    let mut analysis = RECORDING.clone();
-    tr_import::place(&[(b"tests.xml".to_vec(), file)], &mut analysis);
-    for span in &analysis.imported {
-        let process = analysis.process(span.process);
+    let imports = Imports::place(&[(b"tests.xml".to_vec(), file)], &RECORDING);
+    for span in &imports.spans {
+        let process = RECORDING.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);
     }
-    let _ = Steps::new(&analysis);
+    let _ = Steps::new(&RECORDING, &imports.spans);
 }

@@ -5,8 +5,8 @@
 
 use tr_analyze::critical_path;
 use tr_analyze::model::Process;
-use tr_analyze::{Analysis, Options};
-use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
+use tr_analyze::Options;
+use tr_compare::diff::{self, Ask as DiffAsk, Diff, Run};
 use tr_export::dataset;
 use tr_export::dataset::Place;
 use tr_export::perfetto::TrackOptions;
@@ -19,6 +19,7 @@ use tr_format::source::Source;
 use tr_format::writer::Writer;
 use tr_insight::query::Filter;
 use tr_insight::untraced;
+use tr_insight::Recording;
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::View;
@@ -232,11 +233,12 @@ pub fn analysis(data: &[u8]) {
     if let Ok(root) = critical_path::root(&analysis) {
         let _ = critical_path::critical_path(&analysis, root);
     }
-    let chosen = Filter::default().apply(&analysis);
+    let recording = Recording::from(analysis);
+    let chosen = Filter::default().apply(&recording);
     // A million rows take seconds: one of 64 inputs may ask for them.
     let least = match width >> 2 {
         0 => 0,
-        _ => analysis.end.since(analysis.start) / 50,
+        _ => recording.analysis.wall() / 50,
     };
     let interval = interval.max(least);
     let ask = Ask {
@@ -245,12 +247,7 @@ pub fn analysis(data: &[u8]) {
         functions: width & 4 != 0,
         ..Ask::default()
     };
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: "x",
-        ask: &ask,
-    };
+    let view = View::new(&recording, &chosen, "x", &ask);
     let style = Style {
         width: usize::from(width),
         color: false,
@@ -259,8 +256,8 @@ pub fn analysis(data: &[u8]) {
     };
     // The renderers take most of the time: an input takes one of four ways to them.
     match width & 3 {
-        0 => drop(html::render(&analysis, "x").unwrap()),
-        1 => compare(&analysis, &style),
+        0 => drop(html::render(&recording, "x").unwrap()),
+        1 => compare(&recording, &style),
         2 => exports(&view, &trace),
         _ => {
             reports(&view, &style);
@@ -296,7 +293,7 @@ fn ten_lines(view: &View<'_>, style: &Style) {
     summary.markdown(links);
     if untraced::reason(view.analysis).is_some() {
         untraced::text(view.analysis, "x", style);
-        json::untraced(view.analysis, &mut std::io::sink()).unwrap();
+        json::untraced(view.recording, &mut std::io::sink()).unwrap();
     }
 }
 
@@ -340,14 +337,14 @@ fn exports(view: &View<'_>, trace: &Trace) {
         }
     }
     let place = Place::of(trace.meta(), None, None);
-    for table in dataset::tables(view.analysis, view.chosen, &place) {
+    for table in dataset::tables(view.recording, view.chosen, &place) {
         dataset::file(&table).unwrap();
     }
     ci_tracer::render(view, &Series::new(view)).unwrap();
 }
 
-fn compare(analysis: &Analysis, style: &Style) {
-    let run = || vec![Run::new("x", analysis)];
+fn compare(recording: &Recording, style: &Style) {
+    let run = || vec![Run::new("x", recording)];
     let ask = DiffAsk {
         top: 10,
         least: 0,
@@ -355,9 +352,9 @@ fn compare(analysis: &Analysis, style: &Style) {
         strict: false,
     };
     let diff = Diff::new(run(), run(), ask);
-    diff.text(style);
-    diff.markdown();
-    diff.json().unwrap();
-    diff.html();
-    let _ = diff.folded();
+    diff::text::render(&diff, style);
+    diff::markdown::render(&diff);
+    diff::json::render(&diff).unwrap();
+    diff::html::render(&diff);
+    let _ = diff::explain::folded(&diff);
 }

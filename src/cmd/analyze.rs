@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::ValueEnum;
-use tr_analyze::{Analysis, Options};
+use tr_analyze::Options;
 use tr_format::event::CpuId;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_insight::ci::Ci;
 use tr_insight::path;
 use tr_insight::query::{By, Group, Sort};
+use tr_insight::Recording;
 use tr_insight::{untraced, warnings};
 use tr_report::json;
 use tr_report::reports::series::Series;
@@ -269,18 +270,18 @@ fn run(args: &Args) -> Done {
     // longer than to leave that to the system.
     let wanted = kinds.iter().map(|kind| wanted(*kind));
     let wanted = wanted.max_by_key(|need| *need as u64).unwrap_or(Use::Path);
-    let analysis = progress::analyze(
+    let recording = progress::recording(
         &trace,
         &options,
         progress::Allowance::new(args.budget, wanted),
     );
-    let mut analysis = std::mem::ManuallyDrop::new(analysis);
-    args.span.check_in(&analysis)?;
-    if let Some(done) = untraced(args, &analysis, &name) {
+    let mut recording = std::mem::ManuallyDrop::new(recording);
+    args.span.check_in(&recording.analysis)?;
+    if let Some(done) = untraced(args, &recording, &name) {
         return Ok(done);
     }
-    args.with.add(&mut analysis)?;
-    Ok(write(args, &kinds, &analysis, &name))
+    args.with.add(&mut recording)?;
+    Ok(write(args, &kinds, &recording, &name))
 }
 
 /// The use of a timeline in a report.
@@ -316,22 +317,17 @@ fn options(
 }
 
 /// Writes the reports of the processes that were asked for.
-fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> ExitCode {
+fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> ExitCode {
     let filter = args.filters.filter();
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
     let chosen = if for_people && kinds.contains(&ReportKind::Top) {
         // That report has a line itself if there are none.
-        filter.apply(analysis)
+        filter.apply(recording)
     } else {
-        Filters::chosen(&filter, analysis)
+        Filters::chosen(&filter, recording)
     };
     let ask = args.ask();
-    let view = View {
-        analysis,
-        chosen: &chosen,
-        file: name,
-        ask: &ask,
-    };
+    let view = View::new(recording, &chosen, name, &ask);
     if matches!(args.format, FormatArg::CiTracer) {
         return open::print_report(ci_tracer::render(&view, &Series::new(&view)));
     }
@@ -346,7 +342,7 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
             let style = args.layout.style();
             let texts = reports.iter().map(|(_, report)| report.text(&style));
             let texts = texts.collect::<Vec<_>>().join("\n");
-            open::print_text(&(warnings::text(analysis, &style) + &texts))
+            open::print_text(&(warnings::text(recording, &style) + &texts))
         }
         FormatArg::Markdown => {
             let style = args.layout.markdown();
@@ -354,7 +350,7 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
             let texts =
                 titled.map(|(kind, (_, report))| document(kind.title(), &report.text(&style)));
             let texts = texts.collect::<Vec<_>>().join("\n");
-            let warnings = warnings::markdown(&warnings::warnings(analysis));
+            let warnings = warnings::markdown(&warnings::warnings(recording));
             open::print_text(&(warnings + &texts))
         }
         FormatArg::Json => {
@@ -364,7 +360,7 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
         FormatArg::Ndjson => open::print_by(|out| json::lines(&view, out)),
         FormatArg::Csv => match reports.first() {
             Some((_, report)) => {
-                let ci = Ci::new(&analysis.meta);
+                let ci = Ci::new(&recording.analysis.meta);
                 open::print_report(report.csv().and_then(|table| ci.columns(table)))
             }
             None => ExitCode::SUCCESS,
@@ -375,7 +371,8 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
 
 /// Prints the reason and the resource usage of an untraced run; `None` for a traced one.
 /// Tables have no rows then; a warning explains that.
-fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
+fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> {
+    let analysis = &recording.analysis;
     let reason = untraced::reason(analysis)?;
     match args.format {
         FormatArg::Text => {
@@ -386,7 +383,7 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
             let text = untraced::text(analysis, name, &args.layout.markdown());
             Some(open::print_text(&document("Not traced", &text)))
         }
-        FormatArg::Json => Some(open::print_by(|out| json::untraced(analysis, out))),
+        FormatArg::Json => Some(open::print_by(|out| json::untraced(recording, out))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             eprintln!(
                 "tr: {}: not traced: {reason}",

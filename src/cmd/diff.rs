@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use tr_compare::diff::benchmarks::Service;
+use tr_compare::diff::benchmarks::{self, Service};
+use tr_compare::diff::{ends, explain, gate, html, json, markdown, text};
 use tr_compare::diff::{Ask, Diff, Figure, Run};
 use tr_format::reader::Trace;
 use tr_insight::identity;
@@ -189,8 +190,8 @@ fn run(args: &Args) -> Done {
                 files: all,
                 ..progress::Allowance::new(args.budget, Use::Schedule)
             };
-            let analysis = progress::whole(&trace, allowance);
-            loaded.push(Run::new(&file.to_string_lossy(), &analysis));
+            let recording = progress::whole(&trace, allowance);
+            loaded.push(Run::new(&file.to_string_lossy(), &recording));
         }
         Ok(loaded)
     };
@@ -213,19 +214,19 @@ fn run(args: &Args) -> Done {
     };
     let diff = Diff::new(base, new, ask);
     let text = match args.format {
-        FormatArg::Text => escape::page(&diff.text(&args.layout.style())).into_owned(),
-        FormatArg::Markdown => diff.markdown(),
-        FormatArg::Html => diff.html(),
-        FormatArg::BenchmarkAction => diff.benchmarks(Service::Action),
-        FormatArg::Bencher => diff.benchmarks(Service::Bencher),
-        FormatArg::Folded => diff.folded().map_err(errors::refused)?,
-        FormatArg::Json => diff.json().map_err(errors::refused)?,
+        FormatArg::Text => escape::page(&text::render(&diff, &args.layout.style())).into_owned(),
+        FormatArg::Markdown => markdown::render(&diff),
+        FormatArg::Html => html::render(&diff),
+        FormatArg::BenchmarkAction => benchmarks::render(&diff, Service::Action),
+        FormatArg::Bencher => benchmarks::render(&diff, Service::Bencher),
+        FormatArg::Folded => explain::folded(&diff).map_err(errors::refused)?,
+        FormatArg::Json => json::render(&diff).map_err(errors::refused)?,
     };
     let to = (args.output.as_path(), args.force);
     let printed = output::text(to, &args.files(), output::COMPARISON, &text);
-    match diff.gate() {
+    match gate::judge(&diff) {
         Some(Ok(gate)) if gate.failed() => Ok(ExitCode::from(1)),
-        Some(Err(why)) if args.allow_undecided && diff.failure().is_none() => {
+        Some(Err(why)) if args.allow_undecided && ends::failure(&diff).is_none() => {
             passed(&why);
             Ok(printed)
         }
@@ -233,7 +234,7 @@ fn run(args: &Args) -> Done {
         // An output error must not look like a gate that has failed (1).
         _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE)),
         _ => {
-            diff.comparable().map_err(errors::refused)?;
+            ends::comparable(&diff).map_err(errors::refused)?;
             args.undecided
                 .as_ref()
                 .map_or(Ok(printed), |why| Err(errors::refused(why)))

@@ -261,7 +261,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         timeline: format.needs_timeline(),
         ..Options::default()
     };
-    let mut analysis = progress::analyze(
+    let mut recording = progress::recording(
         &trace,
         &options,
         progress::Allowance::new(args.budget, Use::Path),
@@ -272,8 +272,8 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
             format.name()
         );
     }
-    args.with.add(&mut analysis)?;
-    args.span.check_in(&analysis)?;
+    args.with.add(&mut recording)?;
+    args.span.check_in(&recording.analysis)?;
     let mut filter = args.filters.filter();
     if format.is_otlp() {
         filter.min = args.filters.min_or(otlp::LEAST);
@@ -282,13 +282,8 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         min: filter.min,
         ..Ask::default()
     };
-    let chosen = Filters::chosen(&filter, &analysis);
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: &name,
-        ask: &ask,
-    };
+    let chosen = Filters::chosen(&filter, &recording);
+    let view = View::new(&recording, &chosen, &name, &ask);
     let resource = send::resource();
     let settings = Settings {
         resource: &resource,
@@ -296,7 +291,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         weight,
         shown: TrackOptions {
             flows: args.flows,
-            detail: detail(args, format, &trace, &analysis),
+            detail: detail(args, format, &trace, &recording.analysis),
         },
     };
     let write = |out: &mut dyn Write| tr_export::write(settings, &view, &trace, out);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tr_compare::pipeline::{graph as graph_of, Job, Pipeline, MOST};
+use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
+use tr_insight::ci_jobs::MOST;
 use tr_insight::identity;
 use tr_text::escape;
 
@@ -159,9 +160,9 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         let trace = open::warned(file)?;
         let added = runs.add(trace.meta(), errors::shown(file));
         added.map_err(errors::refused)?;
-        let analysis = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Times));
+        let recording = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let job = Job::of(&analysis, &name).ok_or_else(|| {
+        let job = Job::of(&recording, &name).ok_or_else(|| {
             let file = errors::shown(file);
             errors::refused(format!(
                 "{file}: has no time of the day, so it has no place beside others"

@@ -200,13 +200,13 @@ impl Subcommand for Args {
 
 fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
-    let analysis = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Schedule));
-    let predictor = Predictor::new(&analysis, args.wanted()).map_err(errors::refused)?;
-    let forecast = predictor.forecast(&analysis);
+    let recording = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Schedule));
+    let predictor = Predictor::new(&recording, args.wanted()).map_err(errors::refused)?;
+    let forecast = predictor.forecast(&recording);
     Ok(match args.format {
         FormatArg::Text => open::print_text(&forecast.text(&args.layout.style())),
         FormatArg::Json => open::print_json(&forecast.json()),
-        FormatArg::Html => open::print_report(page(&predictor, &analysis, &forecast)),
+        FormatArg::Html => open::print_report(page(&predictor, &recording.analysis, &forecast)),
         FormatArg::Csv => open::print_report(forecast.csv()),
     })
 }

@@ -69,20 +69,20 @@ fn run(args: &Args) -> Done {
         samples: true,
         ..Options::default()
     };
-    let mut analysis = progress::analyze(
+    let mut recording = progress::recording(
         &trace,
         &options,
         progress::Allowance::new(args.budget, Use::Times),
     );
-    args.with.add(&mut analysis)?;
-    args.span.check_in(&analysis)?;
-    let not_traced = untraced::reason(&analysis);
+    args.with.add(&mut recording)?;
+    args.span.check_in(&recording.analysis)?;
+    let not_traced = untraced::reason(&recording.analysis);
     if let Some(reason) = &not_traced {
         eprintln!("tr: {}: not traced: {reason}", errors::shown(&args.file));
     }
     // Without the directory: pages are passed on, and it may be private.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
-    let page = tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name));
+    let page = tr_report::html::render(&recording, base.as_deref().unwrap_or(&name));
     let page = page.map_err(|error| errors::unwritten("the report", error))?;
     if args.output.as_os_str() == "-" {
         return Ok(open::print(page.as_bytes()));
@@ -96,7 +96,7 @@ fn run(args: &Args) -> Done {
     let contents = match not_traced {
         Some(_) => "exit status and resource usage".into(),
         None => {
-            let processes = analysis.totals.processes;
+            let processes = recording.analysis.totals.processes;
             tr_text::units::plural(processes, "process", "processes")
         }
     };

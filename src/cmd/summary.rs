@@ -93,15 +93,10 @@ impl Subcommand for Args {
 fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    let analysis = args.with.analyze(&trace, args.budget)?;
-    let chosen = Filter::default().apply(&analysis);
+    let recording = args.with.recording(&trace, args.budget)?;
+    let chosen = Filter::default().apply(&recording);
     let ask = Ask::default();
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: &name,
-        ask: &ask,
-    };
+    let view = View::new(&recording, &chosen, &name, &ask);
     let summary = Summary::new(&view);
     let links = Links {
         page: args.page.as_deref(),
@@ -110,8 +105,8 @@ fn run(args: &Args) -> Done {
     Ok(match args.format {
         FormatArg::Text => open::print_text(&summary.text(&args.layout.style(), links)),
         FormatArg::Markdown => open::print(summary.markdown(links).as_bytes()),
-        FormatArg::Json => open::print_report(summary.json(&analysis)),
+        FormatArg::Json => open::print_report(summary.json(&recording.analysis)),
         FormatArg::Github => open::print(summary.github().as_bytes()),
-        FormatArg::Metrics => open::print(summary.metrics(&analysis).as_bytes()),
+        FormatArg::Metrics => open::print(summary.metrics(&recording.analysis).as_bytes()),
     })
 }

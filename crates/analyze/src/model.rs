@@ -106,8 +106,6 @@ pub struct Analysis {
     /// The samples of every thread in the order of time. They add to the timeline of a recording without
     /// scheduling events.
     pub samples: Vec<Vec<Sample>>,
-    /// The spans from files of other tools. An analysis has none; an importer adds them.
-    pub imported: Vec<Imported>,
 }
 
 /// A span from a file of another tool, with the process that it belongs to.
@@ -263,8 +261,6 @@ pub struct Quality {
     pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
-    /// The reason why there is no [`Analysis::timeline`], if reports wanted one.
-    pub left_out: Option<String>,
     /// The largest step back in time inside one ring, in ns.
     pub largest_inversion: u64,
     /// The longest commit delay that the file proves, in ns: an event was written after a younger event of its
@@ -278,26 +274,6 @@ pub struct Quality {
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,
-    /// The files that the spans in [`Analysis::imported`] come from.
-    pub imports: Vec<Import>,
-}
-
-/// A file of another tool: the number of its spans, and the number of spans with a place in the recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Import {
-    pub file: Box<[u8]>,
-    pub spans: u64,
-    /// The number of spans that belong to a recorded process.
-    pub placed: u64,
-    /// The number of spans that are outside of the analyzed span of time.
-    pub outside: u64,
-    /// The number of spans that are left out because there are too many.
-    pub left_out: u64,
-    /// The reason why the file or a part of it has no place in the recording, or an assumption about the
-    /// file's times.
-    pub note: Option<String>,
-    /// The tool and its version, if the file names them: `rustc 1.88.0`.
-    pub tool: Option<String>,
 }
 
 /// The pair of CPUs whose clocks disagree most, which impossible orders of events prove.

@@ -13,20 +13,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path;
-use tr_analyze::model::Analysis;
 
-pub use ci_jobs::{of as ci_job_of, CiJob};
 use tr_insight::ci::Ci;
+use tr_insight::ci_jobs::CiJob;
 use tr_insight::exit;
 use tr_insight::step_sums;
+use tr_insight::Recording;
 use tr_text::{escape, units};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
 const CLOCKS: u64 = 100_000_000;
 /// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
-/// The largest number of jobs of a pipeline.
-pub const MOST: usize = 1_000;
 
 /// All steps of one kind and name, with their time on the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +37,10 @@ pub struct StepOnPath {
 }
 
 /// The steps on the critical path of an analysis with a timeline, the longest first.
-fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
-    let path = critical_path::of(analysis).ok();
+fn steps_on_path(recording: &Recording) -> Vec<StepOnPath> {
+    let path = critical_path::of(&recording.analysis).ok();
     let path = path.as_ref().map_or(&[][..], |path| &path.segments);
-    let sums = step_sums::sums(analysis, path).into_iter();
+    let sums = step_sums::sums(recording, path).into_iter();
     let steps = sums.filter_map(|((kind, name), sum)| {
         let (kind, ns) = (kind.name(), sum.path.filter(|ns| *ns > 0)?);
         Some(StepOnPath { kind, name, ns })
@@ -89,7 +87,8 @@ struct Saving {
 
 impl Job {
     /// The job of a recording with a timeline; `None` if the recording has no time of the day.
-    pub fn of(analysis: &Analysis, file: &str) -> Option<Job> {
+    pub fn of(recording: &Recording, file: &str) -> Option<Job> {
+        let analysis = &recording.analysis;
         let meta = &analysis.meta;
         let start = meta.start_unix()?;
         let length = analysis.wall();
@@ -102,7 +101,7 @@ impl Job {
             clock => clock.abs_diff(start.saturating_add(passed)),
         };
         // A step of the job's own length says nothing more: make.
-        let mut steps = steps_on_path(analysis);
+        let mut steps = steps_on_path(recording);
         if steps.iter().any(|step| step.ns < length / 10 * 9) {
             steps.retain(|step| step.ns < length / 10 * 9);
         }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod dataset;
+pub mod junit;
 mod messages;
 pub mod otlp;
 pub mod perfetto;

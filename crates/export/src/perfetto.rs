@@ -286,7 +286,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
             packets.slice(track, exec.start..exec.end, name, facts)?;
         }
     }
-    let steps = Steps::new(analysis);
+    let steps = Steps::new(analysis, &view.recording.imports.spans);
     let long = |step: &&steps::Step| step.to.since(step.from) >= detail;
     for step in steps.list().iter().filter(long) {
         let kind = if step.kind == StepKind::Test {

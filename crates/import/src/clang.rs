@@ -6,34 +6,15 @@ use std::fmt;
 
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
-use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_insight::imports::clang::{Span, TimeTrace};
 
-use crate::recording::{base, imported, names, program, Recording};
-use crate::{Error, Placed, RECORDS};
+use crate::{Error, RECORDS};
 
 const FORMAT: &str = "-ftime-trace";
 
 /// The most by which an inner span may end after its outer one, in ns: the file has both times cut to
 /// microseconds.
 const CUT: i64 = 2_000;
-
-/// The spans of a compilation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimeTrace {
-    pid: u32,
-    /// In ns since 1970.
-    begin: i64,
-    spans: Vec<Span>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Span {
-    tid: u32,
-    /// In ns since the beginning.
-    from: i64,
-    to: i64,
-    name: String,
-}
 
 #[derive(Deserialize)]
 struct Document<'a> {
@@ -156,111 +137,37 @@ fn resolved(detail: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-impl TimeTrace {
-    /// `None` for other JSON.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Option<TimeTrace>, Error> {
-        let contains = |word: &str| {
-            bytes
-                .windows(word.len())
-                .any(|part| part == word.as_bytes())
-        };
-        if !contains("\"traceEvents\"") || !contains("\"beginningOfTime\"") {
-            return Ok(None);
-        }
-        let document: Document = serde_json::from_slice(bytes).map_err(|error| Error::Damaged {
+/// Reads a file; `None` for other JSON.
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<TimeTrace>, Error> {
+    let contains = |word: &str| {
+        bytes
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    };
+    if !contains("\"traceEvents\"") || !contains("\"beginningOfTime\"") {
+        return Ok(None);
+    }
+    let document: Document = serde_json::from_slice(bytes).map_err(|error| Error::Damaged {
+        format: FORMAT,
+        what: error.to_string(),
+    })?;
+    let (Some(events), Some(begin)) = (document.events, document.begin_us) else {
+        return Ok(None);
+    };
+    if events.too_many {
+        return Err(Error::Count {
             format: FORMAT,
-            what: error.to_string(),
-        })?;
-        let (Some(events), Some(begin)) = (document.events, document.begin_us) else {
-            return Ok(None);
-        };
-        if events.too_many {
-            return Err(Error::Count {
-                format: FORMAT,
-                what: "spans",
-                limit: RECORDS,
-            });
-        }
-        let mut spans = events.spans;
-        nest(&mut spans);
-        Ok(events.pid.map(|pid| TimeTrace {
-            pid,
-            begin: begin.saturating_mul(1000),
-            spans,
-        }))
+            what: "spans",
+            limit: RECORDS,
+        });
     }
-
-    /// Places the spans under the compiler's process: the one with the pid, or else one that
-    /// then ran and whose command line names the file.
-    pub(crate) fn place(&self, path: &[u8], recording: &Recording<'_>) -> Placed {
-        let begin = recording.time(self.begin);
-        let longest = self.spans.iter().map(|span| span.to).max().unwrap_or(0);
-        let mut placed = Placed {
-            all: self.spans.len() as u64,
-            ..Placed::default()
-        };
-        let end = begin.saturating_add(longest);
-        let Some(process) = self.process(path, recording, begin, end) else {
-            if recording.is_outside(begin, end) {
-                placed.outside = placed.all;
-            }
-            return placed;
-        };
-        for span in &self.spans {
-            let at = |time| begin.saturating_add(time);
-            let (from, to) = (at(span.from), at(span.to));
-            if recording.is_outside(from, to) {
-                placed.outside += 1;
-            } else if let Some((from, to)) = recording.inside(process, from, to) {
-                let other = Some(span.tid).filter(|tid| *tid != self.pid);
-                placed.spans.push(Imported {
-                    thread: other.and_then(|tid| recording.thread(process, tid)),
-                    ..imported(
-                        ImportedKind::Unit,
-                        span.name.as_bytes(),
-                        (process, (from, to)),
-                    )
-                });
-            }
-        }
-        placed
-    }
-
-    fn process(
-        &self,
-        path: &[u8],
-        recording: &Recording<'_>,
-        from: i64,
-        to: i64,
-    ) -> Option<ProcessIx> {
-        let analysis = recording.analysis;
-        let lived = |ix: &ProcessIx| recording.inside(*ix, from, to).is_some();
-        let stem = base(path);
-        let stem = stem.rsplitn(2, |byte| *byte == b'.').last().unwrap_or(stem);
-        let named = |ix: &ProcessIx| {
-            let process = analysis.process(*ix);
-            let ends: [&[u8]; 5] = [b".o", b".obj", b"", b".c", b".cpp"];
-            ends.iter().any(|end| names(process, &[stem, end].concat()))
-        };
-        let with_pid = recording.with_pid(self.pid).iter().copied().filter(lived);
-        let with_pid: Vec<ProcessIx> = with_pid.collect();
-        match with_pid.as_slice() {
-            [only] => Some(*only),
-            // Containers have equal pids.
-            [_, ..] => with_pid.into_iter().find(named),
-            // A pid of a container that the recording does not know.
-            [] => {
-                let compiler = |ix: &ProcessIx| {
-                    let program = program(analysis.process(*ix));
-                    program.windows(5).any(|part| part == b"clang")
-                };
-                let all = analysis.process_ids().filter(compiler);
-                let mut all = all.filter(lived).filter(named);
-                // Of a driver and its compiler, the compiler began later.
-                all.next_back()
-            }
-        }
-    }
+    let mut spans = events.spans;
+    nest(&mut spans);
+    Ok(events.pid.map(|pid| TimeTrace {
+        pid,
+        begin: begin.saturating_mul(1000),
+        spans,
+    }))
 }
 
 /// Ends each span at the end of the one around it, if it is later by rounding alone.

@@ -1,17 +1,7 @@
 //! Times of the day, as JUnit XML has them: `2026-11-23T05:54:00.123+01:00`.
 
+use tr_insight::imports::junit::Date;
 use tr_text::units;
-
-/// A time of the day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Date {
-    /// In ns since 1970, in its zone.
-    pub local: i64,
-    /// The difference of the date's zone from UTC, in ns, if it has a zone; zones east of UTC are positive.
-    pub ahead: Option<i64>,
-    /// The length of its last digit, in ns.
-    pub digit: i64,
-}
 
 const SECOND: i64 = 1_000_000_000;
 

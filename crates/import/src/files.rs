@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::{read, Error, File, FILE};
+use tr_insight::imports::File;
+
+use crate::{read, Error, FILE};
 
 /// The most entries of a directory and of all directories below it that are looked at.
 const ENTRIES: usize = 100_000;

@@ -1,65 +1,22 @@
 //! JUnit XML: suites of tests with results and lengths, and with times of the day where the
 //! tool writes them.
 
-mod place;
-mod proof;
-pub mod write;
-
-use std::collections::HashSet;
-
-use quick_xml::events::attributes::Attributes;
+use quick_xml::events::attributes::Attributes as XmlAttributes;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
+use tr_insight::imports::junit::{Attributes, Case, Report, Suite};
 
-use crate::date::{self, Date};
+use crate::date;
 use crate::{Error, RECORDS};
 
-const FORMAT: &str = "JUnit XML";
+/// The name of the format in errors.
+pub const FORMAT: &str = "JUnit XML";
 
 /// The most elements around an element.
-const DEPTH: usize = 100;
+pub const DEPTH: usize = 100;
 
 /// The most attributes of an element that are looked at.
 const ATTRIBUTES: usize = 100;
-
-/// The suites of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    suites: Vec<Suite>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Suite {
-    it: Facts,
-    cases: Vec<Case>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Case {
-    it: Facts,
-    result: &'static str,
-}
-
-impl Suite {
-    /// The lengths of the tests together, in ns.
-    fn sum(&self) -> i64 {
-        let lengths = self.cases.iter().filter_map(|case| case.it.length);
-        lengths.fold(0, i64::saturating_add)
-    }
-
-    /// Whether a test is a part of another one, as Go's `TestA/x` is of `TestA`.
-    fn has_nested(&self) -> bool {
-        let name = |case: &Case| (case.it.class.clone(), case.it.name.clone());
-        let names: HashSet<(String, String)> = self.cases.iter().map(name).collect();
-        let is_part = |case: &Case| {
-            let (class, name) = (&case.it.class, &case.it.name);
-            let slashes = name.match_indices('/').take(DEPTH);
-            let mut around = slashes.filter_map(|(at, _)| name.get(..at));
-            around.any(|around| names.contains(&(class.clone(), around.to_owned())))
-        };
-        self.cases.iter().any(is_part)
-    }
-}
 
 /// An element that is open.
 enum Open {
@@ -77,65 +34,71 @@ struct Parser {
     loose: Option<usize>,
 }
 
-impl Report {
-    /// `None` for other XML.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
-        let damaged = |at: u64, what: String| Error::Damaged {
-            format: FORMAT,
-            what: format!("{what}, at byte {at}"),
+/// Reads a report; `None` for other XML.
+///
+/// # Errors
+/// It is damaged, or larger than a limit.
+pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
+    let damaged = |at: u64, what: String| Error::Damaged {
+        format: FORMAT,
+        what: format!("{what}, at byte {at}"),
+    };
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(damaged(error.valid_up_to() as u64, "not UTF-8".to_owned())),
+    };
+    let mut reader = Reader::from_str(text);
+    let mut parser = Parser {
+        suites: Vec::new(),
+        open: Vec::new(),
+        cases: 0,
+        loose: None,
+    };
+    let mut began = false;
+    loop {
+        let at = reader.buffer_position();
+        let event = reader.read_event();
+        let event = match event {
+            Ok(event) => event,
+            // HTML and the like.
+            Err(_) if !began => return Ok(None),
+            Err(error) => return Err(damaged(reader.error_position(), error.to_string())),
         };
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => return Err(damaged(error.valid_up_to() as u64, "not UTF-8".to_owned())),
-        };
-        let mut reader = Reader::from_str(text);
-        let mut parser = Parser {
-            suites: Vec::new(),
-            open: Vec::new(),
-            cases: 0,
-            loose: None,
-        };
-        let mut began = false;
-        loop {
-            let at = reader.buffer_position();
-            let event = reader.read_event();
-            let event = match event {
-                Ok(event) => event,
-                // HTML and the like.
-                Err(_) if !began => return Ok(None),
-                Err(error) => return Err(damaged(reader.error_position(), error.to_string())),
-            };
-            let wrong = |what: String| damaged(at, what);
-            match event {
-                Event::Start(ref element) | Event::Empty(ref element) => {
-                    if !began && !matches!(element.name().as_ref(), "testsuites" | "testsuite") {
-                        return Ok(None);
-                    }
-                    began = true;
-                    let open = parser.element(element).map_err(wrong)?;
-                    if matches!(event, Event::Start(_)) {
-                        parser.open.push(open);
-                    }
-                    if parser.open.len() > DEPTH {
-                        return Err(damaged(at, format!("more than {DEPTH} nested elements")));
-                    }
+        let wrong = |what: String| damaged(at, what);
+        match event {
+            Event::Start(ref element) | Event::Empty(ref element) => {
+                if !began && !matches!(element.name().as_ref(), "testsuites" | "testsuite") {
+                    return Ok(None);
                 }
-                Event::End(_) => drop(parser.open.pop()),
-                Event::Eof if !parser.open.is_empty() => {
-                    return Err(damaged(at, "the end is missing".to_owned()));
+                began = true;
+                let open = parser.element(element).map_err(wrong)?;
+                if matches!(event, Event::Start(_)) {
+                    parser.open.push(open);
                 }
-                Event::Eof => break,
-                _ => {}
+                if parser.open.len() > DEPTH {
+                    return Err(damaged(at, format!("more than {DEPTH} nested elements")));
+                }
             }
-            Error::at_most(RECORDS, parser.cases, FORMAT, "tests")?;
+            Event::End(_) => drop(parser.open.pop()),
+            Event::Eof if !parser.open.is_empty() => {
+                return Err(damaged(at, "the end is missing".to_owned()));
+            }
+            Event::Eof => break,
+            _ => {}
         }
-        let mut suites = parser.suites;
-        // Some writers cut zeros off: the digits of `0.3` beside `0.251` are those of a millisecond.
-        let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
-        share_digits(cases.map(|case| &mut case.it).collect());
-        share_digits(suites.iter_mut().map(|suite| &mut suite.it).collect());
-        Ok(began.then_some(Report { suites }))
+        Error::at_most(RECORDS, parser.cases, FORMAT, "tests")?;
     }
+    let mut suites = parser.suites;
+    // Some writers cut zeros off: the digits of `0.3` beside `0.251` are those of a millisecond.
+    let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
+    share_digits(cases.map(|case| &mut case.attributes).collect());
+    share_digits(
+        suites
+            .iter_mut()
+            .map(|suite| &mut suite.attributes)
+            .collect(),
+    );
+    Ok(began.then_some(Report { suites }))
 }
 
 impl Parser {
@@ -146,7 +109,7 @@ impl Parser {
         }
         if self.loose.is_none() {
             self.suites.push(Suite {
-                it: Facts::default(),
+                attributes: Attributes::default(),
                 cases: Vec::new(),
             });
             self.loose = Some(self.suites.len() - 1);
@@ -163,20 +126,22 @@ impl Parser {
         match element.name().as_ref() {
             "testsuite" => {
                 self.suites.push(Suite {
-                    it: Facts::read(element.attributes())?,
+                    attributes: attributes(element.attributes())?,
                     cases: Vec::new(),
                 });
                 self.cases += 1;
                 Ok(Open::Suite(self.suites.len() - 1))
             }
             "testcase" => {
-                let it = Facts::read(element.attributes())?;
+                let attributes = attributes(element.attributes())?;
                 let around = around.or_else(|| self.suite_of_root());
                 let suite = around.and_then(|at| self.suites.get_mut(at));
                 let suite = suite.ok_or("a testcase outside of any testsuite")?;
                 self.cases += 1;
-                let result = "passed";
-                suite.cases.push(Case { it, result });
+                suite.cases.push(Case {
+                    attributes,
+                    result: "passed",
+                });
                 Ok(Open::Case)
             }
             name @ ("failure" | "error" | "skipped") => {
@@ -197,48 +162,38 @@ impl Parser {
     }
 }
 
-/// The attributes of a suite or a test.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Facts {
-    name: String,
-    class: String,
-    at: Option<Date>,
-    /// In ns.
-    length: Option<i64>,
-    /// The length of the last digit of `length`, in ns.
-    digit: i64,
-}
-
-impl Facts {
-    fn read(mut list: Attributes<'_>) -> Result<Facts, String> {
-        let mut it = Facts::default();
-        // Attributes that are there twice take quadratic time to find.
-        for attribute in list.with_checks(false).take(ATTRIBUTES) {
-            let attribute = attribute.map_err(|error| error.to_string())?;
-            let value = attribute
-                .normalized_value(XmlVersion::Implicit1_0)
-                .map_err(|error| error.to_string())?;
-            match attribute.key.as_ref() {
-                "name" => it.name = value.into_owned(),
-                "classname" => it.class = value.into_owned(),
-                "timestamp" => it.at = date::read(&value),
-                "time" => {
-                    it.length = seconds(&value);
-                    it.digit = digit(&value);
-                }
-                _ => {}
+/// Reads the attributes of an element; an error is in words.
+///
+/// # Errors
+/// They are damaged.
+pub fn attributes(mut list: XmlAttributes<'_>) -> Result<Attributes, String> {
+    let mut read = Attributes::default();
+    // Attributes that are there twice take quadratic time to find.
+    for attribute in list.with_checks(false).take(ATTRIBUTES) {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let value = attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map_err(|error| error.to_string())?;
+        match attribute.key.as_ref() {
+            "name" => read.name = value.into_owned(),
+            "classname" => read.class = value.into_owned(),
+            "timestamp" => read.at = date::read(&value),
+            "time" => {
+                read.length = seconds(&value);
+                read.digit = digit(&value);
             }
+            _ => {}
         }
-        Ok(it)
     }
+    Ok(read)
 }
 
 /// Gives each element the finest digit that any of their lengths has.
-fn share_digits(elements: Vec<&mut Facts>) {
-    let finest = elements.iter().filter(|facts| facts.length.is_some());
-    let finest = finest.map(|facts| facts.digit).min().unwrap_or(0);
-    for facts in elements {
-        facts.digit = finest;
+fn share_digits(elements: Vec<&mut Attributes>) {
+    let finest = elements.iter().filter(|element| element.length.is_some());
+    let finest = finest.map(|element| element.digit).min().unwrap_or(0);
+    for element in elements {
+        element.digit = finest;
     }
 }
 

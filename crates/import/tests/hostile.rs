@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_import::{place, read, Error, File};
+use tr_import::{read, Error};
+use tr_insight::imports::{File, Imports};
 
 const CLANG: &[u8] = include_bytes!("../../../fixtures/imports/main.json");
 const NINJA: &[u8] = include_bytes!("../../../fixtures/imports/.ninja_log");
@@ -24,13 +25,12 @@ static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
 
 /// Places a file and checks its spans and numbers.
 fn placed(file: File) -> u64 {
-    let mut analysis = RECORDING.clone();
-    place(&[(b"tests.xml".to_vec(), file)], &mut analysis);
-    for span in &analysis.imported {
-        let process = analysis.process(span.process);
+    let imports = Imports::place(&[(b"tests.xml".to_vec(), file)], &RECORDING);
+    for span in &imports.spans {
+        let process = RECORDING.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);
     }
-    let import = &analysis.quality.imports[0];
+    let import = &imports.files[0];
     assert!(import.placed + import.outside + import.left_out <= import.spans.max(import.placed));
     import.placed
 }

@@ -1,12 +1,11 @@
 //! Files and processes that are easily mistaken for each other.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
-use tr_analyze::model::{
-    Analysis, Doubt, ExecSpan, Import, Process, ProcessIx, Thread, ThreadIx, Times,
-};
+use tr_analyze::model::{Analysis, Doubt, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
 use tr_format::event::{Argv, CgroupId, Clock, Comm, Ktime, Tgid, Tid};
 use tr_format::meta::Summary;
-use tr_import::{place, read};
+use tr_import::read;
+use tr_insight::imports::{Import, Imports};
 
 /// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
 type Line = (u32, Option<u32>, u64, u64, &'static str);
@@ -82,19 +81,19 @@ fn recording(lines: &[Line]) -> Analysis {
 
 /// The spans of a file, one a line: process, beginning and end in ms, name, result; and its
 /// numbers.
-fn placed(name: &str, file: &str, mut analysis: Analysis) -> (String, Import) {
+fn placed(name: &str, file: &str, analysis: Analysis) -> (String, Import) {
     let file = read(file.as_bytes())
         .expect("a file")
         .expect("of a known tool");
-    place(&[(name.as_bytes().to_vec(), file)], &mut analysis);
+    let imports = Imports::place(&[(name.as_bytes().to_vec(), file)], &analysis);
     let since = |time: Ktime| time.since(analysis.start) as f64 / MS as f64;
-    let lines = analysis.imported.iter().map(|span| {
+    let lines = imports.spans.iter().map(|span| {
         let name = String::from_utf8_lossy(&span.name);
         let result = span.result.unwrap_or("-");
         let (from, to) = (since(span.from), since(span.to));
         format!("{} {from}-{to} {name} {result}\n", span.process.0)
     });
-    (lines.collect(), analysis.quality.imports[0].clone())
+    (lines.collect(), imports.files[0].clone())
 }
 
 fn counts(import: &Import) -> (u64, u64, u64) {
@@ -350,10 +349,10 @@ fn with_clocks(lines: &[Line]) -> Analysis {
 }
 
 /// The names of the tests, each with the reason why it has no figures.
-fn doubts(file: &str, mut analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
+fn doubts(file: &str, analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
     let file = read(file.as_bytes()).expect("a file").expect("a report");
-    place(&[(b"out.xml".to_vec(), file)], &mut analysis);
-    let spans = analysis.imported.iter();
+    let imports = Imports::place(&[(b"out.xml".to_vec(), file)], &analysis);
+    let spans = imports.spans.iter();
     let named = spans.map(|span| (String::from_utf8_lossy(&span.name).into_owned(), span.doubt));
     named.collect()
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
-use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 
@@ -36,6 +36,7 @@ use super::timeout::{ran, timed_out};
 use super::verdicts::StepVerdicts;
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx};
+use crate::Recording;
 use crate::{exit, label, who};
 use tr_text::units;
 
@@ -147,20 +148,23 @@ impl Failures {
     /// The failures of these processes; for a recording of the whole machine, COMMAND's failures. `judged`:
     /// the recording's steps, where they are known already.
     pub fn new(
-        analysis: &Analysis,
+        recording: &Recording,
         chosen: &[ProcessIx],
         judged: Option<&StepVerdicts<'_>>,
     ) -> Failures {
+        let Recording {
+            analysis, imports, ..
+        } = recording;
         let root = critical_path::root(analysis).ok();
         let sure = ProcessEnds::new(analysis);
         let is_any =
             |ix: &ProcessIx| fails(analysis.process(*ix)) || sure.out_of_memory.contains_key(ix);
         let failed: Vec<ProcessIx> = chosen.iter().copied().filter(is_any).collect();
-        let marked = analysis.marks.len() + analysis.imported.len() > 0;
+        let marked = analysis.marks.len() + imports.spans.len() > 0;
         if failed.is_empty() && !marked {
             return Failures::default();
         }
-        let own = judged.is_none().then(|| StepVerdicts::new(analysis));
+        let own = judged.is_none().then(|| StepVerdicts::new(recording));
         let Some(judged) = judged.or(own.as_ref()) else {
             return Failures::default();
         };

@@ -1,8 +1,92 @@
-//! Other tools' files of an analysis, in words.
+//! The spans of other tools' files: placed under the recorded processes that they belong to, by pid, time and
+//! command line, and in words. A span that fits no process is counted, never guessed.
 
-use tr_analyze::model::{Doubt, Import};
+pub mod align;
+pub mod cargo;
+pub mod clang;
+pub mod junit;
+mod lookup;
+pub mod ninja;
 
+use tr_analyze::model::{Analysis, Doubt, Imported};
 use tr_text::{escape, units};
+
+use lookup::Lookup;
+
+/// The most spans of all files together. Each is a step of the reports.
+pub const SPANS: usize = 100_000;
+
+/// A file of a known tool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum File {
+    /// clang's `-ftime-trace`.
+    Clang(clang::TimeTrace),
+    /// `.ninja_log`.
+    Ninja(ninja::Log),
+    /// The page of `cargo build --timings`.
+    Cargo(cargo::Timings),
+    Junit(junit::Report),
+}
+
+/// A file of another tool: the number of its spans, and the number of spans with a place in the recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    pub file: Box<[u8]>,
+    pub spans: u64,
+    /// The number of spans that belong to a recorded process.
+    pub placed: u64,
+    /// The number of spans that are outside of the analyzed span of time.
+    pub outside: u64,
+    /// The number of spans that are left out because there are too many.
+    pub left_out: u64,
+    /// The reason why the file or a part of it has no place in the recording, or an assumption about the
+    /// file's times.
+    pub note: Option<String>,
+    /// The tool and its version, if the file names them: `rustc 1.88.0`.
+    pub tool: Option<String>,
+}
+
+/// The spans from files of other tools that have a place in a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imports {
+    pub spans: Vec<Imported>,
+    /// The files that the spans come from.
+    pub files: Vec<Import>,
+}
+
+impl Imports {
+    /// Places the spans of files, of which each has its path, under the processes of an analysis.
+    pub fn place(files: &[(Vec<u8>, File)], analysis: &Analysis) -> Imports {
+        let mut imports = Imports::default();
+        let lookup = Lookup::new(analysis);
+        for (path, file) in files {
+            let mut placed = match file {
+                File::Clang(trace) => trace.place(path, &lookup),
+                File::Ninja(log) => log.place(&lookup),
+                File::Cargo(timings) => timings.place(&lookup),
+                File::Junit(report) => report.place(path, &lookup),
+            };
+            let room = SPANS.saturating_sub(imports.spans.len());
+            let count = placed.spans.len();
+            if count > room {
+                let length = |span: &Imported| std::cmp::Reverse(span.to.since(span.from));
+                placed.spans.sort_by_key(length);
+                placed.spans.truncate(room);
+            }
+            imports.files.push(Import {
+                file: path.clone().into(),
+                spans: placed.all,
+                placed: (placed.spans.len() as u64).saturating_sub(placed.parts),
+                outside: placed.outside,
+                left_out: count.saturating_sub(room) as u64,
+                note: placed.note,
+                tool: placed.tool,
+            });
+            imports.spans.append(&mut placed.spans);
+        }
+        imports
+    }
+}
 
 /// The file and the numbers of its spans.
 pub fn sentence(import: &Import) -> String {

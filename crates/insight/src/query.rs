@@ -11,6 +11,7 @@ use tr_format::event::Tgid;
 
 use crate::ancestors::down;
 use crate::steps::Steps;
+use crate::Recording;
 use crate::{exit, label};
 use tr_text::escape;
 use tr_text::named;
@@ -209,11 +210,17 @@ pub struct GroupRow {
 
 impl Filter {
     /// The processes that match.
-    pub fn apply(&self, analysis: &Analysis) -> Vec<ProcessIx> {
+    pub fn apply(&self, recording: &Recording) -> Vec<ProcessIx> {
+        let Recording {
+            analysis, imports, ..
+        } = recording;
         let pid = self.pid;
         let below = pid.map(|pid| with_descendants(analysis, analysis.has_pid(pid)));
         let step = self.step.as_ref();
-        let inside = step.map(|name| Steps::new(analysis).processes_in(analysis, name));
+        let inside = step.map(|name| {
+            let steps = Steps::new(analysis, &imports.spans);
+            steps.processes_in(analysis, name)
+        });
         let pattern = self.container.as_ref();
         let contained = pattern.map(|pattern| {
             let is = |container: &Called| {
@@ -283,10 +290,13 @@ pub fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> 
 
 /// The name of the row that a process belongs to. `groups` is for [`By::Group`].
 pub fn names<'a>(
-    analysis: &'a Analysis,
+    recording: &'a Recording,
     by: By,
     groups: &'a [Group],
 ) -> Box<dyn Fn(ProcessIx) -> String + 'a> {
+    let Recording {
+        analysis, imports, ..
+    } = recording;
     let process = |ix| analysis.process(ix);
     match by {
         By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
@@ -297,7 +307,7 @@ pub fn names<'a>(
         }),
         By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).to_owned()),
         By::Step => {
-            let steps = Steps::new(analysis);
+            let steps = Steps::new(analysis, &imports.spans);
             Box::new(move |ix| {
                 let step = steps.of_process(analysis, ix);
                 let step = step.and_then(|step| steps.list().get(step));
@@ -317,14 +327,14 @@ pub fn names<'a>(
 
 /// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
 pub fn rows(
-    analysis: &Analysis,
+    recording: &Recording,
     processes: &[ProcessIx],
     by: By,
     sort: Sort,
     groups: &[Group],
 ) -> Vec<GroupRow> {
     let order = RowOrder { by, sort, groups };
-    first_rows(analysis, processes, order, usize::MAX).0
+    first_rows(recording, processes, order, usize::MAX).0
 }
 
 /// The way in which the rows of a table are grouped and sorted.
@@ -339,12 +349,13 @@ pub struct RowOrder<'a> {
 /// The first `most` of these [`rows`], and the number of all. Only those processes
 /// get a label: there may be a million processes.
 pub fn first_rows(
-    analysis: &Analysis,
+    recording: &Recording,
     processes: &[ProcessIx],
     order: RowOrder<'_>,
     most: usize,
 ) -> (Vec<GroupRow>, usize) {
     let RowOrder { by, sort, groups } = order;
+    let analysis = &recording.analysis;
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let named = |ix: ProcessIx| {
@@ -362,7 +373,7 @@ pub fn first_rows(
                 .flat_map(|process| of_threads(analysis, process))
                 .collect()
         }
-        _ => grouped(analysis, processes, by, groups),
+        _ => grouped(recording, processes, by, groups),
     };
     rows.sort_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
     let all = rows.len();
@@ -371,12 +382,13 @@ pub fn first_rows(
 }
 
 fn grouped(
-    analysis: &Analysis,
+    recording: &Recording,
     processes: &[ProcessIx],
     by: By,
     groups: &[Group],
 ) -> Vec<GroupRow> {
-    let name = names(analysis, by, groups);
+    let analysis = &recording.analysis;
+    let name = names(recording, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();
     for ix in processes {
         let row = of_process(analysis, analysis.process(*ix), name(*ix));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::Segment;
 use tr_analyze::kinds::{ByKind, Kind};
-use tr_analyze::model::{Analysis, Times};
+use tr_analyze::model::Times;
 
 use super::normal::stable;
 use super::parts::{Part, PartTimes};
@@ -12,6 +12,7 @@ use super::verdicts::{StepVerdicts, Verdict};
 use crate::kinds::is_told;
 use crate::steps::times::AllTimes;
 use crate::steps::Step;
+use crate::Recording;
 use tr_programs::steps::StepKind;
 
 /// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
@@ -71,8 +72,9 @@ impl StepSum {
 pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
 /// The steps of a recording, of which `path` is the critical path. A moment is none, unless it tells a result.
-pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
-    let (judged, basis) = (StepVerdicts::new(analysis), analysis.basis());
+pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
+    let analysis = &recording.analysis;
+    let (judged, basis) = (StepVerdicts::new(recording), analysis.basis());
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();

@@ -20,6 +20,7 @@ use super::parts::{Part, PartTimes};
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, Steps};
 use crate::who;
+use crate::Recording;
 use tr_programs::steps::StepKind;
 
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns. With these limits `verdicts.py` found 160
@@ -81,10 +82,13 @@ pub struct StepVerdicts<'a> {
 }
 
 impl<'a> StepVerdicts<'a> {
-    pub fn new(analysis: &'a Analysis) -> StepVerdicts<'a> {
+    pub fn new(recording: &'a Recording) -> StepVerdicts<'a> {
+        let Recording {
+            analysis, imports, ..
+        } = recording;
         StepVerdicts {
             analysis,
-            steps: Steps::new(analysis),
+            steps: Steps::new(analysis, &imports.spans),
             verdicts: OnceCell::new(),
         }
     }

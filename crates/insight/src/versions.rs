@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::imports::Imports;
 use tr_analyze::model::Analysis;
 use tr_programs::versions;
 
@@ -10,7 +11,7 @@ use tr_programs::versions;
 const MOST: usize = 6;
 
 /// Tools with their versions, as `gcc 12`, in order of their names.
-pub fn told(analysis: &Analysis) -> Vec<String> {
+pub fn told(analysis: &Analysis, imports: &Imports) -> Vec<String> {
     let mut runs: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for exec in analysis.processes.iter().flat_map(|process| &process.execs) {
         let args: Vec<&[u8]> = exec.argv.args().collect();
@@ -23,12 +24,7 @@ pub fn told(analysis: &Analysis) -> Vec<String> {
             *runs.entry(found).or_default() += 1;
         }
     }
-    for import in analysis
-        .quality
-        .imports
-        .iter()
-        .filter(|import| import.placed > 0)
-    {
+    for import in imports.files.iter().filter(|import| import.placed > 0) {
         let told = import.tool.as_deref().and_then(|tool| tool.split_once(' '));
         let known =
             told.and_then(|(name, version)| Some((versions::called(name)?, version.to_owned())));

@@ -5,6 +5,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_format::event::{CpuId, Ktime, Tgid};
 
 use crate::query::{By, Group, Sort};
+use crate::Recording;
 
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
@@ -40,6 +41,8 @@ impl Ask {
 
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
+    pub recording: &'a Recording,
+    /// The analysis of the recording.
     pub analysis: &'a Analysis,
     /// The processes that match the user's filters.
     pub chosen: &'a [ProcessIx],
@@ -48,6 +51,21 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    pub fn new(
+        recording: &'a Recording,
+        chosen: &'a [ProcessIx],
+        file: &'a str,
+        ask: &'a Ask,
+    ) -> View<'a> {
+        View {
+            recording,
+            analysis: &recording.analysis,
+            chosen,
+            file,
+            ask,
+        }
+    }
+
     /// The processes that match the user's filters.
     pub fn processes(&self) -> impl Iterator<Item = &'a Process> + 'a {
         let analysis = self.analysis;

@@ -10,6 +10,7 @@ use tr_programs::tools::ContainerVerb;
 
 use crate::audit;
 use crate::audit::Doubt;
+use crate::Recording;
 use crate::{label, now, untraced};
 use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
@@ -19,7 +20,8 @@ use tr_text::{escape, units};
 const STREAMS: usize = 5;
 
 /// The reasons that make the numbers incomplete, the gravest first.
-pub fn warnings(analysis: &Analysis) -> Vec<String> {
+pub fn warnings(recording: &Recording) -> Vec<String> {
+    let analysis = &recording.analysis;
     let mut said = Vec::new();
     if let Some(reason) = untraced::reason(analysis) {
         said.push(format!("not traced: {reason}"));
@@ -27,7 +29,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     said.extend(cut(analysis));
     said.extend(missing(analysis));
     let quality = &analysis.quality;
-    said.extend(quality.left_out.clone());
+    said.extend(recording.budget.left_out.clone());
     said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
     said.extend(audit::doubts(analysis).iter().map(Doubt::text));
     let facts = analysis.meta.facts();
@@ -246,9 +248,9 @@ pub fn is_lower_bound(analysis: &Analysis) -> bool {
 }
 
 /// The warnings as text, with a blank line below; empty: there are none.
-pub fn text(analysis: &Analysis, style: &Style) -> String {
+pub fn text(recording: &Recording, style: &Style) -> String {
     let mut out = String::new();
-    for text in warnings(analysis) {
+    for text in warnings(recording) {
         style.wrapped(&mut out, Paint::Bad, "! ", &text);
     }
     if !out.is_empty() {

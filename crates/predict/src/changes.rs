@@ -78,7 +78,7 @@ impl ChangeSet {
 /// The tests that have a process of their own and no test below it: each with its recorded length in ns and its
 /// executions.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
-    let steps = Steps::new(facts.analysis);
+    let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
     let steps = steps.list().iter();
     let tests = steps.filter(|step| step.kind == StepKind::Test);
     let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).collect();

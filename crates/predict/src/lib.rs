@@ -26,6 +26,7 @@ pub use render::Row;
 use tr_insight::advice::facts::Facts;
 use tr_insight::depends;
 use tr_insight::shares::CpuShares;
+use tr_insight::Recording;
 use tr_insight::{exit, label, warnings, who};
 use tr_text::units;
 
@@ -164,12 +165,13 @@ impl Predictor {
     ///
     /// # Errors
     /// No events, no path, or nothing matches what is wanted.
-    pub fn new(analysis: &Analysis, wanted: Wanted) -> Result<Predictor, NoForecast> {
+    pub fn new(recording: &Recording, wanted: Wanted) -> Result<Predictor, NoForecast> {
+        let analysis = &recording.analysis;
         if analysis.basis() != Basis::Events {
             return Err(totals(analysis, &wanted));
         }
         let path = critical_path::of(analysis).map_err(NoForecast::Path)?;
-        let facts = Facts::new(analysis, &path);
+        let facts = Facts::new(recording, &path);
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
@@ -459,10 +461,11 @@ impl Predictor {
         (least.min(900), most)
     }
 
-    pub fn forecast(&self, analysis: &Analysis) -> Forecast {
+    pub fn forecast(&self, recording: &Recording) -> Forecast {
+        let analysis = &recording.analysis;
         let cpus = self.cpus();
         let (wall, done) = self.interval(cpus, self.wanted.jobs);
-        let mut said = warnings(analysis);
+        let mut said = warnings(recording);
         said.extend(self.off_words());
         let wanted = &self.wanted;
         let mut table = if wanted.table || wanted.price.is_some() {
@@ -669,7 +672,8 @@ fn others(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u
 }
 
 /// Sentences which say that the recorded run failed, is recorded only in part, or has incomplete numbers.
-fn warnings(analysis: &Analysis) -> Vec<String> {
+fn warnings(recording: &Recording) -> Vec<String> {
+    let analysis = &recording.analysis;
     let mut said = Vec::new();
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     if let Some(status) = status.filter(|status| exit::failed(Some(*status))) {
@@ -685,7 +689,7 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
             "the recording {ended}: the forecast is of that part"
         ));
     }
-    said.extend(warnings::warnings(analysis));
+    said.extend(warnings::warnings(recording));
     said
 }
 

@@ -26,6 +26,7 @@ use tr_insight::untraced;
 use tr_insight::untraced::{usage, usage_json};
 use tr_insight::view::{Ask, View};
 use tr_insight::warnings::{is_blank, lost_events, warnings};
+use tr_insight::Recording;
 use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
@@ -109,7 +110,7 @@ fn is_known(analysis: &Analysis) -> bool {
 }
 
 object! {
-    Trace(analysis: &Analysis) {
+    Trace(analysis: &Analysis, warnings: Vec<String>) {
         command: Vec<String> = analysis.meta.command.iter().map(|arg| text(arg)).collect(),
         exit: Option<Exit> = analysis.summary.as_ref().and_then(|s| s.status).map(Exit::from),
         start_unix_ns: Option<u64> = analysis.meta.start_unix(),
@@ -124,7 +125,7 @@ object! {
         kernel: String = analysis.meta.kernel.clone(),
         events: Option<u64> = traced(analysis, analysis.events.total()),
         lost_events: Option<u64> = lost_events(analysis).and_then(|lost| traced(analysis, lost)),
-        warnings: Vec<String> = warnings(analysis),
+        warnings: Vec<String> = warnings,
         truncated: bool = analysis.quality.truncated.is_some(),
         // How the facts are known, unless the kernel stamped all of them.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -325,7 +326,7 @@ pub fn render<'a>(
     }
     let document = Document {
         schema: "tr.analysis/1",
-        trace: Trace::new(view.analysis),
+        trace: Trace::new(view.analysis, warnings(view.recording)),
         all: all.then(|| All::new(view)),
         reports,
     };
@@ -334,14 +335,9 @@ pub fn render<'a>(
 }
 
 /// Writes the document of a recording that was not traced: no report is known.
-pub fn untraced(analysis: &Analysis, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn untraced(recording: &Recording, out: &mut dyn io::Write) -> io::Result<()> {
     let ask = Ask::default();
-    let view = View {
-        analysis,
-        chosen: &[],
-        file: "",
-        ask: &ask,
-    };
+    let view = View::new(recording, &[], "", &ask);
     render(&view, &[], true, out)
 }
 

@@ -23,7 +23,7 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     let analysis = view.analysis;
     let mut rows: Vec<Members> = Vec::new();
     let mut places = BTreeMap::<String, usize>::new();
-    let name = names(analysis, by, &view.ask.groups);
+    let name = names(view.recording, by, &view.ask.groups);
     for ix in view.chosen {
         let process = analysis.process(*ix);
         match by {

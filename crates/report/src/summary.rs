@@ -113,8 +113,8 @@ impl Summary {
         let combined = advised.combined(advice.len());
         let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
-        let all = StepVerdicts::new(analysis);
-        let mut warnings = warnings::warnings(analysis);
+        let all = StepVerdicts::new(view.recording);
+        let mut warnings = warnings::warnings(view.recording);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
             warnings.truncate(MOST);
@@ -130,7 +130,7 @@ impl Summary {
             advice,
             combined,
             machine,
-            failures: Failures::new(analysis, view.chosen, Some(&all)),
+            failures: Failures::new(view.recording, view.chosen, Some(&all)),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: longest(analysis.wall(), all.steps.list()),

@@ -21,6 +21,7 @@ use tr_format::source::Source;
 use tr_insight::query;
 use tr_insight::query::{By, Filter, RowOrder, Sort};
 use tr_insight::steps::Steps;
+use tr_insight::Recording;
 use tr_report::json as renderer;
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, Report, ReportKind, View};
@@ -66,12 +67,8 @@ fn ask() -> Ask {
 
 fn with<T>(analysis: &Analysis, ask: &Ask, run: impl FnOnce(&View) -> T) -> T {
     let chosen: Vec<_> = analysis.process_ids().collect();
-    run(&View {
-        analysis,
-        chosen: &chosen,
-        file: "x.bin",
-        ask,
-    })
+    let recording = Recording::from(analysis.clone());
+    run(&View::new(&recording, &chosen, "x.bin", ask))
 }
 
 fn value(analysis: &Analysis, ask: &Ask, kind: ReportKind) -> Value {
@@ -478,7 +475,13 @@ fn large_trees_are_fast_and_few_lines() {
         });
         assert_eq!(csv.iter().filter(|b| **b == b'\n').count() as u32, many + 1);
         let all: Vec<_> = analysis.process_ids().collect();
-        let rows = query::rows(&analysis, &all, By::Depth, Sort::OnCpu, &[]);
+        let rows = query::rows(
+            &Recording::from(analysis.clone()),
+            &all,
+            By::Depth,
+            Sort::OnCpu,
+            &[],
+        );
         assert_eq!(
             rows.iter().map(|row| row.count).sum::<u64>(),
             u64::from(many)
@@ -487,7 +490,7 @@ fn large_trees_are_fast_and_few_lines() {
             pid: Some(Tgid(0)),
             ..Filter::default()
         };
-        let chosen = below.apply(&analysis).len();
+        let chosen = below.apply(&Recording::from(analysis.clone())).len();
         assert_eq!(
             chosen,
             if name == "all roots" {
@@ -550,7 +553,7 @@ fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
         std::iter::successors(Some(from), |ix| analysis.processes[ix.0 as usize].parent)
     };
     let mut found: HashMap<String, Option<ProcessIx>> = HashMap::new();
-    for step in Steps::new(&analysis).list() {
+    for step in Steps::new(&analysis, &[]).list() {
         found.insert(step.name.clone(), step.process);
     }
     let mut apart = 0;
@@ -599,13 +602,9 @@ fn with_document(analysis: &Analysis) -> Value {
 #[test]
 fn spans_in_a_chain_take_time_linear_in_it() {
     let cost = |many: u32| {
-        let analysis = marked((0..many).map(|at: u32| at.checked_sub(1)));
-        let view = View {
-            analysis: &analysis,
-            chosen: &[],
-            file: "x.bin",
-            ask: &ask(),
-        };
+        let recording = Recording::from(marked((0..many).map(|at: u32| at.checked_sub(1))));
+        let ask = ask();
+        let view = View::new(&recording, &[], "x.bin", &ask);
         let before = cpu_time();
         let mut json = Vec::new();
         otlp::write(&view, otlp::Encoding::Json, &[], &mut json).unwrap();
@@ -662,14 +661,18 @@ fn the_first_rows_are_those_of_the_whole_table() {
         process.argv = Argv::from_args([format!("p{}", at % 3)]);
     }
     worlds.push(("alike", alike));
-    for (name, analysis) in &worlds {
-        let all: Vec<_> = analysis.process_ids().collect();
+    let worlds = worlds.into_iter();
+    let mut worlds: Vec<(&str, Recording)> = worlds
+        .map(|(name, analysis)| (name, analysis.into()))
+        .collect();
+    for (name, recording) in &worlds {
+        let all: Vec<_> = recording.analysis.process_ids().collect();
         for by in By::ALL {
             for sort in Sort::ALL {
-                let rows = query::rows(analysis, &all, by, sort, &[]);
+                let rows = query::rows(recording, &all, by, sort, &[]);
                 for most in [0, 1, 7, rows.len(), usize::MAX] {
                     let (first, count) = query::first_rows(
-                        analysis,
+                        recording,
                         &all,
                         RowOrder {
                             by,
@@ -695,7 +698,7 @@ fn the_first_rows_are_those_of_the_whole_table() {
         }
     }
     let (_, alike) = worlds.pop().unwrap();
-    let all: Vec<_> = alike.process_ids().collect();
+    let all: Vec<_> = alike.analysis.process_ids().collect();
     let by_start = RowOrder {
         by: By::Process,
         sort: Sort::Start,

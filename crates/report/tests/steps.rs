@@ -14,6 +14,7 @@ use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
 use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::Steps;
+use tr_insight::Recording;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_sim::config::Config;
 use tr_sim::scenario;
@@ -113,7 +114,7 @@ fn thread(
 
 /// The steps with their times, indented by their depth; `?`: a step whose work is not known.
 fn tree(analysis: &Analysis) -> String {
-    let steps = Steps::new(analysis);
+    let steps = Steps::new(analysis, &[]);
     let lines = steps.list().iter().map(|step| {
         let indent = "  ".repeat(step.depth);
         let unknown = if step.has_work { "" } else { " ?" };
@@ -164,7 +165,7 @@ target make all 0-900
 ";
     assert_eq!(tree(&analysis), want);
     // The compiler's programs belong to what they make, the shell before its exec to make.
-    let steps = Steps::new(&analysis);
+    let steps = Steps::new(&analysis, &[]);
     let name = |at: u32| {
         let step = steps.of_process(&analysis, ProcessIx(at)).unwrap();
         steps.list()[step].name.clone()
@@ -178,9 +179,10 @@ target make all 0-900
         step: Some("a.o".into()),
         ..Filter::default()
     };
-    assert_eq!(filter.apply(&analysis), [1, 2, 3].map(ProcessIx));
+    let recording = Recording::from(analysis);
+    assert_eq!(filter.apply(&recording), [1, 2, 3].map(ProcessIx));
     let all: Vec<_> = (0..9).map(ProcessIx).collect();
-    let mut rows = query::rows(&analysis, &all, By::Step, Sort::Start, &[]);
+    let mut rows = query::rows(&recording, &all, By::Step, Sort::Start, &[]);
     rows.sort_by_key(|row| row.start);
     let rows: Vec<(&str, u64)> = rows.iter().map(|row| (&*row.name, row.count)).collect();
     let want = [
@@ -331,7 +333,7 @@ target cargo test 0-900
     test steps::overlapp… 50-60
 ";
     assert_eq!(tree(&analysis), want);
-    let steps = Steps::new(&analysis);
+    let steps = Steps::new(&analysis, &[]);
     let worker = steps.at(ThreadIx(4), Ktime(30));
     assert_eq!(
         worker,
@@ -359,7 +361,7 @@ fn times_add_up() {
         if name == "threads" {
             threads_are_tests(&mut analysis);
         }
-        let steps = Steps::new(&analysis);
+        let steps = Steps::new(&analysis, &[]);
         let root = tr_analyze::critical_path::root(&analysis).unwrap();
         let path = tr_analyze::critical_path::critical_path(&analysis, root).unwrap();
         let times = AllTimes::new(&analysis, &steps, &path.segments);
@@ -433,12 +435,8 @@ fn the_text_tells_what_a_slow_test_waited_for() {
         limit: Some(4),
         ..Ask::default()
     };
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: "x",
-        ask: &ask,
-    };
+    let recording = Recording::from(analysis);
+    let view = View::new(&recording, &chosen, "x", &ask);
     let style = Style {
         width: 80,
         color: false,
@@ -481,12 +479,9 @@ fn screen(lines: &[Line], statuses: &[u32]) -> String {
 
 fn first_screen(analysis: &Analysis) -> String {
     let chosen: Vec<_> = analysis.process_ids().collect();
-    let view = View {
-        analysis,
-        chosen: &chosen,
-        file: "x.bin",
-        ask: &Ask::default(),
-    };
+    let recording = Recording::from(analysis.clone());
+    let ask = Ask::default();
+    let view = View::new(&recording, &chosen, "x.bin", &ask);
     let style = Style {
         width: 120,
         ..Style::PLAIN

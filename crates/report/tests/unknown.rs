@@ -16,6 +16,7 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query;
 use tr_insight::query::{By, Sort};
+use tr_insight::Recording;
 use tr_report::reports::ReportKind;
 use tr_sim::config::Config;
 use tr_sim::scenario;
@@ -322,7 +323,13 @@ fn starts_are_those_in_the_recording() {
         ..Options::default()
     });
     let chosen: Vec<_> = analysis.process_ids().collect();
-    let rows = query::rows(&analysis, &chosen, By::Process, Sort::Pid, &[]);
+    let rows = query::rows(
+        &Recording::from(analysis.clone()),
+        &chosen,
+        By::Process,
+        Sort::Pid,
+        &[],
+    );
     let mut rows: Vec<_> = rows.iter().map(|row| (row.pid, row.start)).collect();
     rows.sort_unstable();
     let processes = analysis.processes.iter();

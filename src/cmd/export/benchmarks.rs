@@ -19,8 +19,8 @@ pub fn run(args: &Args, service: Service) -> Done {
         .refuse("figures over time are of whole runs: without --from and --to")?;
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    let analysis = args.with.analyze(&trace, args.budget)?;
-    let run = Run::new(&name, &analysis);
+    let recording = args.with.recording(&trace, args.budget)?;
+    let run = Run::new(&name, &recording);
     if let Some(why) = run.no_build() {
         let why = format!("{why}: its times measure no whole build");
         return Err(errors::refused(why));

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_analyze::model::Analysis;
-use tr_compare::pipeline::ci_job_of;
 use tr_export::dataset;
 use tr_export::dataset::{Place, Table};
+use tr_insight::ci_jobs;
 use tr_insight::query::Filter;
 use tr_text::units;
 
@@ -42,15 +42,15 @@ pub fn run(args: &Args) -> Done {
         eprintln!("tr: {shown}: has this run already: {file}");
         return Ok(ExitCode::SUCCESS);
     }
-    let analysis = args.with.analyze(&trace, args.budget)?;
+    let recording = args.with.recording(&trace, args.budget)?;
     if let Some(file) = &args.jobs {
-        waited(file, &analysis, &mut place)?;
+        waited(file, &recording.analysis, &mut place)?;
     }
     let filter = Filter {
         min: args.filters.min_or(LEAST),
         ..args.filters.filter()
     };
-    let tables = dataset::tables(&analysis, &filter.apply(&analysis), &place);
+    let tables = dataset::tables(&recording, &filter.apply(&recording), &place);
     let added = add((output, &args.file), args.force, &place, &tables);
     let size = units::bytes(added.map_err(refused)?);
     eprintln!(
@@ -62,8 +62,8 @@ pub fn run(args: &Args) -> Done {
 
 /// Takes the wait for a runner from the CI system's jobs in a file.
 fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), ExitCode> {
-    let ci_jobs = pipeline::read(file, "jobs of a CI run", tr_import::jobs::started)?;
-    match ci_job_of(&ci_jobs, analysis) {
+    let jobs = pipeline::read(file, "jobs of a CI run", tr_import::jobs::started)?;
+    match ci_jobs::of(&jobs, analysis) {
         Some((job, leg)) => place.waited(job.queued, leg),
         None => {
             let file = errors::shown(file);

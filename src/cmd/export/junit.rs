@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tr_import::junit::write;
+use tr_export::junit;
 use tr_import::Found;
 use tr_text::{escape, units};
 
@@ -20,13 +20,13 @@ pub fn run(args: &Args) -> Done {
     args.span
         .refuse("a JUnit report has whole tests: --from and --to are not for --format junit")?;
     let trace = open::warned(&args.file)?;
-    let analysis = args.with.analyze(&trace, args.budget)?;
+    let recording = args.with.recording(&trace, args.budget)?;
     let found = Found {
         path: report.to_owned(),
         named: true,
     };
     let bytes = tr_import::bytes(&found, tr_import::FILE);
-    let written = bytes.and_then(|bytes| write::write(&bytes, &analysis));
+    let written = bytes.and_then(|bytes| junit::write(&bytes, &recording));
     let wrong = |error: tr_import::Error| {
         let error = escape::text(error.to_string().as_bytes());
         errors::refused(format!("--with {}: {error}", errors::shown(report)))
@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Done {
     let (mut bytes, tests) = written.map_err(wrong)?;
     if output.as_os_str() == "-" {
         let text = String::from_utf8_lossy(&bytes);
-        bytes = write::for_log(&text)
+        bytes = junit::for_log(&text)
             .map_err(wrong)?
             .into_owned()
             .into_bytes();

@@ -1,5 +1,6 @@
 //! Runs as the JSON of services that follow figures over time: github-action-benchmark and Bencher.
 
+use super::ends;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -80,16 +81,14 @@ pub fn json(runs: &[Run], service: Service) -> String {
     format!("{document:#}\n")
 }
 
-impl Diff {
-    /// The figures of the new runs. There are none where the new runs or the base do not measure a whole build:
-    /// a service that stored such a figure would compare later builds with it.
-    pub fn benchmarks(&self, service: Service) -> String {
-        let runs = match self.no_build() {
-            Some(_) => &[],
-            None => self.new.as_slice(),
-        };
-        json(runs, service)
-    }
+/// The figures of the new runs. There are none where the new runs or the base do not measure a whole build:
+/// a service that stored such a figure would compare later builds with it.
+pub fn render(diff: &Diff, service: Service) -> String {
+    let runs = match ends::no_build(diff) {
+        Some(_) => &[],
+        None => diff.new.as_slice(),
+    };
+    json(runs, service)
 }
 
 fn action(figures: &[(String, &str, Measured)]) -> Value {

@@ -30,46 +30,44 @@ impl Run {
     }
 }
 
-impl Diff {
-    /// The commands of both sides within the given width. Equal commands are written once; two commands get half of
-    /// the width each if they are long.
-    pub(super) fn title(&self, columns: usize) -> String {
-        const ARROW: &str = " → ";
-        let (base, new) = (command(&self.base), command(&self.new));
-        if base == new {
-            return units::shorten(&base, columns);
-        }
-        let room = columns.saturating_sub(units::width(ARROW));
-        let part = |text: &str, beside: &str| {
-            let part = room.saturating_sub(units::width(beside)).max(room / 2);
-            units::shorten(text, part)
-        };
-        format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
+/// The commands of both sides within the given width. Equal commands are written once; two commands get half of
+/// the width each if they are long.
+pub(super) fn title(diff: &Diff, columns: usize) -> String {
+    const ARROW: &str = " → ";
+    let (base, new) = (command(&diff.base), command(&diff.new));
+    if base == new {
+        return units::shorten(&base, columns);
     }
+    let room = columns.saturating_sub(units::width(ARROW));
+    let part = |text: &str, beside: &str| {
+        let part = room.saturating_sub(units::width(beside)).max(room / 2);
+        units::shorten(text, part)
+    };
+    format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
+}
 
-    /// A sentence which says that the runs are of different commands, if they are.
-    pub(super) fn other_commands(&self) -> Option<String> {
-        let mut kinds: Vec<&Run> = Vec::new();
-        for run in self.base.iter().chain(&self.new) {
-            if !kinds.iter().any(|kind| run.has_command_of(kind)) {
-                kinds.push(run);
-            }
+/// A sentence which says that the runs are of different commands, if they are.
+pub(super) fn other_commands(diff: &Diff) -> Option<String> {
+    let mut kinds: Vec<&Run> = Vec::new();
+    for run in diff.base.iter().chain(&diff.new) {
+        if !kinds.iter().any(|kind| run.has_command_of(kind)) {
+            kinds.push(run);
         }
-        let all = kinds.iter().map(|run| units::shorten(&run.command, SHOWN));
-        (kinds.len() > 1).then(|| {
-            format!(
-                "not the same command: {}",
-                all.collect::<Vec<_>>().join("; ")
-            )
-        })
     }
+    let all = kinds.iter().map(|run| units::shorten(&run.command, SHOWN));
+    (kinds.len() > 1).then(|| {
+        format!(
+            "not the same command: {}",
+            all.collect::<Vec<_>>().join("; ")
+        )
+    })
+}
 
-    /// A sentence which says that the two commands have nothing in common, if so. One may be a wrapper of the
-    /// other.
-    pub(super) fn strangers(&self) -> Option<String> {
-        self.other_commands().filter(|_| self.shared == 0)?;
-        Some("not the same command, and no other process is on both sides".into())
-    }
+/// A sentence which says that the two commands have nothing in common, if so. One may be a wrapper of the
+/// other.
+pub(super) fn strangers(diff: &Diff) -> Option<String> {
+    other_commands(diff).filter(|_| diff.shared == 0)?;
+    Some("not the same command, and no other process is on both sides".into())
 }
 
 #[cfg(test)]

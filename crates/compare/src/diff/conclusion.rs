@@ -4,6 +4,7 @@ use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::demands;
 use super::run::Figure;
 use super::spread::{percent, signed, Difference, Verdict};
+use super::{commands, ends, methods};
 use super::{Diff, What};
 use tr_insight::demands::Demand;
 use tr_text::units;
@@ -54,266 +55,263 @@ fn relative(judged: &Difference) -> String {
     }
 }
 
-impl Diff {
-    /// The conclusion in one sentence: that a build failed, that a recording is incomplete, or the verdict on the
-    /// wall time with its cause and the process that changed most.
-    pub(super) fn conclusion(&self) -> String {
-        let Some(wall) = self.whole(Figure::Wall) else {
-            return "The wall times cannot be compared".into();
-        };
-        if let Some(failure) = self.no_build() {
-            let [base, new] = [wall.base, wall.new].map(units::time);
-            let failure = units::sentence(&failure);
-            return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
-        }
-        let change = match wall.difference() {
-            0 => None,
-            1.. => Some((What::Slower, "Slower")),
-            _ => Some((What::Faster, "Faster")),
-        };
-        let figures = format!(
-            "{} → {} ({}, {})",
-            units::time(wall.base),
-            units::time(wall.new),
-            signed(wall.difference(), units::time),
-            percent(wall)
-        );
-        let (what, word) = match (change, wall.verdict) {
-            (Some(change), Verdict::Outside | Verdict::Unknown) => change,
-            (change, _) => {
-                let inside = change.map(|_| figures);
-                return self.same_wall(wall, inside);
-            }
-        };
-        if let Some(methods) = self.methods().or_else(|| self.strangers()) {
-            return format!("{word}: {figures}; {methods}");
-        }
-        let cause = self
-            .cause()
-            .map_or(String::new(), |cause| format!(": {cause}"));
-        let most = match self.causes.whose() {
-            Some(Whose::Machine | Whose::Unclear) => String::new(),
-            _ => self.most(what),
-        };
-        format!("{word}: {figures}{cause}{most}")
+/// The conclusion in one sentence: that a build failed, that a recording is incomplete, or the verdict on the
+/// wall time with its cause and the process that changed most.
+pub(super) fn sentence(diff: &Diff) -> String {
+    let Some(wall) = diff.whole(Figure::Wall) else {
+        return "The wall times cannot be compared".into();
+    };
+    if let Some(failure) = ends::no_build(diff) {
+        let [base, new] = [wall.base, wall.new].map(units::time);
+        let failure = units::sentence(&failure);
+        return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
     }
+    let change = match wall.difference() {
+        0 => None,
+        1.. => Some((What::Slower, "Slower")),
+        _ => Some((What::Faster, "Faster")),
+    };
+    let figures = format!(
+        "{} → {} ({}, {})",
+        units::time(wall.base),
+        units::time(wall.new),
+        signed(wall.difference(), units::time),
+        percent(wall)
+    );
+    let (what, word) = match (change, wall.verdict) {
+        (Some(change), Verdict::Outside | Verdict::Unknown) => change,
+        (change, _) => {
+            let inside = change.map(|_| figures);
+            return same_wall(diff, wall, inside);
+        }
+    };
+    if let Some(methods) = methods::mixed(diff).or_else(|| commands::strangers(diff)) {
+        return format!("{word}: {figures}; {methods}");
+    }
+    let cause = cause(diff).map_or(String::new(), |cause| format!(": {cause}"));
+    let most = match diff.causes.whose() {
+        Some(Whose::Machine | Whose::Unclear) => String::new(),
+        _ => most(diff, what),
+    };
+    format!("{word}: {figures}{cause}{most}")
+}
 
-    /// The conclusion where the wall time does not differ, although parts of it may.
-    fn same_wall(&self, wall: &Difference, inside: Option<String>) -> String {
-        let but = self.besides();
-        let but = if but.is_empty() {
+/// The conclusion where the wall time does not differ, although parts of it may.
+fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
+    let but = besides(diff);
+    let but = if but.is_empty() {
+        String::new()
+    } else {
+        format!("; but {}", but.join(", "))
+    };
+    match (inside, but.is_empty()) {
+        (None, _) => format!("Equally fast: {}{but}", units::time(wall.base)),
+        (Some(figures), true) => format!("No difference beyond normal variation: {figures}"),
+        (Some(figures), false) => {
+            format!("No difference of the wall time beyond normal variation: {figures}{but}")
+        }
+    }
+}
+
+/// The figures that differ beyond normal variation although the wall time does not.
+fn besides(diff: &Diff) -> Vec<String> {
+    let differs =
+        |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
+    let mut but = Vec::new();
+    let work = diff.causes.work.as_ref().filter(differs);
+    if let Some(work) = work {
+        let note = doubt(diff);
+        but.push(format!("CPU time {}{note}", relative(work)));
+    }
+    for share in &diff.causes.shares {
+        match (share.cause, &diff.causes.alone) {
+            (Cause::Work, _) => {}
+            (Cause::Order, Some(alone)) => {
+                let by = relative(alone);
+                let note = doubt_of(diff, share);
+                but.push(format!("{}{note} ({by}, on CPUs of its own)", words(share)));
+            }
+            _ => but.push(words_of(diff, share)),
+        }
+    }
+    but
+}
+
+/// The party that the difference of whole builds is attributed to.
+pub(super) fn whose(diff: &Diff) -> Option<Whose> {
+    diff.causes
+        .whose()
+        .filter(|_| ends::no_build(diff).is_none())
+}
+
+/// The party that the difference is attributed to, and its cause, in words.
+fn cause(diff: &Diff) -> Option<String> {
+    let first = |whose| diff.causes.of(whose).next();
+    let (build, machine) = (first(Whose::Build), first(Whose::Machine));
+    let doubtful = first(Whose::Unclear);
+    let maybe = doubtful.map(|share| unclear(diff, share));
+    Some(match (build, machine, doubtful.zip(maybe)) {
+        (Some(own), None, None) => words(own).into(),
+        (None, machine, None) if is_work_unknown(diff) => {
+            let runner = machine.map_or("", |_| "the runner, perhaps also the build: ");
+            format!("{runner}too much of its CPU time is unknown")
+        }
+        (None, Some(machine), None) => not_yours(machine).into(),
+        (Some(own), machine, maybe) => {
+            let runner = machine.map_or("", |_| " and the runner");
+            let maybe = maybe.map_or(String::new(), |(_, it)| format!("; {it}"));
+            format!("the build ({}){runner}{maybe}", words(own))
+        }
+        (None, machine, Some((share, maybe))) => match (share.cause, machine) {
+            (Cause::Network | Cause::Outside, None) => maybe,
+            (Cause::Network | Cause::Outside, Some(_)) => format!("the runner; {maybe}"),
+            _ => format!("the runner, perhaps also the build: {maybe}"),
+        },
+        (None, None, None) => return None,
+    })
+}
+
+/// Whether too few runs know their CPU time, so that the build's own work may be an unnamed cause.
+fn is_work_unknown(diff: &Diff) -> bool {
+    diff.causes.work.is_none() && !diff.causes.parts.is_empty()
+}
+
+/// The runs in which too much time is unknown, in words.
+pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
+    let runs = diff.base.iter().chain(&diff.new);
+    let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
+    let left_out = if is_work_unknown(diff) {
+        "whether the build needs more CPU time is not known"
+    } else {
+        "its CPU time is left out of the causes"
+    };
+    let said = unsure.map(|run| {
+        let unknown = run
+            .figures
+            .get(Figure::Unknown)
+            .map_or("?".into(), units::time);
+        format!("{}: {unknown} of its time is unknown: {left_out}", run.file)
+    });
+    said.collect()
+}
+
+/// A cause that cannot be attributed to one party, in words.
+pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
+    match (share.cause, &diff.causes.work) {
+        (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), doubt(diff)),
+        (Cause::Order, _) => format!("{}{}", words(share), doubt_of(diff, share)),
+        (Cause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
+        _ => format!("{}: the other end's, or your change's", words(share)),
+    }
+}
+
+/// A reason other than the build's work why the CPU time can differ, in words.
+fn doubt(diff: &Diff) -> String {
+    diff.causes.doubt.map_or(String::new(), Doubt::words)
+}
+
+/// A reason other than the build's work why the given share can differ, in words.
+fn doubt_of(diff: &Diff, share: &Share) -> String {
+    let doubt = diff.causes.doubt_of(share.cause, share.ns);
+    doubt.map_or(String::new(), Doubt::words)
+}
+
+/// The largest change of a process's wall time, in words. The command's own time is the time of the whole run.
+fn most(diff: &Diff, what: What) -> String {
+    let several = diff.matched > 1;
+    let only = match what {
+        What::Slower => What::New,
+        _ => What::Gone,
+    };
+    let mut changes = diff.changes.iter();
+    let most = changes.find(|change| {
+        let side = change.what == what || change.what == only;
+        side && !change.through && change.size() > 0 && (!several || !change.above.is_empty())
+    });
+    most.map_or(String::new(), |most| {
+        let by = signed(most.value(Figure::Wall), units::time);
+        let only = if most.what == only {
+            format!(" ({})", only.title())
+        } else {
             String::new()
-        } else {
-            format!("; but {}", but.join(", "))
         };
-        match (inside, but.is_empty()) {
-            (None, _) => format!("Equally fast: {}{but}", units::time(wall.base)),
-            (Some(figures), true) => format!("No difference beyond normal variation: {figures}"),
-            (Some(figures), false) => {
-                format!("No difference of the wall time beyond normal variation: {figures}{but}")
-            }
+        format!("; most of all {}{only} {by} of wall time", most.label)
+    })
+}
+
+/// The causes with their parts of the difference, and the build's CPU time: in words.
+pub(super) fn explanation(diff: &Diff) -> Option<String> {
+    let wall = diff.whole(Figure::Wall)?;
+    if ends::no_build(diff).is_some() || wall.verdict == Verdict::Inside {
+        return None;
+    }
+    let whose = diff.causes.whose()?;
+    if let [Share {
+        cause: Cause::Work, ..
+    }] = diff.causes.shares.as_slice()
+    {
+        // The first line has it.
+        return None;
+    }
+    let shares: Vec<String> = diff
+        .causes
+        .shares
+        .iter()
+        .map(|share| words_of(diff, share))
+        .collect();
+    let work = diff.causes.work.as_ref()?;
+    let equal = !work.is_noticeable();
+    let times = format!("{} and {}", units::time(work.base), units::time(work.new));
+    let work = match (equal, whose) {
+        (true, _) => format!("the build's CPU time is equal ({times})"),
+        (false, Whose::Machine | Whose::Unclear) => {
+            let doubt = doubt(diff);
+            format!("the build's CPU time: {times} ({}{doubt})", percent(work))
         }
-    }
+        (false, _) => format!("the build's CPU time: {times} ({})", percent(work)),
+    };
+    Some(units::sentence(&format!("{}; {work}", shares.join(", "))))
+}
 
-    /// The figures that differ beyond normal variation although the wall time does not.
-    fn besides(&self) -> Vec<String> {
-        let differs =
-            |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
-        let mut but = Vec::new();
-        let work = self.causes.work.as_ref().filter(differs);
-        if let Some(work) = work {
-            let note = self.doubt();
-            but.push(format!("CPU time {}{note}", relative(work)));
-        }
-        for share in &self.causes.shares {
-            match (share.cause, &self.causes.alone) {
-                (Cause::Work, _) => {}
-                (Cause::Order, Some(alone)) => {
-                    let by = relative(alone);
-                    let note = self.doubt_of(share);
-                    but.push(format!("{}{note} ({by}, on CPUs of its own)", words(share)));
-                }
-                _ => but.push(self.share(share)),
-            }
-        }
-        but
+/// A cause and its part of the difference, in words.
+fn words_of(diff: &Diff, share: &Share) -> String {
+    let by = signed(share.ns, units::time);
+    let mut details = match share.cause {
+        Cause::Others => others(diff, share.ns),
+        Cause::Disk => bytes(diff, &[Demand::Read, Demand::Written]),
+        Cause::Memory => bytes(diff, &[Demand::Resident, Demand::Reclaim, Demand::Swap]),
+        Cause::Network => bytes(diff, &[Demand::Received, Demand::Sent]),
+        _ => Vec::new(),
+    };
+    let waits = matches!(share.cause, Cause::Disk | Cause::Network | Cause::Outside);
+    if waits && share.as_many {
+        details.push("as many".into());
     }
+    let details = if details.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", details.join(", "))
+    };
+    format!("{} {by}{details}", share.cause.title())
+}
 
-    /// The party that the difference of whole builds is attributed to.
-    pub(super) fn whose(&self) -> Option<Whose> {
-        self.causes.whose().filter(|_| self.no_build().is_none())
-    }
+/// The other tasks that explain most of the time that other tasks took.
+fn others(diff: &Diff, ns: i128) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let names = diff.causes.names.iter();
+    let counts = names.filter(|(_, by)| by.signum() == ns.signum() && by.abs() * 10 >= ns.abs());
+    let shown = counts.take(SHOWN);
+    shown
+        .map(|(name, by)| format!("{name} {}", signed(*by, units::time)))
+        .collect()
+}
 
-    /// The party that the difference is attributed to, and its cause, in words.
-    fn cause(&self) -> Option<String> {
-        let first = |whose| self.causes.of(whose).next();
-        let (build, machine) = (first(Whose::Build), first(Whose::Machine));
-        let unclear = first(Whose::Unclear);
-        let maybe = unclear.map(|unclear| self.unclear(unclear));
-        Some(match (build, machine, unclear.zip(maybe)) {
-            (Some(own), None, None) => words(own).into(),
-            (None, machine, None) if self.is_work_unknown() => {
-                let runner = machine.map_or("", |_| "the runner, perhaps also the build: ");
-                format!("{runner}too much of its CPU time is unknown")
-            }
-            (None, Some(machine), None) => not_yours(machine).into(),
-            (Some(own), machine, maybe) => {
-                let runner = machine.map_or("", |_| " and the runner");
-                let maybe = maybe.map_or(String::new(), |(_, it)| format!("; {it}"));
-                format!("the build ({}){runner}{maybe}", words(own))
-            }
-            (None, machine, Some((share, maybe))) => match (share.cause, machine) {
-                (Cause::Network | Cause::Outside, None) => maybe,
-                (Cause::Network | Cause::Outside, Some(_)) => format!("the runner; {maybe}"),
-                _ => format!("the runner, perhaps also the build: {maybe}"),
-            },
-            (None, None, None) => return None,
-        })
-    }
-
-    /// Whether too few runs know their CPU time, so that the build's own work may be an unnamed cause.
-    fn is_work_unknown(&self) -> bool {
-        self.causes.work.is_none() && !self.causes.parts.is_empty()
-    }
-
-    /// The runs in which too much time is unknown, in words.
-    pub(super) fn unknown_work(&self) -> Vec<String> {
-        let runs = self.base.iter().chain(&self.new);
-        let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
-        let left_out = if self.is_work_unknown() {
-            "whether the build needs more CPU time is not known"
-        } else {
-            "its CPU time is left out of the causes"
-        };
-        let said = unsure.map(|run| {
-            let unknown = run
-                .figures
-                .get(Figure::Unknown)
-                .map_or("?".into(), units::time);
-            format!("{}: {unknown} of its time is unknown: {left_out}", run.file)
-        });
-        said.collect()
-    }
-
-    /// A cause that cannot be attributed to one party, in words.
-    pub(super) fn unclear(&self, share: &Share) -> String {
-        match (share.cause, &self.causes.work) {
-            (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), self.doubt()),
-            (Cause::Order, _) => format!("{}{}", words(share), self.doubt_of(share)),
-            (Cause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
-            _ => format!("{}: the other end's, or your change's", words(share)),
-        }
-    }
-
-    /// A reason other than the build's work why the CPU time can differ, in words.
-    fn doubt(&self) -> String {
-        self.causes.doubt.map_or(String::new(), Doubt::words)
-    }
-
-    /// A reason other than the build's work why the given share can differ, in words.
-    fn doubt_of(&self, share: &Share) -> String {
-        let doubt = self.causes.doubt_of(share.cause, share.ns);
-        doubt.map_or(String::new(), Doubt::words)
-    }
-
-    /// The largest change of a process's wall time, in words. The command's own time is the time of the whole run.
-    fn most(&self, what: What) -> String {
-        let several = self.matched > 1;
-        let only = match what {
-            What::Slower => What::New,
-            _ => What::Gone,
-        };
-        let mut changes = self.changes.iter();
-        let most = changes.find(|change| {
-            let side = change.what == what || change.what == only;
-            side && !change.through && change.size() > 0 && (!several || !change.above.is_empty())
-        });
-        most.map_or(String::new(), |most| {
-            let by = signed(most.value(Figure::Wall), units::time);
-            let only = if most.what == only {
-                format!(" ({})", only.title())
-            } else {
-                String::new()
-            };
-            format!("; most of all {}{only} {by} of wall time", most.label)
-        })
-    }
-
-    /// The causes with their parts of the difference, and the build's CPU time: in words.
-    pub(super) fn explanation(&self) -> Option<String> {
-        let wall = self.whole(Figure::Wall)?;
-        if self.no_build().is_some() || wall.verdict == Verdict::Inside {
-            return None;
-        }
-        let whose = self.causes.whose()?;
-        if let [Share {
-            cause: Cause::Work, ..
-        }] = self.causes.shares.as_slice()
-        {
-            // The first line has it.
-            return None;
-        }
-        let shares: Vec<String> = self
-            .causes
-            .shares
-            .iter()
-            .map(|share| self.share(share))
-            .collect();
-        let work = self.causes.work.as_ref()?;
-        let equal = !work.is_noticeable();
-        let times = format!("{} and {}", units::time(work.base), units::time(work.new));
-        let work = match (equal, whose) {
-            (true, _) => format!("the build's CPU time is equal ({times})"),
-            (false, Whose::Machine | Whose::Unclear) => {
-                let doubt = self.doubt();
-                format!("the build's CPU time: {times} ({}{doubt})", percent(work))
-            }
-            (false, _) => format!("the build's CPU time: {times} ({})", percent(work)),
-        };
-        Some(units::sentence(&format!("{}; {work}", shares.join(", "))))
-    }
-
-    /// A cause and its part of the difference, in words.
-    fn share(&self, share: &Share) -> String {
-        let by = signed(share.ns, units::time);
-        let mut details = match share.cause {
-            Cause::Others => self.others(share.ns),
-            Cause::Disk => self.bytes(&[Demand::Read, Demand::Written]),
-            Cause::Memory => self.bytes(&[Demand::Resident, Demand::Reclaim, Demand::Swap]),
-            Cause::Network => self.bytes(&[Demand::Received, Demand::Sent]),
-            _ => Vec::new(),
-        };
-        let waits = matches!(share.cause, Cause::Disk | Cause::Network | Cause::Outside);
-        if waits && share.as_many {
-            details.push("as many".into());
-        }
-        let details = if details.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", details.join(", "))
-        };
-        format!("{} {by}{details}", share.cause.title())
-    }
-
-    /// The other tasks that explain most of the time that other tasks took.
-    fn others(&self, ns: i128) -> Vec<String> {
-        const SHOWN: usize = 3;
-        let names = self.causes.names.iter();
-        let counts =
-            names.filter(|(_, by)| by.signum() == ns.signum() && by.abs() * 10 >= ns.abs());
-        let shown = counts.take(SHOWN);
-        shown
-            .map(|(name, by)| format!("{name} {}", signed(*by, units::time)))
-            .collect()
-    }
-
-    fn bytes(&self, of: &[Demand]) -> Vec<String> {
-        let differ = self
-            .demands
-            .iter()
-            .filter(|(demand, _)| of.contains(demand));
-        differ
-            .map(|(demand, it)| format!("{} {}", demands::change(*demand, it), demand.title()))
-            .collect()
-    }
+fn bytes(diff: &Diff, of: &[Demand]) -> Vec<String> {
+    let differ = diff
+        .demands
+        .iter()
+        .filter(|(demand, _)| of.contains(demand));
+    differ
+        .map(|(demand, it)| format!("{} {}", demands::change(*demand, it), demand.title()))
+        .collect()
 }

@@ -47,7 +47,7 @@ pub(super) fn ends<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
 }
 
 /// `the new build failed: exit 2`, `2 of 5 new builds failed: exit 2`; `None` if none did.
-fn failure(side: &str, runs: &[Run]) -> Option<String> {
+fn failure_of(side: &str, runs: &[Run]) -> Option<String> {
     let failed: Vec<&Run> = runs.iter().filter(|run| run.failed()).collect();
     let ends = ends(failed.iter().copied()).join(", ");
     let (count, all) = (failed.len(), runs.len());
@@ -64,41 +64,39 @@ fn failure(side: &str, runs: &[Run]) -> Option<String> {
 }
 
 /// `the new recording x.bin is truncated`: its times are lower bounds.
-fn partial(side: &str, runs: &[Run]) -> Option<String> {
+fn partial_of(side: &str, runs: &[Run]) -> Option<String> {
     let (file, why) = runs.iter().find_map(Run::partial)?;
     Some(format!("the {side} recording {file} {why}"))
 }
 
-impl Diff {
-    /// A recording of a part of a build, in words: its times measure no whole build.
-    fn partial(&self) -> Option<String> {
-        partial("new", &self.new).or_else(|| partial("base", &self.base))
-    }
+/// A recording of a part of a build, in words: its times measure no whole build.
+fn partial(diff: &Diff) -> Option<String> {
+    partial_of("new", &diff.new).or_else(|| partial_of("base", &diff.base))
+}
 
-    /// # Errors
-    /// A build failed, or one side alone has whole builds: in words. No difference is one of the
-    /// build.
-    pub fn comparable(&self) -> Result<(), String> {
-        let partial =
-            [&self.base, &self.new].map(|runs| runs.iter().any(|run| run.partial().is_some()));
-        match (self.failure(), partial) {
-            (Some(failure), _) => Err(failure),
-            (None, [true, false] | [false, true]) => Err(self.partial().unwrap_or_default()),
-            (None, _) => Ok(()),
-        }
+/// # Errors
+/// A build failed, or one side alone has whole builds: in words. No difference is one of the
+/// build.
+pub fn comparable(diff: &Diff) -> Result<(), String> {
+    let has_part =
+        [&diff.base, &diff.new].map(|runs| runs.iter().any(|run| run.partial().is_some()));
+    match (failure(diff), has_part) {
+        (Some(failure), _) => Err(failure),
+        (None, [true, false] | [false, true]) => Err(partial(diff).unwrap_or_default()),
+        (None, _) => Ok(()),
     }
+}
 
-    /// The reason why the times of a comparison do not measure whole builds, in words.
-    pub(super) fn no_build(&self) -> Option<String> {
-        self.failure().or_else(|| self.partial())
-    }
+/// The reason why the times of a comparison do not measure whole builds, in words.
+pub(super) fn no_build(diff: &Diff) -> Option<String> {
+    failure(diff).or_else(|| partial(diff))
+}
 
-    /// The sides whose builds failed, in words. A failure is reported before any difference of times.
-    pub fn failure(&self) -> Option<String> {
-        let (base, new) = (failure("base", &self.base), failure("new", &self.new));
-        match (new, base) {
-            (Some(new), Some(base)) => Some(format!("{new}; {base}")),
-            (new, base) => new.or(base),
-        }
+/// The sides whose builds failed, in words. A failure is reported before any difference of times.
+pub fn failure(diff: &Diff) -> Option<String> {
+    let (base, new) = (failure_of("base", &diff.base), failure_of("new", &diff.new));
+    match (new, base) {
+        (Some(new), Some(base)) => Some(format!("{new}; {base}")),
+        (new, base) => new.or(base),
     }
 }

@@ -6,56 +6,53 @@ use super::{Diff, ProgramChange};
 use tr_text::called::TR;
 use tr_text::units;
 
-impl Diff {
-    /// Warnings about runs without stacks beside runs with stacks, and about samples that are left out.
-    pub(super) fn stack_warnings(&self) -> Vec<String> {
-        let runs = || self.base.iter().chain(&self.new);
-        let mut said = Vec::new();
-        if runs().any(|run| run.profile.is_some()) {
-            let lacking = runs().filter(|run| run.profile.is_none());
-            said.extend(
-                lacking
-                    .map(|run| format!("{} has no stacks: functions are not compared", run.file)),
-            );
-        }
-        for run in runs() {
-            let left_out = run.profile.as_ref().map_or(0, |profile| profile.left_out);
-            if left_out > 0 {
-                let left_out = units::time(left_out);
-                let file = &run.file;
-                said.push(format!(
-                    "{file}: too many stacks: {left_out} of samples are left out"
-                ));
-            }
-        }
-        said
+/// Warnings about runs without stacks beside runs with stacks, and about samples that are left out.
+pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
+    let runs = || diff.base.iter().chain(&diff.new);
+    let mut said = Vec::new();
+    if runs().any(|run| run.profile.is_some()) {
+        let lacking = runs().filter(|run| run.profile.is_none());
+        said.extend(
+            lacking.map(|run| format!("{} has no stacks: functions are not compared", run.file)),
+        );
     }
-
-    /// The function of a slower program that grew most.
-    pub(super) fn grown(&self, program: &ProgramChange) -> Option<&FunctionChange> {
-        let mut all = self.functions.iter().flatten();
-        all.find(|function| {
-            function.program == program.name
-                && program.on_cpu.difference() > 0
-                && function.own.time.difference() > 0
-                && function.own.differs(self.ask.least)
-        })
-    }
-
-    /// Folded stacks with the µs of both sides, as difffolded.pl writes them: for flamegraph.pl and
-    /// inferno.
-    ///
-    /// # Errors
-    /// The file of a run without stacks.
-    pub fn folded(&self) -> Result<String, String> {
-        let mut runs = self.base.iter().chain(&self.new);
-        let Some(stacks) = ProfilePair::new([&self.base, &self.new]) else {
-            let lacking = runs.find(|run| run.profile.is_none());
-            let file = lacking.map_or("", |run| run.file.as_str());
-            return Err(format!(
-                "{file}: no stacks were recorded: {TR} record --stacks records them"
+    for run in runs() {
+        let left_out = run.profile.as_ref().map_or(0, |profile| profile.left_out);
+        if left_out > 0 {
+            let left_out = units::time(left_out);
+            let file = &run.file;
+            said.push(format!(
+                "{file}: too many stacks: {left_out} of samples are left out"
             ));
-        };
-        Ok(stacks.folded())
+        }
     }
+    said
+}
+
+/// The function of a slower program that grew most.
+pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a FunctionChange> {
+    let mut all = diff.functions.iter().flatten();
+    all.find(|function| {
+        function.program == program.name
+            && program.on_cpu.difference() > 0
+            && function.own.time.difference() > 0
+            && function.own.differs(diff.ask.least)
+    })
+}
+
+/// Folded stacks with the µs of both sides, as difffolded.pl writes them: for flamegraph.pl and
+/// inferno.
+///
+/// # Errors
+/// The file of a run without stacks.
+pub fn folded(diff: &Diff) -> Result<String, String> {
+    let mut runs = diff.base.iter().chain(&diff.new);
+    let Some(stacks) = ProfilePair::new([&diff.base, &diff.new]) else {
+        let lacking = runs.find(|run| run.profile.is_none());
+        let file = lacking.map_or("", |run| run.file.as_str());
+        return Err(format!(
+            "{file}: no stacks were recorded: {TR} record --stacks records them"
+        ));
+    };
+    Ok(stacks.folded())
 }

@@ -30,41 +30,39 @@ struct Graph<'a> {
     periods: [u64; 2],
 }
 
-impl Diff {
-    /// The graph, if both sides have samples.
-    pub(super) fn page_flame(&self, out: &mut String) {
-        let sides = [&self.base, &self.new];
-        let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {
-            return;
-        };
-        let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
-        let totals = both.own.each_ref().map(|own| both.tree.totals(own));
-        let (children, programs) = both.tree.children();
-        // Callees have higher numbers than their callers.
-        let mut widths = vec![0u64; children.len()];
-        for node in (0..children.len()).rev() {
-            let callees = children.get(node).into_iter().flatten();
-            let callees = callees.filter_map(|callee| widths.get(*callee as usize));
-            let callees = callees.fold(0u64, |sum, ns| sum.saturating_add(*ns));
-            let [base, new] = ProfilePair::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
-            if let Some(width) = widths.get_mut(node) {
-                *width = base.max(new).max(callees);
-            }
+/// The graph, if both sides have samples.
+pub(super) fn flame_card(diff: &Diff, out: &mut String) {
+    let sides = [&diff.base, &diff.new];
+    let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {
+        return;
+    };
+    let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
+    let totals = both.own.each_ref().map(|own| both.tree.totals(own));
+    let (children, programs) = both.tree.children();
+    // Callees have higher numbers than their callers.
+    let mut widths = vec![0u64; children.len()];
+    for node in (0..children.len()).rev() {
+        let callees = children.get(node).into_iter().flatten();
+        let callees = callees.filter_map(|callee| widths.get(*callee as usize));
+        let callees = callees.fold(0u64, |sum, ns| sum.saturating_add(*ns));
+        let [base, new] = ProfilePair::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
+        if let Some(width) = widths.get_mut(node) {
+            *width = base.max(new).max(callees);
         }
-        let width = |node: &u32| widths.get(*node as usize).copied().unwrap_or(0);
-        let whole = programs.iter().map(width).fold(0u64, u64::saturating_add);
-        if whole == 0 {
-            return;
-        }
-        let graph = Graph {
-            both: &both,
-            totals,
-            whole,
-            periods,
-            widths,
-        };
-        graph.draw(out, &children, &programs);
     }
+    let width = |node: &u32| widths.get(*node as usize).copied().unwrap_or(0);
+    let whole = programs.iter().map(width).fold(0u64, u64::saturating_add);
+    if whole == 0 {
+        return;
+    }
+    let graph = Graph {
+        both: &both,
+        totals,
+        whole,
+        periods,
+        widths,
+    };
+    graph.draw(out, &children, &programs);
 }
 
 impl Graph<'_> {

@@ -4,6 +4,7 @@ use super::causes::{Cause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
 use super::spread::Verdict;
 use super::Diff;
+use super::{commands, conclusion, ends, methods};
 use tr_text::units;
 
 #[derive(Clone, Copy, Debug)]
@@ -51,99 +52,96 @@ impl Gate {
     }
 }
 
-impl Diff {
-    /// The result of the gate, if there is one.
-    ///
-    /// It compares the medians. A difference inside a known spread passes, and so does one of the
-    /// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
-    /// error names builds that failed; a figure that cannot be compared: of a truncated recording or
-    /// of one that ended before COMMAND did, of recordings by different methods or of commands with
-    /// nothing in common, unknown, or with more unknown time than it may grow; and a growth that may be
-    /// the build's or somebody else's.
-    pub fn gate(&self) -> Option<Result<Gate, String>> {
-        let (figure, most) = self.ask.gate?;
-        let judged = self.judge_gate(figure, most);
-        Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
-    }
+/// The result of the gate, if there is one.
+///
+/// It compares the medians. A difference inside a known spread passes, and so does one of the
+/// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
+/// error names builds that failed; a figure that cannot be compared: of a truncated recording or
+/// of one that ended before COMMAND did, of recordings by different methods or of commands with
+/// nothing in common, unknown, or with more unknown time than it may grow; and a growth that may be
+/// the build's or somebody else's.
+pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
+    let (figure, most) = diff.ask.gate?;
+    let judged = judge_gate(diff, figure, most);
+    Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
+}
 
-    /// The gate's verdict in words, and whether the gate fails.
-    pub(super) fn gate_words(&self) -> Option<(String, bool)> {
-        Some(match self.gate()? {
-            Ok(gate) => (gate.text(), gate.failed()),
-            Err(why) => (why, true),
-        })
-    }
+/// The gate's verdict in words, and whether the gate fails.
+pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
+    Some(match judge(diff)? {
+        Ok(gate) => (gate.text(), gate.failed()),
+        Err(why) => (why, true),
+    })
+}
 
-    fn judge_gate(&self, figure: Figure, most: f64) -> Result<Gate, String> {
-        if let Some(failure) = self.failure() {
-            return Err(failure);
-        }
-        let runs = || self.base.iter().chain(&self.new);
-        if let Some((file, why)) = runs().find_map(Run::partial) {
-            return Err(format!("{file} {why}"));
-        }
-        if let Some(methods) = self.methods().or_else(|| self.strangers()) {
-            return Err(methods);
-        }
-        let judged = self.whole(figure).filter(|judged| judged.base > 0);
-        let judged =
-            judged.ok_or_else(|| format!("{} of the base is unknown or 0", figure.title()))?;
-        let unknown = runs().filter_map(|run| run.figures.get(Figure::Unknown));
-        let unknown = unknown.max().unwrap_or(0);
-        let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
-        if hides && unknown > 0 && unknown as f64 > judged.base as f64 * most / 100.0 {
-            let (time, title) = (units::time(unknown), figure.title());
-            return Err(format!("{title}: {time} of a recording's time is unknown"));
-        }
-        let share = |ns: i128| ns as f64 * 100.0 / judged.base as f64;
-        let mut gate = Gate {
-            figure,
-            most,
-            percent: share(judged.difference()),
-            inside: judged.verdict == Verdict::Inside,
-            own: None,
-            runner: false,
-        };
-        if self.ask.strict {
-            return Ok(gate);
-        }
-        let whose = self.causes.whose();
-        let sum = |whose| self.causes.of(whose).map(|share| share.ns).sum::<i128>();
-        let own = judged.difference() - sum(Whose::Machine);
-        gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
-        gate.own = (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share(own));
-        // What is certainly the build's.
-        let least = share(own - sum(Whose::Unclear));
-        let unclear = match (figure, whose) {
-            (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
-            (Figure::Wall, None) => self.causes.cpus.is_some(),
-            (Figure::RunQueue, _) if self.causes.cpus.is_some() => true,
-            (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),
-            (Figure::OnCpu, _) => self.causes.doubt.is_some(),
-            _ => false,
-        };
-        if unclear && gate.failed() {
-            let (name, percent) = (figure.title(), gate.percent);
-            return Err(format!("{name} {percent:+.1} %{}", self.doubtful(figure)));
-        }
-        Ok(gate)
+fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
+    if let Some(failure) = ends::failure(diff) {
+        return Err(failure);
     }
+    let runs = || diff.base.iter().chain(&diff.new);
+    if let Some((file, why)) = runs().find_map(Run::partial) {
+        return Err(format!("{file} {why}"));
+    }
+    if let Some(methods) = methods::mixed(diff).or_else(|| commands::strangers(diff)) {
+        return Err(methods);
+    }
+    let judged = diff.whole(figure).filter(|judged| judged.base > 0);
+    let judged = judged.ok_or_else(|| format!("{} of the base is unknown or 0", figure.title()))?;
+    let unknown = runs().filter_map(|run| run.figures.get(Figure::Unknown));
+    let unknown = unknown.max().unwrap_or(0);
+    let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
+    if hides && unknown > 0 && unknown as f64 > judged.base as f64 * most / 100.0 {
+        let (time, title) = (units::time(unknown), figure.title());
+        return Err(format!("{title}: {time} of a recording's time is unknown"));
+    }
+    let share = |ns: i128| ns as f64 * 100.0 / judged.base as f64;
+    let mut gate = Gate {
+        figure,
+        most,
+        percent: share(judged.difference()),
+        inside: judged.verdict == Verdict::Inside,
+        own: None,
+        runner: false,
+    };
+    if diff.ask.strict {
+        return Ok(gate);
+    }
+    let whose = diff.causes.whose();
+    let sum = |whose| diff.causes.of(whose).map(|share| share.ns).sum::<i128>();
+    let own = judged.difference() - sum(Whose::Machine);
+    gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
+    gate.own = (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share(own));
+    // What is certainly the build's.
+    let least = share(own - sum(Whose::Unclear));
+    let unclear = match (figure, whose) {
+        (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
+        (Figure::Wall, None) => diff.causes.cpus.is_some(),
+        (Figure::RunQueue, _) if diff.causes.cpus.is_some() => true,
+        (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),
+        (Figure::OnCpu, _) => diff.causes.doubt.is_some(),
+        _ => false,
+    };
+    if unclear && gate.failed() {
+        let (name, percent) = (figure.title(), gate.percent);
+        return Err(format!("{name} {percent:+.1} %{}", doubtful(diff, figure)));
+    }
+    Ok(gate)
+}
 
-    /// The reason why a growth may be caused by the runner or by other tasks, in words.
-    fn doubtful(&self, figure: Figure) -> String {
-        let waits = |share: &&Share| matches!(share.cause, Cause::Network | Cause::Outside);
-        let mut unclear = self.causes.of(Whose::Unclear).filter(waits);
-        match (figure, unclear.next()) {
-            (Figure::Wall | Figure::RunQueue, None) if self.causes.work.is_none() => {
-                ", but too much of the build's CPU time is unknown".into()
-            }
-            (Figure::OnCpu, _) => self.causes.doubt.map_or(String::new(), Doubt::words),
-            (_, None) => {
-                let doubt = self.causes.cpus.or(self.causes.doubt);
-                doubt.map_or(String::new(), Doubt::words)
-            }
-            (_, Some(share)) => format!(" ({})", self.unclear(share)),
+/// The reason why a growth may be caused by the runner or by other tasks, in words.
+fn doubtful(diff: &Diff, figure: Figure) -> String {
+    let waits = |share: &&Share| matches!(share.cause, Cause::Network | Cause::Outside);
+    let mut unclear = diff.causes.of(Whose::Unclear).filter(waits);
+    match (figure, unclear.next()) {
+        (Figure::Wall | Figure::RunQueue, None) if diff.causes.work.is_none() => {
+            ", but too much of the build's CPU time is unknown".into()
         }
+        (Figure::OnCpu, _) => diff.causes.doubt.map_or(String::new(), Doubt::words),
+        (_, None) => {
+            let doubt = diff.causes.cpus.or(diff.causes.doubt);
+            doubt.map_or(String::new(), Doubt::words)
+        }
+        (_, Some(share)) => format!(" ({})", conclusion::unclear(diff, share)),
     }
 }
 

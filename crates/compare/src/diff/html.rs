@@ -1,6 +1,7 @@
 //! `tr diff` as a page: the verdict, the timelines of both sides over one time axis, the
 //! differences. It has no script.
 
+use super::{commands, conclusion, flame, gate, tables, warnings};
 use std::fmt::Write;
 
 use super::commands::command;
@@ -28,97 +29,95 @@ impl Medium for Page<'_> {
     }
 }
 
-impl Diff {
-    /// The comparison as one HTML file that loads nothing else.
-    pub fn html(&self) -> String {
-        let mut body = String::new();
-        self.page_head(&mut body);
-        self.page_timelines(&mut body);
-        match self.unchanged() {
-            Some(text) => body += &format!("<p>{text}</p>\n"),
-            None => self.show_changes(&mut Page(&mut body)),
-        }
-        self.show_machine(&mut Page(&mut body));
-        self.page_flame(&mut body);
-        if self.functions.as_ref().is_some_and(Vec::is_empty) {
-            let _ = writeln!(body, "<p class=\"dim\">{NONE}</p>");
-        }
-        self.show_functions(&mut Page(&mut body));
-        let title = html(&self.title(usize::MAX));
-        let verdict = html(&self.conclusion());
-        verdict_page(&title, &verdict, &body)
+/// The comparison as one HTML file that loads nothing else.
+pub fn render(diff: &Diff) -> String {
+    let mut body = String::new();
+    page_head(diff, &mut body);
+    page_timelines(diff, &mut body);
+    match diff.unchanged() {
+        Some(text) => body += &format!("<p>{text}</p>\n"),
+        None => tables::show_changes(diff, &mut Page(&mut body)),
     }
+    tables::show_machine(diff, &mut Page(&mut body));
+    flame::flame_card(diff, &mut body);
+    if diff.functions.as_ref().is_some_and(Vec::is_empty) {
+        let _ = writeln!(body, "<p class=\"dim\">{NONE}</p>");
+    }
+    tables::show_functions(diff, &mut Page(&mut body));
+    let title = html(&commands::title(diff, usize::MAX));
+    let verdict = html(&conclusion::sentence(diff));
+    verdict_page(&title, &verdict, &body)
+}
 
-    fn page_head(&self, out: &mut String) {
-        if let Some(text) = self.explanation() {
-            let _ = writeln!(out, "<p><b>{}</b></p>", html(&text));
-        }
-        if let Some((text, failed)) = self.gate_words() {
-            let class = if failed { "bad" } else { "dim" };
-            let _ = writeln!(out, "<p class=\"{class}\">{}</p>", html(&text));
-        }
-        for text in self.warnings() {
-            let _ = writeln!(out, "<p class=\"bad\">{}</p>", html(&text));
-        }
-        // The same command stands once.
-        let (base, new) = (command(&self.base), command(&self.new));
-        let base = if base == new {
-            String::new()
-        } else {
-            format!(" {}", html(&base))
-        };
-        let files = |runs: &[Run]| {
-            let files: Vec<&str> = runs.iter().map(|run| run.file.as_str()).collect();
-            html(&files.join(" · "))
-        };
-        let _ = writeln!(
+fn page_head(diff: &Diff, out: &mut String) {
+    if let Some(text) = conclusion::explanation(diff) {
+        let _ = writeln!(out, "<p><b>{}</b></p>", html(&text));
+    }
+    if let Some((text, failed)) = gate::gate_words(diff) {
+        let class = if failed { "bad" } else { "dim" };
+        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", html(&text));
+    }
+    for text in warnings::warnings(diff) {
+        let _ = writeln!(out, "<p class=\"bad\">{}</p>", html(&text));
+    }
+    // The same command stands once.
+    let (base, new) = (command(&diff.base), command(&diff.new));
+    let base = if base == new {
+        String::new()
+    } else {
+        format!(" {}", html(&base))
+    };
+    let files = |runs: &[Run]| {
+        let files: Vec<&str> = runs.iter().map(|run| run.file.as_str()).collect();
+        html(&files.join(" · "))
+    };
+    let _ = writeln!(
+        out,
+        "<p class=\"dim\">base {}{}<br>new {} {}<br>{}</p>",
+        files(&diff.base),
+        base,
+        files(&diff.new),
+        html(&command(&diff.new)),
+        html(&warnings::statistic(diff))
+    );
+}
+
+/// The timelines of the first run of each side, over the same time axis.
+fn page_timelines(diff: &Diff, out: &mut String) {
+    let (Some(base), Some(new)) = (diff.base.first(), diff.new.first()) else {
+        return;
+    };
+    let axis = Axis::new([base, new]);
+    if axis.whole == 0 {
+        return;
+    }
+    out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
+    out.push_str("<p class=\"legend\">");
+    for (state, name) in STATES.iter().enumerate() {
+        let _ = write!(
             out,
-            "<p class=\"dim\">base {}{}<br>new {} {}<br>{}</p>",
-            files(&self.base),
-            base,
-            files(&self.new),
-            html(&command(&self.new)),
-            html(&self.statistic())
+            "<span class=\"key\"><i class=\"swatch s{state}\"></i>{name}</span>"
         );
     }
-
-    /// The timelines of the first run of each side, over the same time axis.
-    fn page_timelines(&self, out: &mut String) {
-        let (Some(base), Some(new)) = (self.base.first(), self.new.first()) else {
-            return;
-        };
-        let axis = Axis::new([base, new]);
-        if axis.whole == 0 {
-            return;
-        }
-        out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
-        out.push_str("<p class=\"legend\">");
-        for (state, name) in STATES.iter().enumerate() {
-            let _ = write!(
-                out,
-                "<span class=\"key\"><i class=\"swatch s{state}\"></i>{name}</span>"
-            );
-        }
-        out.push_str("</p>\n");
-        for (name, run) in [("base", base), ("new", new)] {
-            let wall = run.figures.get(Figure::Wall).unwrap_or(0);
+    out.push_str("</p>\n");
+    for (name, run) in [("base", base), ("new", new)] {
+        let wall = run.figures.get(Figure::Wall).unwrap_or(0);
+        let _ = writeln!(
+            out,
+            "<p><b>{name}</b> {} · {}</p>",
+            units::time(wall),
+            units::plural(run.processes.len() as u64, "process", "processes")
+        );
+        axis.path(out, name, run);
+        let left_out = axis.timeline(out, name, run);
+        ticks(out, axis.whole);
+        if left_out > 0 {
+            let left_out = units::plural(left_out as u64, "process", "processes");
             let _ = writeln!(
                 out,
-                "<p><b>{name}</b> {} · {}</p>",
-                units::time(wall),
-                units::plural(run.processes.len() as u64, "process", "processes")
+                "<p class=\"dim\">{left_out} more at once than there are lanes</p>"
             );
-            axis.path(out, name, run);
-            let left_out = axis.timeline(out, name, run);
-            ticks(out, axis.whole);
-            if left_out > 0 {
-                let left_out = units::plural(left_out as u64, "process", "processes");
-                let _ = writeln!(
-                    out,
-                    "<p class=\"dim\">{left_out} more at once than there are lanes</p>"
-                );
-            }
         }
-        out.push_str("</section>\n");
     }
+    out.push_str("</section>\n");
 }

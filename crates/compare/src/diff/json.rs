@@ -2,14 +2,16 @@
 //! are in ns, memory in bytes; an unknown value is `null`. Fields are added, never
 //! renamed.
 
+use super::gate::Gate;
+use super::{conclusion, ends, gate, warnings};
 use std::collections::BTreeMap;
 
 use super::causes::{Share, Whose};
 use super::parts::Part;
 use super::spread::Statistic;
 use super::{
-    CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Gate, Load,
-    ProgramChange, Run, StepChange,
+    CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load, ProgramChange, Run,
+    StepChange,
 };
 use tr_insight::exit::Exit;
 use tr_text::object;
@@ -20,20 +22,19 @@ object! {
         base: Vec<OneRun> = diff.base.iter().map(OneRun::new).collect(),
         new: Vec<OneRun> = diff.new.iter().map(OneRun::new).collect(),
         left_out: Vec<OneRun> = diff.left_out.iter().map(OneRun::new).collect(),
-        conclusion: String = diff.conclusion(),
-        failure: Option<String> = diff.failure(),
+        conclusion: String = conclusion::sentence(diff),
+        failure: Option<String> = ends::failure(diff),
         statistic: Statistic = Statistic::of(diff.base.len(), diff.new.len()),
-        warnings: Vec<String> = diff.warnings(),
+        warnings: Vec<String> = warnings::warnings(diff),
         figures: Values = values(&diff.whole, Figure::key),
         matched: usize = diff.matched,
         changes: Vec<OneChange> = diff.changes.iter().map(OneChange::new).collect(),
         programs: Vec<OneProgram> = diff.programs.iter().map(OneProgram::new).collect(),
         steps: Vec<OneStep> = diff.steps.iter().map(OneStep::new).collect(),
-        explanation: Option<String> = diff.explanation(),
-        runner: Option<String> = diff
-            .explanation()
-            .filter(|_| diff.whose() == Some(Whose::Machine)),
-        whose: Option<Whose> = diff.whose(),
+        explanation: Option<String> = conclusion::explanation(diff),
+        runner: Option<String> = conclusion::explanation(diff)
+            .filter(|_| conclusion::whose(diff) == Some(Whose::Machine)),
+        whose: Option<Whose> = conclusion::whose(diff),
         causes: Vec<OneCause> = diff.causes.shares.iter().map(OneCause::new).collect(),
         parts: Values = values(&diff.causes.parts, Part::key),
         alone: Option<Value> = diff.causes.alone.as_ref().map(value),
@@ -47,7 +48,7 @@ object! {
         gate: Option<OneGate> = diff
             .ask
             .gate
-            .zip(diff.gate())
+            .zip(gate::judge(diff))
             .map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
     }
 
@@ -165,9 +166,7 @@ fn values<T: Copy>(all: &[(T, Difference)], key: fn(T) -> String) -> Values {
     all.map(|(it, judged)| (key(*it), value(judged))).collect()
 }
 
-impl Diff {
-    /// The JSON document.
-    pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(&Document::new(self)).map(|json| json + "\n")
-    }
+/// The JSON document.
+pub fn render(diff: &Diff) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&Document::new(diff)).map(|json| json + "\n")
 }

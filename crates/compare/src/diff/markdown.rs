@@ -1,5 +1,6 @@
 //! `tr diff` as Markdown, for a comment on a pull request.
 
+use super::{conclusion, ends, gate, tables, warnings};
 use std::fmt::Write;
 
 use super::commands::command;
@@ -42,54 +43,56 @@ impl Medium for Comment<'_> {
     }
 }
 
-impl Diff {
-    /// Markdown for GitHub and GitLab.
-    pub fn markdown(&self) -> String {
-        let mut out = String::new();
-        // Of a build that failed, the conclusion tells the times.
-        let wall = self.whole(Figure::Wall);
-        let wall = wall.filter(|_| self.no_build().is_none());
-        let change = wall.map_or(String::new(), |wall| {
-            format!(
-                ": {} → {}{}",
-                units::time(wall.base),
-                units::time(wall.new),
-                match wall.difference() {
-                    0 => String::new(),
-                    _ => format!(
-                        " (**{}, {}**)",
-                        difference(Figure::Wall, wall),
-                        percent(wall)
-                    ),
-                }
-            )
-        });
-        let (base, new) = (command(&self.base), command(&self.new));
-        let base = if base == new {
-            String::new()
-        } else {
-            format!("{} → ", code(&base))
-        };
-        let _ = writeln!(out, "### {base}{}{change}\n", code(&new));
-        let sign = if self.failure().is_some() { "❌ " } else { "" };
-        let _ = writeln!(out, "{sign}**{}**\n", markdown(&self.conclusion()));
-        if let Some(text) = self.explanation() {
-            let _ = writeln!(out, "**{}**\n", markdown(&text));
-        }
-        if let Some((text, failed)) = self.gate_words() {
-            let sign = if failed { "❌" } else { "✅" };
-            let _ = writeln!(out, "{sign} {}\n", markdown(&text));
-        }
-        for text in self.warnings() {
-            let _ = writeln!(out, "⚠️ {}\n", markdown(&text));
-        }
-        match self.unchanged() {
-            Some(text) => out += &format!("{text}\n\n"),
-            None => self.show_changes(&mut Comment(&mut out)),
-        }
-        self.show_machine(&mut Comment(&mut out));
-        self.show_functions(&mut Comment(&mut out));
-        let _ = writeln!(out, "<sub>{}</sub>", self.statistic());
-        out
+/// Markdown for GitHub and GitLab.
+pub fn render(diff: &Diff) -> String {
+    let mut out = String::new();
+    // Of a build that failed, the conclusion tells the times.
+    let wall = diff.whole(Figure::Wall);
+    let wall = wall.filter(|_| ends::no_build(diff).is_none());
+    let change = wall.map_or(String::new(), |wall| {
+        format!(
+            ": {} → {}{}",
+            units::time(wall.base),
+            units::time(wall.new),
+            match wall.difference() {
+                0 => String::new(),
+                _ => format!(
+                    " (**{}, {}**)",
+                    difference(Figure::Wall, wall),
+                    percent(wall)
+                ),
+            }
+        )
+    });
+    let (base, new) = (command(&diff.base), command(&diff.new));
+    let base = if base == new {
+        String::new()
+    } else {
+        format!("{} → ", code(&base))
+    };
+    let _ = writeln!(out, "### {base}{}{change}\n", code(&new));
+    let sign = if ends::failure(diff).is_some() {
+        "❌ "
+    } else {
+        ""
+    };
+    let _ = writeln!(out, "{sign}**{}**\n", markdown(&conclusion::sentence(diff)));
+    if let Some(text) = conclusion::explanation(diff) {
+        let _ = writeln!(out, "**{}**\n", markdown(&text));
     }
+    if let Some((text, failed)) = gate::gate_words(diff) {
+        let sign = if failed { "❌" } else { "✅" };
+        let _ = writeln!(out, "{sign} {}\n", markdown(&text));
+    }
+    for text in warnings::warnings(diff) {
+        let _ = writeln!(out, "⚠️ {}\n", markdown(&text));
+    }
+    match diff.unchanged() {
+        Some(text) => out += &format!("{text}\n\n"),
+        None => tables::show_changes(diff, &mut Comment(&mut out)),
+    }
+    tables::show_machine(diff, &mut Comment(&mut out));
+    tables::show_functions(diff, &mut Comment(&mut out));
+    let _ = writeln!(out, "<sub>{}</sub>", warnings::statistic(diff));
+    out
 }

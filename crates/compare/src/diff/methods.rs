@@ -81,26 +81,24 @@ impl Run {
     }
 }
 
-impl Diff {
-    /// The methods, if they differ: in words.
-    pub(super) fn methods(&self) -> Option<String> {
-        let names = sources(self.base.iter().chain(&self.new));
-        (names.len() > 1).then(|| format!("not the same method: {}", names.join(" and ")))
-    }
+/// The methods, if they differ: in words.
+pub(super) fn mixed(diff: &Diff) -> Option<String> {
+    let names = sources(diff.base.iter().chain(&diff.new));
+    (names.len() > 1).then(|| format!("not the same method: {}", names.join(" and ")))
+}
 
-    /// The runs without a critical path, where others have one: in words.
-    pub(super) fn pathless(&self) -> Vec<String> {
-        let runs = || self.base.iter().chain(&self.new);
-        if self.methods().is_some() || runs().all(|run| run.no_path.is_some()) {
-            return Vec::new();
-        }
-        let none = runs().filter_map(|run| run.no_path.as_ref().map(|why| (run, why)));
-        none.map(|(run, why)| {
-            let file = &run.file;
-            format!("{file}: {why}; the critical path and causes are not compared")
-        })
-        .collect()
+/// The runs without a critical path, where others have one: in words.
+pub(super) fn pathless(diff: &Diff) -> Vec<String> {
+    let runs = || diff.base.iter().chain(&diff.new);
+    if mixed(diff).is_some() || runs().all(|run| run.no_path.is_some()) {
+        return Vec::new();
     }
+    let none = runs().filter_map(|run| run.no_path.as_ref().map(|why| (run, why)));
+    none.map(|(run, why)| {
+        let file = &run.file;
+        format!("{file}: {why}; the critical path and causes are not compared")
+    })
+    .collect()
 }
 
 #[cfg(test)]

@@ -8,16 +8,16 @@ mod causes;
 mod commands;
 mod conclusion;
 mod demands;
-mod ends;
-mod explain;
+pub mod ends;
+pub mod explain;
 mod flame;
 mod functions;
-mod gate;
-mod html;
-mod json;
+pub mod gate;
+pub mod html;
+pub mod json;
 mod lanes;
 pub(crate) mod machine;
-mod markdown;
+pub mod markdown;
 mod methods;
 mod parts;
 mod profile;
@@ -25,7 +25,8 @@ pub(crate) mod run;
 mod spread;
 pub(crate) mod steps;
 mod tables;
-mod text;
+pub mod text;
+mod warnings;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -34,7 +35,6 @@ use align::Slot;
 pub use ask::Ask;
 use causes::Causes;
 use functions::FunctionChange;
-pub use gate::Gate;
 use machine::CallChange;
 pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
@@ -197,7 +197,7 @@ impl Diff {
             set_aside,
             ask,
         };
-        if diff.strangers().is_some() {
+        if commands::strangers(&diff).is_some() {
             diff.causes = Causes::default();
         }
         diff
@@ -222,89 +222,6 @@ impl Diff {
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);
         let processes = units::count(self.matched as u64);
         same.then(|| format!("No difference in any of {processes} processes."))
-    }
-
-    /// The reasons that make the comparison unfair.
-    fn warnings(&self) -> Vec<String> {
-        let mut said = Vec::new();
-        let runs = || self.base.iter().chain(&self.new);
-        for (file, why) in runs().filter_map(Run::partial) {
-            said.push(format!("{file} {why}: its times are lower bounds"));
-        }
-        for run in runs().filter(|run| run.lost) {
-            said.push(format!("{}: events were lost", run.file));
-        }
-        said.extend(self.methods().map(|methods| {
-            format!("{methods}: waits for CPUs, disks and the network, the critical path and causes are not compared")
-        }));
-        said.extend(self.pathless());
-        said.extend(self.other_commands());
-        let mut same = |what: &str, of: fn(&Run) -> String, between: &str| {
-            let known = runs().map(of).filter(|known| !known.is_empty());
-            let mut all: Vec<String> = known.collect();
-            all.sort_unstable();
-            all.dedup();
-            if all.len() > 1 {
-                said.push(format!("not the same {what}: {}", all.join(between)));
-            }
-        };
-        same("kernel", |run| run.kernel.clone(), "; ");
-        same("CPU model", |run| run.cpu.clone(), "; ");
-        let cpus = |run: &Run| match run.allowed {
-            Some(allowed) => format!("{allowed} of {}", run.cpus),
-            None => run.cpus.to_string(),
-        };
-        same("number of CPUs", cpus, " and ");
-        for run in &self.left_out {
-            let end = run.status.map_or("?".into(), tr_insight::exit::words);
-            said.push(format!(
-                "{} is left out: its build failed ({end})",
-                run.file
-            ));
-        }
-        let (base, new) = (ends::ends(&self.base), ends::ends(&self.new));
-        if base != new {
-            let words = |all: &[String]| {
-                if all.is_empty() {
-                    "no end".into()
-                } else {
-                    all.join(", ")
-                }
-            };
-            said.push(format!(
-                "not the same end: {} before, {} now",
-                words(&base),
-                words(&new)
-            ));
-        }
-        said.extend(self.set_aside.iter().cloned());
-        said.extend(self.unknown_work());
-        said.extend(self.stack_warnings());
-        said
-    }
-
-    fn statistic(&self) -> String {
-        let runs = |n: usize| units::plural(n as u64, "run", "runs");
-        let sides = format!("{} against {}", runs(self.new.len()), runs(self.base.len()));
-        match spread::Statistic::of(self.base.len(), self.new.len()) {
-            spread::Statistic::MannWhitney => format!(
-                "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
-                spread::ALPHA
-            ),
-            spread::Statistic::None if self.base.len() + self.new.len() == 2 => {
-                "Only one run each, so normal variation is unknown.".into()
-            }
-            spread::Statistic::None => format!("{sides}: too few, so normal variation is unknown."),
-            spread::Statistic::Range => {
-                let factor = spread::factor(self.base.len(), self.new.len());
-                let times = if factor > 1.0 {
-                    format!("{factor} × what")
-                } else {
-                    "what".into()
-                };
-                format!("{sides}: medians; outside the spread where they differ by more than {times} the runs of a side differ by")
-            }
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use tr_insight::normal::{pids, Paths};
 use tr_insight::step_sums;
 use tr_insight::step_sums::StepSums;
 use tr_insight::warnings::is_cut;
+use tr_insight::Recording;
 use tr_insight::{kinds, label, who};
 use tr_text::escape;
 use tr_text::named;
@@ -161,7 +162,8 @@ impl Bar {
 
 impl Run {
     /// Reduces an analysis. The critical path needs its timeline.
-    pub fn new(file: &str, analysis: &Analysis) -> Run {
+    pub fn new(file: &str, recording: &Recording) -> Run {
+        let analysis = &recording.analysis;
         let meta = &analysis.meta;
         let path = critical_path::of(analysis).ok();
         let on_path = path.as_ref().map(|path| path.by_process(analysis));
@@ -195,7 +197,7 @@ impl Run {
             method: escape::text(meta.recorded_by().as_bytes()),
             basis: analysis.basis(),
             no_path: path.is_none().then(|| {
-                let left_out = analysis.quality.left_out.clone();
+                let left_out = recording.budget.left_out.clone();
                 left_out.unwrap_or_else(|| "no critical path is known".into())
             }),
             cut: is_cut(analysis) || analysis.quality.truncated.is_some(),
@@ -204,7 +206,7 @@ impl Run {
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
             root: root.and_then(|root| place[root]),
-            steps: step_sums::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
+            steps: step_sums::sums(recording, path.as_ref().map_or(&[], |path| &path.segments)),
             path: path
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),

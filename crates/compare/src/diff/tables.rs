@@ -1,5 +1,6 @@
 //! The tables of `tr diff`, each declared once for text, Markdown and the page.
 
+use super::explain;
 use std::collections::BTreeMap;
 
 use super::demands;
@@ -102,250 +103,247 @@ fn time(judged: Option<&Difference>) -> Cell {
     })
 }
 
-impl Diff {
-    /// Shows rows, unless there are none: all rows of figures, but of names only as many as the user asked for.
-    fn show<R>(
-        &self,
-        to: &mut impl Medium,
-        frame: Frame,
-        table: Table<'_, R>,
-        rows: impl IntoIterator<Item = R>,
-    ) {
-        let mut rows: Vec<R> = rows.into_iter().collect();
-        let all = rows.len();
-        let table = match frame.noun {
-            Some(_) => {
-                rows.truncate(self.ask.top);
-                table
-            }
-            None => table.plain(),
-        };
-        if !rows.is_empty() {
-            let rows_of = (rows.len(), all);
-            let frame = Frame {
-                rows: rows_of,
-                ..frame
-            };
-            to.show(frame, table, rows);
+/// Shows rows, unless there are none: all rows of figures, but of names only as many as the user asked for.
+fn show<R>(
+    diff: &Diff,
+    to: &mut impl Medium,
+    frame: Frame,
+    table: Table<'_, R>,
+    rows: impl IntoIterator<Item = R>,
+) {
+    let mut rows: Vec<R> = rows.into_iter().collect();
+    let all = rows.len();
+    let table = match frame.noun {
+        Some(_) => {
+            rows.truncate(diff.ask.top);
+            table
         }
-    }
-
-    /// The differences of the whole, of processes, steps and programs.
-    pub(super) fn show_changes(&self, to: &mut impl Medium) {
-        self.show_figures(to);
-        self.show_parts(to);
-        for what in What::ALL {
-            self.show_processes(to, what);
-        }
-        self.show_steps(to);
-        self.show_verdicts(to);
-        self.show_programs(to);
-    }
-
-    /// The figures of the machine, and the builds' use of it.
-    pub(super) fn show_machine(&self, to: &mut impl Medium) {
-        type LoadRow<'a> = &'a (Load, Difference);
-        let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
-            .column("base", |(_, it)| Cell::Time(it.base))
-            .column("new", |(_, it)| Cell::Time(it.new))
-            .column("difference", |(_, it)| time(Some(it)));
-        self.show(to, frame("the machine", None), table, &self.loads);
-        type DemandRow<'a> = &'a (Demand, Difference);
-        let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
-            .column("base", |(demand, it)| demand.show(it.base).into())
-            .column("new", |(demand, it)| demand.show(it.new).into())
-            .column("difference", |(demand, it)| {
-                demands::change(*demand, it).into()
-            });
-        let title = frame("disks, network, memory", None);
-        self.show(to, title, table, &self.demands);
-        let table = Table::new("", |call: &&CallChange| call.name.clone())
-            .column("base", |call| Cell::Time(call.time.base))
-            .column("new", |call| Cell::Time(call.time.new))
-            .column("time", |call| time(Some(&call.time)))
-            .column("calls", |call| count(call.count.base, call.count.new));
-        let title = frame("system calls", Some("system call"));
-        self.show(to, title, table, &self.calls);
-    }
-
-    fn show_figures(&self, to: &mut impl Medium) {
-        type FigureRow<'a> = &'a (Figure, Difference);
-        let table = Table::new("", |(figure, _): &FigureRow<'_>| figure.title().to_owned())
-            .column("base", |(f, it)| value(*f, it.base).into())
-            .column("new", |(f, it)| value(*f, it.new).into())
-            .column("difference", |(f, it)| difference(*f, it).into())
-            .column("", |(_, it)| percent(it).into())
-            .words("spread", |(f, it)| verdict(it, |limit| value(*f, limit)))
-            .shown(self.has_spread());
-        let rows = self.whole.iter();
-        let rows = rows.filter(|(_, judged)| judged.difference() != 0);
-        self.show(to, frame("the whole", None), table, rows);
-    }
-
-    /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
-    fn show_parts(&self, to: &mut impl Medium) {
-        type PartRow = (&'static str, Option<Difference>, i128);
-        let Some(wall) = self.whole(Figure::Wall) else {
-            return;
+        None => table.plain(),
+    };
+    if !rows.is_empty() {
+        let rows_of = (rows.len(), all);
+        let frame = Frame {
+            rows: rows_of,
+            ..frame
         };
-        let parts = self.causes.parts.iter();
-        let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
-        let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
-        // A hundredth of the differences is not worth a row.
-        let parts: Vec<PartRow> = parts
-            .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
-            .collect();
-        if parts.is_empty() {
-            return;
-        }
-        let shown: i128 = parts.iter().map(|(.., by)| by).sum();
-        let rest = ("the rest", None, wall.difference() - shown);
-        let parts = parts.into_iter();
-        let alone = self.causes.alone;
-        let alone = alone.map(|alone| ("all, on CPUs of its own", Some(alone), alone.difference()));
-        let rows = parts.chain([rest]).chain(alone);
-        let rows = rows.filter(|(.., difference)| *difference != 0);
-        let side = |of: fn(&Difference) -> u64| {
-            move |(_, part, _): &PartRow| part.map_or(Cell::Empty, |judged| Cell::Time(of(&judged)))
-        };
-        let table = Table::new("", |(name, ..): &PartRow| (*name).to_owned())
-            .column("base", side(|judged| judged.base))
-            .column("new", side(|judged| judged.new))
-            .column("difference", |(_, _, by)| signed(*by, units::time).into())
-            .words("spread", |(_, part, _)| {
-                part.map_or(Cell::Empty, |judged| verdict(&judged, units::time))
-            })
-            .shown(self.has_spread());
-        self.show(to, frame("the critical path", None), table, rows);
+        to.show(frame, table, rows);
     }
+}
 
-    fn several(&self) -> bool {
-        self.base.len() + self.new.len() > 2
+/// The differences of the whole, of processes, steps and programs.
+pub(super) fn show_changes(diff: &Diff, to: &mut impl Medium) {
+    show_figures(diff, to);
+    show_parts(diff, to);
+    for what in What::ALL {
+        show_processes(diff, to, what);
     }
+    show_steps(diff, to);
+    show_verdicts(diff, to);
+    show_programs(diff, to);
+}
 
-    /// Whether there are enough runs to know their spread.
-    fn has_spread(&self) -> bool {
-        Statistic::of(self.base.len(), self.new.len()) != Statistic::None
-    }
-
-    fn show_processes(&self, to: &mut impl Medium, what: What) {
-        let both = matches!(what, What::Slower | What::Faster);
-        let time = |figure| {
-            move |change: &&Change| {
-                Cell::known(change.known(figure), |ns| signed(ns, units::time).into())
-            }
-        };
-        let wall = |side: &BTreeMap<Figure, u64>| {
-            Cell::known(side.get(&Figure::Wall).copied(), Cell::Time)
-        };
-        let table = Table::new("", |change: &&Change| change.label.clone())
-            .column("base", |change| wall(&change.base))
-            .shown(both)
-            .column("new", |change| wall(&change.new))
-            .shown(both)
-            .column("wall", time(Figure::Wall))
-            .column("CPU", time(Figure::OnCpu))
-            .column(RUN_QUEUE, time(Figure::RunQueue))
-            .shown(both)
-            .column("path", time(Figure::CriticalPath))
-            .shown(both)
-            .column("runs", |change| {
-                let (n, of) = match what {
-                    What::New => (change.runs.1, self.new.len()),
-                    _ => (change.runs.0, self.base.len()),
-                };
-                Cell::Text(format!("{n} of {of}"))
-            })
-            .shown(self.several() && !both)
-            .column("memory", |change| {
-                let memory = change.judged.get(&Figure::Rss);
-                memory.map_or(Cell::Empty, |bytes| difference(Figure::Rss, bytes).into())
-            })
-            .spare()
-            .shown(both)
-            .words("below", |change| {
-                units::shorten(&change.above.join(" › "), 60).into()
-            })
-            .spare()
-            .shown(self.of_kind(what).any(|change| !change.above.is_empty()));
-        let title = Frame {
-            folded: !both,
-            ..frame(what.name(), Some("process"))
-        };
-        self.show(to, title, table, self.of_kind(what));
-    }
-
-    fn show_steps(&self, to: &mut impl Medium) {
-        let table = Table::new("", |step: &&StepChange| step.name.clone())
-            .column("base", |step| Cell::Time(step.wall.base))
-            .column("new", |step| Cell::Time(step.wall.new))
-            .column("wall", |step| time(Some(&step.wall)))
-            .column("CPU", |step| time(step.on_cpu.as_ref()))
-            .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
-            .column("path", |step| time(step.path.as_ref()))
-            .column("count", |step| count(step.count.0, step.count.1));
-        self.show(to, frame("by step", Some("step")), table, &self.steps);
-    }
-
-    /// The steps that fail or are slower now, with the reason.
-    fn show_verdicts(&self, to: &mut impl Medium) {
-        let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
-        let rows = self.steps.iter().filter(told);
-        let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
-        let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
-        let title = frame("failed or slower now", Some("step"));
-        self.show(to, title, table, rows);
-    }
-
-    fn show_programs(&self, to: &mut impl Medium) {
-        let name = |program: &&ProgramChange| match self.grown(program) {
-            None => program.name.clone(),
-            Some(it) => {
-                let more = signed(it.own.time.difference(), units::time);
-                format!("{}; {more} in {}", program.name, it.name.function)
-            }
-        };
-        let table = Table::new("", name)
-            .column("CPU base", |program| Cell::Time(program.on_cpu.base))
-            .column("new", |program| Cell::Time(program.on_cpu.new))
-            .column("CPU", |program| time(Some(&program.on_cpu)))
-            .column("path", |program| time(program.path.as_ref()))
-            .column("count", |program| count(program.count.0, program.count.1));
-        let title = frame("by program", Some("program"));
-        self.show(to, title, table, &self.programs);
-    }
-
-    pub(super) fn show_functions(&self, to: &mut impl Medium) {
-        let least = self.ask.least;
-        let change = move |noisy: &SampledDifference| {
-            if noisy.differs(least) {
-                time(Some(&noisy.time))
-            } else {
-                Cell::Empty
-            }
-        };
-        let room = to.room();
-        let table = Table::new("", |function: &&FunctionChange| {
-            function.name.function.clone()
-        })
-        .column("self base", |function| Cell::Time(function.own.time.base))
-        .few()
-        .column("new", |function| Cell::Time(function.own.time.new))
-        .few()
-        .column("self", move |function| change(&function.own))
-        .column("total", move |function| change(&function.total))
-        .words("program", move |function| {
-            units::shorten(&function.program, room).into()
-        })
-        .words("in", move |function| {
-            units::shorten(&function.name.binary, room).into()
+/// The figures of the machine, and the builds' use of it.
+pub(super) fn show_machine(diff: &Diff, to: &mut impl Medium) {
+    type LoadRow<'a> = &'a (Load, Difference);
+    let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
+        .column("base", |(_, it)| Cell::Time(it.base))
+        .column("new", |(_, it)| Cell::Time(it.new))
+        .column("difference", |(_, it)| time(Some(it)));
+    show(diff, to, frame("the machine", None), table, &diff.loads);
+    type DemandRow<'a> = &'a (Demand, Difference);
+    let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
+        .column("base", |(demand, it)| demand.show(it.base).into())
+        .column("new", |(demand, it)| demand.show(it.new).into())
+        .column("difference", |(demand, it)| {
+            demands::change(*demand, it).into()
         });
-        let title = Frame {
-            note: Some(RULE),
-            ..frame("functions on a CPU", Some("function"))
-        };
-        self.show(to, title, table, self.functions.iter().flatten());
+    let title = frame("disks, network, memory", None);
+    show(diff, to, title, table, &diff.demands);
+    let table = Table::new("", |call: &&CallChange| call.name.clone())
+        .column("base", |call| Cell::Time(call.time.base))
+        .column("new", |call| Cell::Time(call.time.new))
+        .column("time", |call| time(Some(&call.time)))
+        .column("calls", |call| count(call.count.base, call.count.new));
+    let title = frame("system calls", Some("system call"));
+    show(diff, to, title, table, &diff.calls);
+}
+
+fn show_figures(diff: &Diff, to: &mut impl Medium) {
+    type FigureRow<'a> = &'a (Figure, Difference);
+    let table = Table::new("", |(figure, _): &FigureRow<'_>| figure.title().to_owned())
+        .column("base", |(f, it)| value(*f, it.base).into())
+        .column("new", |(f, it)| value(*f, it.new).into())
+        .column("difference", |(f, it)| difference(*f, it).into())
+        .column("", |(_, it)| percent(it).into())
+        .words("spread", |(f, it)| verdict(it, |limit| value(*f, limit)))
+        .shown(has_spread(diff));
+    let rows = diff.whole.iter();
+    let rows = rows.filter(|(_, judged)| judged.difference() != 0);
+    show(diff, to, frame("the whole", None), table, rows);
+}
+
+/// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
+fn show_parts(diff: &Diff, to: &mut impl Medium) {
+    type PartRow = (&'static str, Option<Difference>, i128);
+    let Some(wall) = diff.whole(Figure::Wall) else {
+        return;
+    };
+    let parts = diff.causes.parts.iter();
+    let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
+    let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
+    // A hundredth of the differences is not worth a row.
+    let parts: Vec<PartRow> = parts
+        .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
+        .collect();
+    if parts.is_empty() {
+        return;
     }
+    let shown: i128 = parts.iter().map(|(.., by)| by).sum();
+    let rest = ("the rest", None, wall.difference() - shown);
+    let parts = parts.into_iter();
+    let alone = diff.causes.alone;
+    let alone = alone.map(|alone| ("all, on CPUs of its own", Some(alone), alone.difference()));
+    let rows = parts.chain([rest]).chain(alone);
+    let rows = rows.filter(|(.., difference)| *difference != 0);
+    let side = |of: fn(&Difference) -> u64| {
+        move |(_, part, _): &PartRow| part.map_or(Cell::Empty, |judged| Cell::Time(of(&judged)))
+    };
+    let table = Table::new("", |(name, ..): &PartRow| (*name).to_owned())
+        .column("base", side(|judged| judged.base))
+        .column("new", side(|judged| judged.new))
+        .column("difference", |(_, _, by)| signed(*by, units::time).into())
+        .words("spread", |(_, part, _)| {
+            part.map_or(Cell::Empty, |judged| verdict(&judged, units::time))
+        })
+        .shown(has_spread(diff));
+    show(diff, to, frame("the critical path", None), table, rows);
+}
+
+fn several(diff: &Diff) -> bool {
+    diff.base.len() + diff.new.len() > 2
+}
+
+/// Whether there are enough runs to know their spread.
+fn has_spread(diff: &Diff) -> bool {
+    Statistic::of(diff.base.len(), diff.new.len()) != Statistic::None
+}
+
+fn show_processes(diff: &Diff, to: &mut impl Medium, what: What) {
+    let both = matches!(what, What::Slower | What::Faster);
+    let time = |figure| {
+        move |change: &&Change| {
+            Cell::known(change.known(figure), |ns| signed(ns, units::time).into())
+        }
+    };
+    let wall =
+        |side: &BTreeMap<Figure, u64>| Cell::known(side.get(&Figure::Wall).copied(), Cell::Time);
+    let table = Table::new("", |change: &&Change| change.label.clone())
+        .column("base", |change| wall(&change.base))
+        .shown(both)
+        .column("new", |change| wall(&change.new))
+        .shown(both)
+        .column("wall", time(Figure::Wall))
+        .column("CPU", time(Figure::OnCpu))
+        .column(RUN_QUEUE, time(Figure::RunQueue))
+        .shown(both)
+        .column("path", time(Figure::CriticalPath))
+        .shown(both)
+        .column("runs", |change| {
+            let (n, of) = match what {
+                What::New => (change.runs.1, diff.new.len()),
+                _ => (change.runs.0, diff.base.len()),
+            };
+            Cell::Text(format!("{n} of {of}"))
+        })
+        .shown(several(diff) && !both)
+        .column("memory", |change| {
+            let memory = change.judged.get(&Figure::Rss);
+            memory.map_or(Cell::Empty, |bytes| difference(Figure::Rss, bytes).into())
+        })
+        .spare()
+        .shown(both)
+        .words("below", |change| {
+            units::shorten(&change.above.join(" › "), 60).into()
+        })
+        .spare()
+        .shown(diff.of_kind(what).any(|change| !change.above.is_empty()));
+    let title = Frame {
+        folded: !both,
+        ..frame(what.name(), Some("process"))
+    };
+    show(diff, to, title, table, diff.of_kind(what));
+}
+
+fn show_steps(diff: &Diff, to: &mut impl Medium) {
+    let table = Table::new("", |step: &&StepChange| step.name.clone())
+        .column("base", |step| Cell::Time(step.wall.base))
+        .column("new", |step| Cell::Time(step.wall.new))
+        .column("wall", |step| time(Some(&step.wall)))
+        .column("CPU", |step| time(step.on_cpu.as_ref()))
+        .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
+        .column("path", |step| time(step.path.as_ref()))
+        .column("count", |step| count(step.count.0, step.count.1));
+    show(diff, to, frame("by step", Some("step")), table, &diff.steps);
+}
+
+/// The steps that fail or are slower now, with the reason.
+fn show_verdicts(diff: &Diff, to: &mut impl Medium) {
+    let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
+    let rows = diff.steps.iter().filter(told);
+    let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
+    let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
+    let title = frame("failed or slower now", Some("step"));
+    show(diff, to, title, table, rows);
+}
+
+fn show_programs(diff: &Diff, to: &mut impl Medium) {
+    let name = |program: &&ProgramChange| match explain::grown(diff, program) {
+        None => program.name.clone(),
+        Some(it) => {
+            let more = signed(it.own.time.difference(), units::time);
+            format!("{}; {more} in {}", program.name, it.name.function)
+        }
+    };
+    let table = Table::new("", name)
+        .column("CPU base", |program| Cell::Time(program.on_cpu.base))
+        .column("new", |program| Cell::Time(program.on_cpu.new))
+        .column("CPU", |program| time(Some(&program.on_cpu)))
+        .column("path", |program| time(program.path.as_ref()))
+        .column("count", |program| count(program.count.0, program.count.1));
+    let title = frame("by program", Some("program"));
+    show(diff, to, title, table, &diff.programs);
+}
+
+pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
+    let least = diff.ask.least;
+    let change = move |noisy: &SampledDifference| {
+        if noisy.differs(least) {
+            time(Some(&noisy.time))
+        } else {
+            Cell::Empty
+        }
+    };
+    let room = to.room();
+    let table = Table::new("", |function: &&FunctionChange| {
+        function.name.function.clone()
+    })
+    .column("diff base", |function| Cell::Time(function.own.time.base))
+    .few()
+    .column("new", |function| Cell::Time(function.own.time.new))
+    .few()
+    .column("diff", move |function| change(&function.own))
+    .column("total", move |function| change(&function.total))
+    .words("program", move |function| {
+        units::shorten(&function.program, room).into()
+    })
+    .words("in", move |function| {
+        units::shorten(&function.name.binary, room).into()
+    });
+    let title = Frame {
+        note: Some(RULE),
+        ..frame("functions on a CPU", Some("function"))
+    };
+    show(diff, to, title, table, diff.functions.iter().flatten());
 }
 
 fn frame(title: &'static str, noun: Option<&'static str>) -> Frame {

@@ -3,6 +3,7 @@
 use super::functions::NONE;
 use super::tables::{Frame, Medium};
 use super::Diff;
+use super::{commands, conclusion, ends, gate, tables, warnings};
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 
@@ -26,51 +27,52 @@ impl Medium for Terminal<'_> {
     }
 }
 
-impl Diff {
-    pub fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        let paint = match self.no_build() {
-            Some(_) => Paint::Bad,
-            None => Paint::Bold,
-        };
-        style.wrapped(&mut out, paint, "", &self.conclusion());
-        if let Some(text) = self.explanation() {
-            style.wrapped(&mut out, Paint::Bold, "", &text);
-        }
-        self.header(&mut out, style);
-        for text in self.warnings() {
-            style.wrapped(&mut out, Paint::Bad, "! ", &text);
-        }
-        match self.unchanged() {
-            Some(text) => out += &format!("\n{text}\n"),
-            None => self.show_changes(&mut Terminal {
+pub fn render(diff: &Diff, style: &Style) -> String {
+    let mut out = String::new();
+    let paint = match ends::no_build(diff) {
+        Some(_) => Paint::Bad,
+        None => Paint::Bold,
+    };
+    style.wrapped(&mut out, paint, "", &conclusion::sentence(diff));
+    if let Some(text) = conclusion::explanation(diff) {
+        style.wrapped(&mut out, Paint::Bold, "", &text);
+    }
+    header(diff, &mut out, style);
+    for text in warnings::warnings(diff) {
+        style.wrapped(&mut out, Paint::Bad, "! ", &text);
+    }
+    match diff.unchanged() {
+        Some(text) => out += &format!("\n{text}\n"),
+        None => tables::show_changes(
+            diff,
+            &mut Terminal {
                 out: &mut out,
                 style,
-            }),
-        }
-        let mut terminal = Terminal {
-            out: &mut out,
-            style,
-        };
-        self.show_machine(&mut terminal);
-        self.show_functions(&mut terminal);
-        if self.functions.as_ref().is_some_and(Vec::is_empty) {
-            out.push('\n');
-            style.wrapped(&mut out, Paint::Dim, "", NONE);
-        }
-        if let Some((text, failed)) = self.gate_words() {
-            out.push('\n');
-            style.wrapped(&mut out, Paint::bad_if(failed), "", &text);
-        }
-        out
+            },
+        ),
     }
+    let mut terminal = Terminal {
+        out: &mut out,
+        style,
+    };
+    tables::show_machine(diff, &mut terminal);
+    tables::show_functions(diff, &mut terminal);
+    if diff.functions.as_ref().is_some_and(Vec::is_empty) {
+        out.push('\n');
+        style.wrapped(&mut out, Paint::Dim, "", NONE);
+    }
+    if let Some((text, failed)) = gate::gate_words(diff) {
+        out.push('\n');
+        style.wrapped(&mut out, Paint::bad_if(failed), "", &text);
+    }
+    out
+}
 
-    fn header(&self, out: &mut String, style: &Style) {
-        style.line(out, &self.title(style.width));
-        for (lead, runs) in [("base  ", &self.base), ("new   ", &self.new)] {
-            let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
-            style.items(out, lead, &files);
-        }
-        style.wrapped(out, Paint::Dim, "", &self.statistic());
+fn header(diff: &Diff, out: &mut String, style: &Style) {
+    style.line(out, &commands::title(diff, style.width));
+    for (lead, runs) in [("base  ", &diff.base), ("new   ", &diff.new)] {
+        let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
+        style.items(out, lead, &files);
     }
+    style.wrapped(out, Paint::Dim, "", &warnings::statistic(diff));
 }

@@ -26,6 +26,7 @@ use tr_insight::query;
 use tr_insight::step_sums;
 use tr_insight::step_sums::add;
 use tr_insight::warnings::lost_events;
+use tr_insight::Recording;
 use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
@@ -39,9 +40,10 @@ const COMMAND: usize = 200;
 
 /// The tables of a run, [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
 /// that may have rows of their own.
-pub fn tables(analysis: &Analysis, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
+pub fn tables(recording: &Recording, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
+    let analysis = &recording.analysis;
     let path = critical_path::of(analysis).ok();
-    let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
+    let (steps, steps_left_out) = steps(recording, path.as_ref(), &place.run);
     let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
     let loads = Loads::of(analysis);
     let run = Run {
@@ -183,8 +185,9 @@ fn key(arguments: &[String]) -> String {
 }
 
 /// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and long steps are kept.
-fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
-    let sums = step_sums::sums(analysis, path.map_or(&[][..], |path| &path.segments));
+fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
+    let analysis = &recording.analysis;
+    let sums = step_sums::sums(recording, path.map_or(&[][..], |path| &path.segments));
     let rows = sums.into_iter().map(|((kind, name), sum)| {
         let spent = |column: &str| told(analysis, &sum.spent?, column);
         let (verdict, verdict_ns) = sum.verdict.unzip();

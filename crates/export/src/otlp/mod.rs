@@ -126,7 +126,7 @@ struct Spans<'a> {
 impl<'a> Spans<'a> {
     fn new(view: &View<'a>) -> Spans<'a> {
         let analysis = view.analysis;
-        let judged = StepVerdicts::new(analysis);
+        let judged = StepVerdicts::new(view.recording);
         let steps = &judged.steps;
         let mut executions = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {

@@ -17,6 +17,7 @@ use tr_programs::tools::{Family, Role};
 
 use super::{Advice, Candidate, Gain};
 use crate::ancestors::from_parents_to_children;
+use crate::Recording;
 use crate::{exit, label};
 use tr_text::units;
 
@@ -38,6 +39,7 @@ pub struct Execution {
 
 /// The facts. Each execution is a group of its own.
 pub struct Facts<'a> {
+    pub recording: &'a Recording,
     pub analysis: &'a Analysis,
     pub path: &'a CriticalPath,
     pub groups: Groups,
@@ -60,7 +62,8 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// `None`: there is no path.
-    pub fn new(analysis: &'a Analysis, path: &'a CriticalPath) -> Option<Facts<'a>> {
+    pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<Facts<'a>> {
+        let analysis = &recording.analysis;
         let own = Own::of(analysis);
         let works = path
             .segments
@@ -72,6 +75,7 @@ impl<'a> Facts<'a> {
             number.to_string()
         });
         let mut facts = Facts {
+            recording,
             analysis,
             executions: Vec::new(),
             of: Vec::new(),

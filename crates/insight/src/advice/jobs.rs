@@ -367,7 +367,7 @@ struct TestTimes {
 
 fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
-    let imported = facts.analysis.imported.iter();
+    let imported = facts.recording.imports.spans.iter();
     for test in imported.filter(|span| span.kind == ImportedKind::Test) {
         let of = told.entry(test.process).or_default();
         of.count += 1;

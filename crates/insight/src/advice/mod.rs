@@ -220,7 +220,7 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
         return BuildAdvice::default();
     }
-    let facts = Facts::new(view.analysis, path);
+    let facts = Facts::new(view.recording, path);
     advise_by(view, path, facts.as_ref())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tr_programs::command_line;
 
 use tr_analyze::containers::Container;
-use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
+use tr_analyze::model::{Analysis, ExecSpan, Imported, Process, ProcessIx, Thread, ThreadIx};
 use tr_format::container::Evidence;
 use tr_format::event::Ktime;
 
@@ -20,8 +20,8 @@ use tr_programs::steps::StepKind;
 use tr_programs::steps::{Found, Tests};
 use tr_text::escape;
 
-pub(super) fn steps(analysis: &Analysis) -> Steps {
-    let spans = spans::spans(analysis);
+pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
+    let spans = spans::spans(analysis, imported);
     let mut build = Build {
         analysis,
         spans: HashMap::new(),

@@ -13,7 +13,7 @@ pub mod times;
 use std::sync::Arc;
 
 use tr_analyze::arena::Arena;
-use tr_analyze::model::{Analysis, Doubt, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 use tr_programs::steps::StepKind;
 
@@ -149,8 +149,9 @@ pub struct Steps {
 }
 
 impl Steps {
-    pub fn new(analysis: &Analysis) -> Steps {
-        build::steps(analysis)
+    /// The steps of an analysis, and of the spans of other tools' files.
+    pub fn new(analysis: &Analysis, imported: &[Imported]) -> Steps {
+        build::steps(analysis, imported)
     }
 
     /// The steps; parents come before their children, siblings in order of their beginning.

@@ -80,10 +80,10 @@ impl Span {
 }
 
 /// The spans of an analysis, in order: one that is inside another comes after it.
-pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
+pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     let mut spans = of_commands(analysis);
     spans.extend(of_programs(analysis));
-    spans.extend(of_files(analysis));
+    spans.extend(of_files(analysis, imported));
     spans.retain(|span| span.from <= analysis.end && span.to >= analysis.start);
     for span in &mut spans {
         span.ended &= span.to <= analysis.end;
@@ -250,12 +250,15 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
     spans
 }
 
-fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
+fn of_files<'a>(
+    analysis: &'a Analysis,
+    imported: &'a [Imported],
+) -> impl Iterator<Item = Span> + 'a {
     let end = |imported: &Imported| SpanEnd {
         time: imported.to,
         is_known: !imported.whole || !analysis.process(imported.process).alive,
     };
-    analysis.imported.iter().map(move |imported| Span {
+    imported.iter().map(move |imported| Span {
         kind: match imported.kind {
             ImportedKind::Target => StepKind::Target,
             ImportedKind::Unit => StepKind::Unit,

@@ -23,7 +23,7 @@ fn beside(spinners: u16) -> Analysis {
 fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
     let (idle, busy) = (beside(0), beside(8));
     let whole = |analysis: &Analysis| {
-        let steps = Steps::new(analysis);
+        let steps = Steps::new(analysis, &[]);
         let verdicts = Verdicts::new(analysis, &steps);
         let it = verdicts.figures(0).cloned().unwrap();
         assert!(it.parts.wanted() <= it.wall && it.ns <= it.wall, "{it:?}");
@@ -47,7 +47,7 @@ fn the_time_on_a_cpu_is_that_of_the_path() {
     let config = tr_sim::config::Config::new(world, 2, 2_000_000_000).all();
     let (recording, _) = tr_sim::recording::Recording::record(&config);
     let analysis = analyzed(&recording);
-    let sums = crate::step_sums::sums(&analysis, &[]);
+    let sums = crate::step_sums::sums(&analysis.into(), &[]);
     let mut queued = 0;
     for sum in sums.values() {
         let on_cpu = sum.spent.unwrap().of(tr_analyze::kinds::Kind::OnCpu);
@@ -169,7 +169,7 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
 fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
     let told = |status: u32, idle: bool| {
         let mut analysis = beside(8);
-        let steps = Steps::new(&analysis);
+        let steps = Steps::new(&analysis, &[]);
         let list = steps.list();
         let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|step| step.process).collect();
         let root = list[0].process.unwrap();
@@ -183,7 +183,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
             child.times.sleep = child.end.since(child.start);
         }
         analysis.processes[root.0 as usize].status = Some(2 << 8);
-        let steps = Steps::new(&analysis);
+        let steps = Steps::new(&analysis, &[]);
         let verdicts = Verdicts::new(&analysis, &steps);
         verdicts.of(0).is_some_and(|verdict| verdict.told)
     };
@@ -228,7 +228,7 @@ fn the_median_is_that_of_the_other_tests() {
 #[test]
 fn a_short_step_has_figures() {
     let analysis = beside(0);
-    let steps = Steps::new(&analysis);
+    let steps = Steps::new(&analysis, &[]);
     let verdicts = Verdicts::new(&analysis, &steps);
     let list = steps.list().iter().enumerate();
     let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));

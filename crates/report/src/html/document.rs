@@ -25,12 +25,14 @@ use tr_insight::advice::{advise_by, programs, Advice};
 use tr_insight::ci::Ci;
 use tr_insight::depends::needs;
 use tr_insight::failure::{Failure, Failures};
+use tr_insight::imports::Imports;
 use tr_insight::known::{by_events, by_tr};
 use tr_insight::path;
 use tr_insight::path::Part;
 use tr_insight::shares::CpuShares;
 use tr_insight::versions;
 use tr_insight::view::{Ask, View};
+use tr_insight::Recording;
 use tr_insight::{exit, kinds, label, query, warnings, who};
 use tr_text::object;
 use tr_text::words::STATES;
@@ -95,7 +97,7 @@ pub struct Document {
 }
 
 object! {
-    Trace(analysis: &Analysis, file: &str) {
+    Trace(analysis: &Analysis, imports: &Imports, file: &str) {
         file: String = escape::text(file.as_bytes()),
         command: String = who::headline(&analysis.meta),
         // COMMAND's status in words; `None` without COMMAND.
@@ -113,7 +115,7 @@ object! {
         // The outermost program that was told a number of jobs.
         jobs: Option<String> = programs::jobs_told(analysis),
         // Tools and their versions.
-        tools: Vec<String> = versions::told(analysis),
+        tools: Vec<String> = versions::told(analysis, imports),
         events: u64 = analysis.events.total(),
         lost: String = warnings::lost(analysis),
         // By which method, and what that does not tell.
@@ -404,28 +406,25 @@ struct Path {
 }
 
 pub fn document(
-    analysis: &Analysis,
+    recording: &Recording,
     file: &str,
     path: Option<&CriticalPath>,
     segments: &Segments,
     stacks: Option<&Stacks>,
 ) -> Document {
+    let analysis = &recording.analysis;
     let mut strings = Strings::new(TEXTS);
     let zero = analysis.meta.start;
     let mut processes = Processes::default();
     let mut threads = Threads::default();
     let mut execs = Execs::default();
-    let steps = Chosen::new(analysis);
+    let steps = Chosen::new(recording);
     let everything: Vec<ProcessIx> = analysis.process_ids().collect();
-    let view = View {
-        analysis,
-        chosen: &everything,
-        file,
-        ask: &Ask::default(),
-    };
+    let ask = Ask::default();
+    let view = View::new(recording, &everything, file, &ask);
     let few = analysis.events.total() <= path::PATH_UP_TO;
     let asked = path.filter(|_| few);
-    let facts = asked.and_then(|path| Facts::new(analysis, path));
+    let facts = asked.and_then(|path| Facts::new(recording, path));
     let advised = asked.map(|path| advise_by(&view, path, facts.as_ref()));
     let advised = advised.unwrap_or_default();
     let needs = facts.as_ref().map(needs).unwrap_or_default();
@@ -449,14 +448,14 @@ pub fn document(
     }
     Document {
         version: 1,
-        trace: Trace::new(analysis, file),
+        trace: Trace::new(analysis, &recording.imports, file),
         totals: Totals::new(&analysis.totals),
         concurrency: analysis.concurrency.clone(),
         concurrency_unknown: analysis.concurrency_unknown,
-        warnings: warnings::warnings(analysis),
+        warnings: warnings::warnings(recording),
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),
-        failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.judged))),
+        failures: FailureRows::new(&Failures::new(recording, &everything, Some(&steps.judged))),
         verdict: advised.verdict.as_ref().map(|verdict| verdict.text()),
         advice: changes
             .map(|advice| Change::new(analysis, advice))

@@ -22,6 +22,7 @@ use tr_analyze::model::Analysis;
 
 use crate::packed::text;
 use tr_insight::ci::Ci;
+use tr_insight::Recording;
 use tr_insight::{untraced, who};
 use tr_text::escape;
 
@@ -51,7 +52,8 @@ fn style() -> &'static str {
 /// [`Options::timeline`](tr_analyze::Options::timeline); without it there are
 /// sums, but no pictures over time. Stacks need
 /// [`Options::samples`](tr_analyze::Options::samples).
-pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
+pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
+    let analysis = &recording.analysis;
     if let Some(reason) = untraced::reason(analysis) {
         return Ok(untraced_page(analysis, file, &reason));
     }
@@ -59,7 +61,7 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     let path = critical_path::of(analysis).ok();
     let stacks = stacks::stacks(analysis, &stacks::Room::default());
     let (found, sampled) = (path.as_ref(), stacks.as_ref());
-    let document = document::document(analysis, file, found, &segments, sampled);
+    let document = document::document(recording, file, found, &segments, sampled);
     let document = serde_json::to_vec(&document)?;
     let mut columns = blob::Columns::default();
     columns.varints(segments.counts.iter().copied());
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_place_is_filled_once() {
-        let page = render(&Analysis::default(), "a<b>{{script}}").unwrap();
+        let page = render(&Recording::default(), "a<b>{{script}}").unwrap();
         assert!(page.contains("<title>a&lt;b&gt;{{script}} · tr</title>"));
         assert_eq!(page.matches("{{").count(), 1, "the title's");
         assert_eq!(page.matches(LOADER).count(), 1);
@@ -180,10 +182,11 @@ mod tests {
 
     #[test]
     fn an_untraced_run_has_a_page_without_a_script() {
-        let mut analysis = Analysis::default();
-        analysis.meta.not_traced = Some("no <right>{{usage}}".into());
-        analysis.meta.command = vec![b"a<b>".to_vec()];
-        let page = render(&analysis, "{{origin}}").unwrap();
+        let mut recording = Recording::default();
+        let meta = &mut recording.analysis.meta;
+        meta.not_traced = Some("no <right>{{usage}}".into());
+        meta.command = vec![b"a<b>".to_vec()];
+        let page = render(&recording, "{{origin}}").unwrap();
         assert!(page.contains("<h2>Not traced</h2><p>no &lt;right&gt;{{usage}}</p>"));
         assert!(page.contains("a&lt;b&gt;") && page.contains("no end"));
         assert!(!page.contains("<script") && page.contains(&hash(style())));

@@ -10,6 +10,7 @@ use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
+use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds};
 
 /// The most steps.
@@ -93,8 +94,8 @@ pub struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    pub fn new(analysis: &'a Analysis) -> Chosen<'a> {
-        let judged = StepVerdicts::new(analysis);
+    pub fn new(recording: &'a Recording) -> Chosen<'a> {
+        let judged = StepVerdicts::new(recording);
         let steps = &judged.steps;
         let mut rows: Vec<usize> = (0..steps.list().len()).collect();
         let wall = |at: &usize| steps.list().get(*at).map_or(0, Step::wall);

@@ -18,7 +18,7 @@ const LEAD: &str = "Failed   ";
 
 /// Writes the failures that matter, and the number of the others if COMMAND failed.
 pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
-    let failures = Failures::new(view.analysis, view.chosen, None);
+    let failures = Failures::new(view.recording, view.chosen, None);
     let shown = failures.told.iter().enumerate();
     // COMMAND's own stands among them, wherever it is.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);

@@ -175,7 +175,7 @@ impl ReportKind {
             ReportKind::Machine,
         ];
         let needs = self.needs_timeline() && !more.contains(&self);
-        let left_out = analysis.quality.left_out.clone();
+        let left_out = view.recording.budget.left_out.clone();
         left_out.filter(|_| needs && analysis.timeline.is_none())
     }
 

@@ -1,11 +1,10 @@
 //! The quality of the trace: how far its numbers can be trusted.
 
 use serde_json::{json, Value};
-use tr_analyze::model::Import;
 
 use crate::output::Report;
 use tr_insight::audit;
-use tr_insight::imports;
+use tr_insight::imports::{self, Import};
 use tr_insight::view::View;
 use tr_insight::warnings::{anomalies, clocks, lost, warnings};
 use tr_insight::who;
@@ -93,7 +92,7 @@ impl<'a> QualityReport<'a> {
 
 impl QualityReport<'_> {
     fn imports(&self) -> Value {
-        let imports = self.view.analysis.quality.imports.iter();
+        let imports = self.view.recording.imports.files.iter();
         let row = |import: &Import| {
             json!({
                 "file": text(&import.file),
@@ -125,7 +124,7 @@ impl Report for QualityReport<'_> {
             let what = units::pad(what, room.unwrap_or(0), false);
             style.wrapped(&mut out, Paint::Plain, &format!("  {what}  "), &value);
         }
-        for import in &self.view.analysis.quality.imports {
+        for import in &self.view.recording.imports.files {
             style.wrapped(
                 &mut out,
                 Paint::Plain,
@@ -148,7 +147,7 @@ impl Report for QualityReport<'_> {
             "stolen_ns": machine.stolen_ns,
             "memory_stalled_ns": machine.memory_stalled_ns,
             "impossible_run_delay": audit::impossible(self.view.analysis),
-            "warnings": warnings(self.view.analysis),
+            "warnings": warnings(self.view.recording),
             "imports": self.imports(),
         }))
     }

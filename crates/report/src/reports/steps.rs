@@ -62,7 +62,7 @@ pub struct StepsReport<'a> {
 impl<'a> StepsReport<'a> {
     pub fn new(view: &View<'a>) -> StepsReport<'a> {
         let analysis = view.analysis;
-        let steps = Steps::new(analysis);
+        let steps = Steps::new(analysis, &view.recording.imports.spans);
         let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
         let times = AllTimes::new(analysis, &steps, &segments);
@@ -323,7 +323,7 @@ impl<'a> StepsReport<'a> {
 
     /// The files whose tests have no place, or no proven one.
     fn without_figures(&self, out: &mut String, style: &Style) {
-        let imports = &self.view.analysis.quality.imports;
+        let imports = &self.view.recording.imports.files;
         for words in imports.iter().filter_map(imports::incomplete) {
             style.wrapped(out, Paint::Plain, "    ", &format!("With {words}"));
         }

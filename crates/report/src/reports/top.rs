@@ -64,7 +64,7 @@ impl<'a> Top<'a> {
     /// The first `most` rows, and the number of all.
     fn rows(&self, most: usize) -> (Vec<GroupRow>, usize) {
         let View {
-            analysis,
+            recording,
             chosen,
             ask,
             ..
@@ -74,7 +74,7 @@ impl<'a> Top<'a> {
             sort: self.sort,
             groups: &ask.groups,
         };
-        query::first_rows(analysis, chosen, order, most)
+        query::first_rows(recording, chosen, order, most)
     }
 }
 
@@ -84,7 +84,7 @@ impl Report for Top<'_> {
             analysis, chosen, ..
         } = self.view;
         // The warnings stand above.
-        let warnings = warnings::text(analysis, style).lines().count();
+        let warnings = warnings::text(self.view.recording, style).lines().count();
         let screen = SCREEN.saturating_sub(warnings);
         let mut above = String::new();
         let path = self.path();
@@ -103,7 +103,7 @@ impl Report for Top<'_> {
         failed::failed(&mut above, &self.view, style);
         advice::lines(&mut above, &advice, FIRST, style);
         above.push('\n');
-        let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
+        let programs = query::rows(self.view.recording, chosen, By::Program, Sort::OnCpu, &[]);
         let mut middle = String::new();
         all_processes(&mut middle, analysis, style);
         let shares = CpuShares::of(analysis).words(analysis);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;
+use tr_insight::Recording;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_text::style::Style;
 
@@ -19,12 +20,8 @@ pub fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
         top: 100,
         ..Ask::default()
     };
-    let view = View {
-        analysis,
-        chosen: &chosen,
-        file: "x.bin",
-        ask: &ask,
-    };
+    let recording = Recording::from(analysis.clone());
+    let view = View::new(&recording, &chosen, "x.bin", &ask);
     let report = kind.make(&view);
     (report.text(&STYLE), report.json().unwrap_or_default())
 }

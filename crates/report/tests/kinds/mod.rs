@@ -20,6 +20,7 @@ use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_insight::Recording;
 use tr_report::reports::ReportKind;
 
 use super::{ask, with, STYLE};
@@ -103,7 +104,7 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
         .flat_map(|row| COLUMNS.map(|column| (column, number(row, &format!("{column}_ns")))));
     let chosen: Vec<_> = analysis.process_ids().collect();
     let place = Place::of(&analysis.meta, None, None);
-    let tables = dataset::tables(analysis, &chosen, &place);
+    let tables = dataset::tables(&Recording::from(analysis.clone()), &chosen, &place);
     let table = |name: &str| tables.iter().find(|table| table.name == name).unwrap();
     let at = |name: &str, column: &str| {
         let columns = table(name).columns.iter();
@@ -149,7 +150,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
         assert_eq!(times, first, "{name}: {output}");
     }
     let of = |kind: &str| first.get(kind).copied().unwrap_or(0);
-    let demands = Run::new(name, analysis).demands;
+    let demands = Run::new(name, &Recording::from(analysis.clone())).demands;
     let demands = demands.iter().map(|(demand, ns)| (demand.name(), *ns));
     let demands: BTreeMap<&str, u64> = demands.collect();
     assert_eq!(demands["disk-path"], of("disk"), "{name}");

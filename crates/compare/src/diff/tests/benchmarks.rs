@@ -1,6 +1,7 @@
 //! Unit tests of the figures for services.
 
 use super::*;
+use crate::diff::benchmarks;
 use crate::diff::machine::tests::{diff, run};
 
 #[test]
@@ -20,7 +21,7 @@ fn builds_that_failed_or_have_no_end_give_no_figure() {
     };
     let told = |base: &Run, new: &Run| {
         let diff = diff(base.clone(), new.clone());
-        [Service::Action, Service::Bencher].map(|it| diff.benchmarks(it))
+        [Service::Action, Service::Bencher].map(|it| benchmarks::render(&diff, it))
     };
     let [action, bencher] = told(&good(), &good());
     assert!(action.contains("10000.0") && bencher.contains("10000000000"));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::diff::machine::tests;
 use crate::diff::parts::{PartTimes, Parts};
+use crate::diff::{conclusion, gate, json, text, warnings};
 use crate::diff::{Ask, Diff};
 use tr_text::style::Style;
 
@@ -113,7 +114,7 @@ fn causes(diff: &Diff) -> Vec<Cause> {
 
 /// Whether the gate fails; `None`: it cannot judge.
 fn fails(diff: &Diff) -> Option<bool> {
-    diff.gate().unwrap().ok().map(|gate| gate.failed())
+    gate::judge(diff).unwrap().ok().map(|gate| gate.failed())
 }
 
 #[test]
@@ -125,9 +126,9 @@ fn others_on_the_new_side_are_the_runner() {
         let new = new.work(work).beside(12_000);
         for runs in [1, 2, 4] {
             let diff = diff(&base, &new, runs);
-            let first = diff.conclusion();
+            let first = conclusion::sentence(&diff);
             assert!(first.ends_with(": the runner, not your change"), "{first}");
-            let second = diff.explanation().unwrap();
+            let second = conclusion::explanation(&diff).unwrap();
             assert!(
                 second.starts_with("Other tasks +5.50 s (md5sum +5.50 s)"),
                 "{second}"
@@ -135,14 +136,14 @@ fn others_on_the_new_side_are_the_runner() {
             let beside = second.contains("as tasks beside it can make it");
             assert_eq!(beside, work > 3500, "{second}");
             assert_eq!(fails(&diff), Some(false), "{runs} a side");
-            assert!(diff.text(&STYLE).contains("but the runner's"));
+            assert!(text::render(&diff, &STYLE).contains("but the runner's"));
             let strict = compare(base.runs(runs), new.runs(runs), Figure::Wall, true);
             assert_eq!(fails(&strict), Some(true));
         }
     }
     // The other way round.
     let busy = made(&[(Part::Others, 5500)]).beside(12_000);
-    let first = diff(&busy, &base, 4).conclusion();
+    let first = conclusion::sentence(&diff(&busy, &base, 4));
     assert!(
         first.starts_with("Faster: ") && first.ends_with(": the runner, not your change"),
         "{first}"
@@ -160,7 +161,7 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     assert_eq!(whose(&new(6300).beside(2000)), Some(Whose::Build));
     let unclear = diff(&base, &new(4300).beside(2000), 4);
     assert_eq!(fails(&unclear), None);
-    let first = unclear.conclusion();
+    let first = conclusion::sentence(&unclear);
     assert!(
         first.ends_with(
             ": the runner, perhaps also the build: CPU time +23 %, p = 0.029, as tasks beside it can make it"
@@ -194,7 +195,7 @@ fn what_others_take_of_more_work_is_no_cause() {
         "{others}"
     );
     assert_eq!(both.causes.whose(), Some(Whose::Both));
-    let first = both.conclusion();
+    let first = conclusion::sentence(&both);
     assert!(
         first.contains(": the build (more CPU time of its own) and the runner"),
         "{first}"
@@ -315,7 +316,7 @@ fn more_waits_for_a_disk_are_the_builds() {
     }
     let diff = compare(bytes.0, bytes.1, Figure::Wall, false);
     assert_eq!(diff.causes.whose(), Some(Whose::Build));
-    let second = diff.explanation().unwrap();
+    let second = conclusion::explanation(&diff).unwrap();
     assert!(
         second.starts_with("Waits for disks and files +1.00 s (+200 MiB read from disks)"),
         "{second}"
@@ -346,7 +347,7 @@ fn unknown_waits_are_no_order() {
     new.extend(made(&unsure).runs(1));
     let diff = compare(made(&[]).runs(4), new, Figure::Wall, false);
     assert_eq!(causes(&diff), [Cause::Sleep]);
-    let warned = diff.warnings().join("\n");
+    let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("800 ms of its time is unknown"), "{warned}");
     // With too few others all are compared.
     let new = made(&unsure).runs(1);
@@ -367,17 +368,17 @@ fn unknown_work_is_no_order() {
     // Four against four know it, three against four, one against four.
     let (named, diff) = of((5, 1), 4);
     assert_eq!((named, fails(&diff)), (vec![Cause::Work], Some(true)));
-    let warned = diff.warnings().join("\n");
+    let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("it is left out of the causes"), "{warned}");
     assert_eq!(of((4, 1), 4).0, [Cause::Work]);
     let (named, diff) = of((2, 1), 1);
     assert_eq!((named, fails(&diff)), (vec![], Some(true)));
-    let first = diff.conclusion();
+    let first = conclusion::sentence(&diff);
     assert!(
         first.contains(": too much of its CPU time is unknown"),
         "{first}"
     );
-    let warned = diff.warnings().join("\n");
+    let warned = warnings::warnings(&diff).join("\n");
     assert!(
         warned.contains("needs more CPU time is not known"),
         "{warned}"
@@ -388,7 +389,7 @@ fn unknown_work_is_no_order() {
     assert_eq!(causes(&diff), [Cause::Others]);
     assert_eq!(diff.causes.whose(), Some(Whose::Unclear));
     assert_eq!(fails(&diff), None);
-    let first = diff.conclusion();
+    let first = conclusion::sentence(&diff);
     assert!(
         first
             .ends_with(": the runner, perhaps also the build: too much of its CPU time is unknown"),
@@ -420,7 +421,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     let base = made(&[(Part::Network, 100), (Part::Outside, 100)]).near();
     let of = |new: &Made| {
         let diff = diff(&base, new, 4);
-        let first = diff.conclusion();
+        let first = conclusion::sentence(&diff);
         let (_, cause) = first.split_once("): ").unwrap_or_default();
         (cause.to_owned(), diff.causes.whose(), fails(&diff))
     };
@@ -431,7 +432,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     let unclear = Some(Whose::Unclear);
     assert_eq!(of(&network(900).near()), (server.into(), unclear, None));
     assert_eq!(of(&outside(900).near()), (daemon.into(), unclear, None));
-    let gate = diff(&base, &outside(900).near(), 4).gate_words().unwrap();
+    let gate = gate::gate_words(&diff(&base, &outside(900).near(), 4)).unwrap();
     let why = format!("wall time +30.8 % ({daemon}): --fail-over cannot judge it");
     assert_eq!(gate, (why, true));
     // Within the limit nobody asks.
@@ -481,7 +482,7 @@ fn waits_for_memory_are_in_the_first_line() {
             run.demands.insert(Demand::Resident, resident);
         }
         let [base, new] = sides;
-        compare(base, new, Figure::Wall, false).conclusion()
+        conclusion::sentence(&compare(base, new, Figure::Wall, false))
     };
     let same = first(1 << 30);
     assert!(
@@ -506,7 +507,7 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
     let (base, new) = (noisy(1500, &others), noisy(2500, &[3000, 20, 2000, 500]));
     let diff = compare(base, new, Figure::Wall, false);
     assert_eq!(diff.whole(Figure::Wall).unwrap().verdict, Verdict::Inside);
-    let first = diff.conclusion();
+    let first = conclusion::sentence(&diff);
     assert!(
         first.starts_with("No difference of the wall time beyond normal variation: "),
         "{first}"
@@ -514,7 +515,7 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
     assert!(first.contains("; but CPU time +33 %, p = 0.029"), "{first}");
     assert_eq!(causes(&diff), [Cause::Work]);
     let (base, again) = (noisy(1500, &others), noisy(1500, &[3000, 20, 2000, 500]));
-    let first = compare(base, again, Figure::Wall, false).conclusion();
+    let first = conclusion::sentence(&compare(base, again, Figure::Wall, false));
     assert!(
         first.starts_with("No difference beyond normal variation: "),
         "{first}"
@@ -527,9 +528,9 @@ fn the_parts_and_the_rest_are_shown() {
     base.extend(made(&[(Part::Disk, 900)]).runs(1));
     let new = made(&[(Part::Others, 3700)]).runs(4);
     let diff = compare(base, new, Figure::Wall, false);
-    let text = diff.text(&STYLE);
+    let text = text::render(&diff, &STYLE);
     assert!(text.contains("run-queue wait: other tasks"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&diff.json().unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json::render(&diff).unwrap()).unwrap();
     assert_eq!(json["whose"], "machine");
     assert_eq!(json["causes"][0]["cause"], "others");
     let others = json["parts"]["others"]["base"].as_u64().unwrap();
@@ -561,7 +562,7 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
     for (times, model, whose, fail) in cases {
         let (base, new) = (on(made(&[]), "A"), on(slower(times), model));
         let diff = compare(base, new, Figure::Wall, false);
-        let told = diff.conclusion();
+        let told = conclusion::sentence(&diff);
         assert_eq!(diff.causes.whose(), Some(whose), "{model} {told}");
         assert_eq!(fails(&diff), fail, "{model} {told}");
         let doubt = told.contains("as another CPU model can make it");
@@ -580,7 +581,7 @@ fn another_number_of_cpus_is_not_the_builds() {
     let serial = || made(&[(Part::Work, 3000)]);
     let told = |new, cpus| {
         let diff = of(new, cpus, Figure::Wall);
-        let first = diff.conclusion();
+        let first = conclusion::sentence(&diff);
         let (_, cause) = first.split_once("): ").unwrap_or_default();
         (cause.to_owned(), diff.causes.whose(), fails(&diff))
     };
@@ -601,7 +602,7 @@ fn another_number_of_cpus_is_not_the_builds() {
     // A longer sleep is the build's on any number of CPUs.
     let (_, whose, fail) = told(made(&[(Part::Sleep, 900)]), 1);
     assert_eq!((whose, fail), (build, Some(true)));
-    let gate = of(serial(), 1, Figure::Wall).gate_words().unwrap().0;
+    let gate = gate::gate_words(&of(serial(), 1, Figure::Wall)).unwrap().0;
     assert!(
         gate.ends_with(", on 1 CPU instead of 2: --fail-over cannot judge it"),
         "{gate}"
@@ -615,7 +616,7 @@ fn another_number_of_cpus_is_not_the_builds() {
         noisy([9, 8000, 800, 4000], 2000, 2),
         noisy([20, 5000, 300, 2000], 3000, 1),
     );
-    let first = compare(base, new, Figure::Wall, false).conclusion();
+    let first = conclusion::sentence(&compare(base, new, Figure::Wall, false));
     assert!(
         first.contains("; but less of its work runs at once, on 1 CPU instead of 2 (+42 %"),
         "{first}"
@@ -631,9 +632,7 @@ fn other_methods_are_not_compared() {
     }
     let diff = compare(base.clone(), new.clone(), Figure::Wall, false);
     assert_eq!((causes(&diff), fails(&diff)), (Vec::new(), None));
-    assert!(diff
-        .conclusion()
-        .ends_with("; not the same method: bpf and ptrace"));
+    assert!(conclusion::sentence(&diff).ends_with("; not the same method: bpf and ptrace"));
     assert!(diff.whole(Figure::OnCpu).is_some() && diff.whole(Figure::RunQueue).is_none());
     // sudo attaches the same programs.
     new[0].method = "sudo".into();

@@ -5,6 +5,7 @@ use crate::diff::machine::tests;
 use crate::diff::run::Proc;
 use crate::diff::run::{Figure, Figures};
 use crate::diff::Ask;
+use crate::diff::{commands, gate, warnings};
 
 /// A run of COMMAND, with a key, and of processes below it.
 fn run(command: (&str, u64), below: &[u64]) -> Run {
@@ -38,9 +39,9 @@ fn diff(base: Run, new: Run) -> Diff {
 #[test]
 fn commands_with_nothing_in_common_are_not_judged() {
     let strange = diff(run(("make", 1), &[3, 4]), run(("npm test", 2), &[5]));
-    let said = strange.warnings();
+    let said = warnings::warnings(&strange);
     assert_eq!(said, ["not the same command: make; npm test"]);
-    let why = strange.gate().unwrap().unwrap_err();
+    let why = gate::judge(&strange).unwrap().unwrap_err();
     assert!(why.contains("no other process is on both sides"), "{why}");
     // A program in common does not make them one.
     let shell = |key| {
@@ -48,20 +49,20 @@ fn commands_with_nothing_in_common_are_not_judged() {
         run.processes[0].program = "sh".into();
         run
     };
-    assert!(diff(shell(1), shell(2)).gate().unwrap().is_err());
+    assert!(gate::judge(&diff(shell(1), shell(2))).unwrap().is_err());
 }
 
 #[test]
 fn a_wrapper_is_told_and_judged() {
     let wrapped = diff(run(("make", 1), &[3, 4]), run(("strace make", 2), &[1, 3]));
     assert_eq!(
-        wrapped.other_commands().unwrap(),
+        commands::other_commands(&wrapped).unwrap(),
         "not the same command: make; strace make"
     );
-    assert!(wrapped.gate().unwrap().is_ok());
+    assert!(gate::judge(&wrapped).unwrap().is_ok());
     // Of a command that is one process, too.
     let wrapped = diff(run(("sleep 1", 1), &[]), run(("sh -c 'sleep 1'", 2), &[1]));
-    assert!(wrapped.other_commands().is_some() && wrapped.gate().unwrap().is_ok());
+    assert!(commands::other_commands(&wrapped).is_some() && gate::judge(&wrapped).unwrap().is_ok());
 }
 
 #[test]
@@ -70,24 +71,33 @@ fn arguments_that_differ_between_runs_are_the_same_command() {
         run(("make O=/tmp/a", 1), &[3]),
         run(("make O=/tmp/b", 1), &[5]),
     );
-    assert_eq!(same.other_commands(), None);
-    assert!(same.gate().unwrap().is_ok());
+    assert_eq!(commands::other_commands(&same), None);
+    assert!(gate::judge(&same).unwrap().is_ok());
     // Of a recording by pid no command is known.
     let mut other = run(("", 2), &[5]);
     other.root = None;
-    assert_eq!(diff(run(("make", 1), &[3]), other).other_commands(), None);
+    assert_eq!(
+        commands::other_commands(&diff(run(("make", 1), &[3]), other)),
+        None
+    );
 }
 
 #[test]
 fn each_command_has_its_part_of_the_line() {
     let long = |letter: &str| letter.repeat(60);
-    let title = diff(run((&long("a"), 1), &[]), run((&long("b"), 2), &[])).title(80);
+    let title = commands::title(
+        &diff(run((&long("a"), 1), &[]), run((&long("b"), 2), &[])),
+        80,
+    );
     let (base, new) = title.split_once(" → ").unwrap();
     assert!(base.starts_with("aaa") && new.starts_with("bbb"), "{title}");
     assert_eq!((units::width(base), units::width(new)), (38, 38));
     // What one does not need, the other has.
-    let title = diff(run(("make", 1), &[]), run((&long("b"), 2), &[])).title(80);
+    let title = commands::title(&diff(run(("make", 1), &[]), run((&long("b"), 2), &[])), 80);
     assert_eq!(title, format!("make → {}", long("b")));
-    let title = diff(run((&long("a"), 1), &[]), run((&long("a"), 1), &[])).title(80);
+    let title = commands::title(
+        &diff(run((&long("a"), 1), &[]), run((&long("a"), 1), &[])),
+        80,
+    );
     assert_eq!(title, long("a"));
 }

@@ -4,6 +4,7 @@ use std::slice::from_ref;
 
 use super::*;
 use crate::diff::machine::tests::{diff, run};
+use crate::diff::{html, json, markdown};
 
 const MIB: u64 = 1 << 20;
 
@@ -49,11 +50,11 @@ fn demands_that_differ_are_found() {
     assert_eq!(found(20_001), ["disk-written", "oom-kills"]);
     assert_eq!(found(20_000), ["disk-wait", "disk-written", "oom-kills"]);
     let all = diff(base.clone(), new.clone());
-    for text in [all.markdown(), all.html()] {
+    for text in [markdown::render(&all), html::render(&all)] {
         assert!(text.contains("written to disks"), "{text}");
         assert!(text.contains("−100 MiB"), "{text}");
     }
-    let json: serde_json::Value = serde_json::from_str(&all.json().unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json::render(&all).unwrap()).unwrap();
     assert_eq!(
         json["demands"]["disk_written"]["difference"],
         -100 * (1 << 20)

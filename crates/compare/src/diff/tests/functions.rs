@@ -3,6 +3,7 @@
 use super::*;
 use crate::diff::machine::tests::{diff, run};
 use crate::diff::profile::tests::{profile, PERIOD};
+use crate::diff::{explain, flame, html};
 use crate::diff::{Diff, ProgramChange};
 
 fn with(stacks: &[(&str, u64)]) -> Run {
@@ -92,7 +93,9 @@ fn a_slower_program_has_its_function() {
         on_cpu: Difference::new(&[base], &[new]).unwrap(),
         path: None,
     };
-    let grown = |program: &ProgramChange| diff.grown(program).map(|it| it.name.function.as_str());
+    let grown = |program: &ProgramChange| {
+        explain::grown(&diff, program).map(|it| it.name.function.as_str())
+    };
     assert_eq!(grown(&program("cc", 4, 7)), Some("parse"));
     assert_eq!(grown(&program("cc", 7, 4)), None, "it is faster");
     assert_eq!(grown(&program("ld", 4, 7)), None);
@@ -105,20 +108,18 @@ fn a_slower_program_has_its_function() {
 #[test]
 fn without_stacks_nothing_is_compared() {
     let neither = diff(run([10, 10, 1, 1]), run([10, 10, 1, 1]));
-    assert!(neither.functions.is_none() && neither.stack_warnings().is_empty());
+    assert!(neither.functions.is_none() && explain::stack_warnings(&neither).is_empty());
     let mut lacking = run([10, 10, 1, 1]);
     lacking.file = "a.bin".into();
     let one = diff(lacking, with(&[("cc;main", 100)]));
     assert!(one.functions.is_none());
     assert_eq!(
-        one.stack_warnings(),
+        explain::stack_warnings(&one),
         ["a.bin has no stacks: functions are not compared"]
     );
-    assert!(one
-        .folded()
-        .is_err_and(|why| why.starts_with("a.bin: no stacks")));
+    assert!(explain::folded(&one).is_err_and(|why| why.starts_with("a.bin: no stacks")));
     let mut page = String::new();
-    one.page_flame(&mut page);
+    flame::flame_card(&one, &mut page);
     assert!(page.is_empty());
 }
 
@@ -126,6 +127,6 @@ fn without_stacks_nothing_is_compared() {
 fn names_are_no_markup() {
     let base = with(&[("cc;<script>alert(1)</script>", 100)]);
     let new = with(&[("cc;<script>alert(1)</script>", 300)]);
-    let page = diff(base, new).html();
+    let page = html::render(&diff(base, new));
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
 }

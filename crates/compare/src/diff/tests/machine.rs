@@ -3,6 +3,7 @@
 use tr_analyze::model::Times;
 
 use super::*;
+use crate::diff::warnings;
 use crate::diff::{Ask, Diff, Figures};
 use tr_insight::loads::Loads;
 
@@ -73,7 +74,7 @@ fn other_numbers_of_allowed_cpus_are_told() {
         allowed: cpus,
         ..run([100, 150, 10, 5])
     };
-    let said = |base, new| diff(allowed(base), allowed(new)).warnings();
+    let said = |base, new| warnings::warnings(&diff(allowed(base), allowed(new)));
     let told = "not the same number of CPUs: 1 of 2 and 2";
     assert_eq!(said(None, Some(1)), [told]);
     assert!(said(Some(1), Some(1)).is_empty());

@@ -4,6 +4,7 @@ use super::*;
 use crate::diff::machine::tests;
 use crate::diff::parts::Parts;
 use crate::diff::run::{Bar, Proc};
+use crate::diff::{methods, warnings};
 
 /// A run with a path, and a step and a process on it.
 fn run() -> Run {
@@ -58,9 +59,9 @@ fn totals_and_events_are_two_methods() {
         ..run()
     };
     let mixed = tests::diff(run(), light());
-    let methods = mixed.methods().unwrap();
+    let methods = methods::mixed(&mixed).unwrap();
     assert_eq!(methods, "not the same method: bpf and bpf --light");
-    assert!(mixed.warnings()[0].starts_with(&methods));
+    assert!(warnings::warnings(&mixed)[0].starts_with(&methods));
     assert!(!queue_wait(&mixed) && !has_path(&mixed.base[0]) && !has_path(&mixed.new[0]));
     let by_sudo = Run {
         method: "sudo".into(),
@@ -68,7 +69,7 @@ fn totals_and_events_are_two_methods() {
     };
     for (base, new) in [(run(), by_sudo), (light(), light())] {
         let same = tests::diff(base, new);
-        assert_eq!(same.methods(), None);
+        assert_eq!(methods::mixed(&same), None);
         assert!(queue_wait(&same) && has_path(&same.base[0]) && has_path(&same.new[0]));
     }
     // What an import has depends on its file.
@@ -78,7 +79,7 @@ fn totals_and_events_are_two_methods() {
         ..run()
     };
     let mixed = tests::diff(import(Basis::RunTime), import(Basis::Events));
-    let methods = mixed.methods().unwrap();
+    let methods = methods::mixed(&mixed).unwrap();
     assert_eq!(
         methods,
         "not the same method: perf 6.1 and perf 6.1 (totals)"
@@ -104,6 +105,6 @@ fn a_path_is_compared_where_all_runs_have_one() {
         assert!(!has_path(run));
     }
     let said = "large.bin: their order is left out; the critical path and causes are not compared";
-    assert_eq!(one.warnings(), [said]);
-    assert!(tests::diff(large(), large()).warnings().is_empty());
+    assert_eq!(warnings::warnings(&one), [said]);
+    assert!(warnings::warnings(&tests::diff(large(), large())).is_empty());
 }

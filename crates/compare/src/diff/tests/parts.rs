@@ -5,7 +5,7 @@ use crate::diff::run::tests::beside;
 use crate::diff::run::{Figure, Run};
 
 fn run(spinners: u16) -> Run {
-    Run::new("x", &beside(spinners))
+    Run::new("x", &beside(spinners).into())
 }
 
 #[test]

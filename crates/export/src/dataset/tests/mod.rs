@@ -33,9 +33,9 @@ fn days_are_those_of_the_calendar() {
 /// As in JSON: of a trace without an end the rest is missing.
 #[test]
 fn the_losses_of_a_cut_trace_are_not_known() {
-    let analysis = tr_analyze::model::Analysis::default();
-    let place = Place::of(&analysis.meta, None, None);
-    let tables = tables(&analysis, &[], &place);
+    let recording = tr_insight::Recording::default();
+    let place = Place::of(&recording.analysis.meta, None, None);
+    let tables = tables(&recording, &[], &place);
     let runs = tables.iter().find(|it| it.name == MARKER).unwrap();
     let columns = runs.columns.iter();
     let value = |name: &str| {

@@ -9,6 +9,7 @@ use crate::html::segments::KINDS;
 use crate::output::Report;
 use crate::reports::flame::Flame;
 use tr_insight::view::{Ask, View};
+use tr_insight::Recording;
 
 fn analysis() -> Analysis {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/format/3.6.bin");
@@ -76,12 +77,9 @@ fn functions_have_the_times_of_the_report() {
     let analysis = analysis();
     let all = stacks(&analysis, &Room::default()).unwrap();
     let chosen: Vec<_> = analysis.process_ids().collect();
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: "",
-        ask: &Ask::default(),
-    };
+    let recording = Recording::from(analysis.clone());
+    let ask = Ask::default();
+    let view = View::new(&recording, &chosen, "", &ask);
     let report = Flame::new(&view).json().unwrap();
     let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
     // Waits have a row for each reason.

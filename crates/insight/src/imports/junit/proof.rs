@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 
-use crate::recording::{program, signed, CLOCKS};
+use crate::imports::lookup::{program, signed, CLOCKS};
 
 /// The divisor of a test's length that bounds the error of its place: a tenth.
 const TOLERATED: u64 = 10;

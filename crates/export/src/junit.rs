@@ -8,15 +8,15 @@ use std::ops::Range;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
-use tr_analyze::model::Analysis;
+use tr_import::junit::{attributes, read, DEPTH, FORMAT};
+use tr_import::Error;
+use tr_insight::imports::junit::Report;
 use tr_insight::parts::Part;
 use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
+use tr_insight::Recording;
 use tr_programs::steps::StepKind;
 use tr_text::escape::commands;
-
-use super::{Facts, Report, DEPTH, FORMAT};
-use crate::Error;
 
 /// The prefix of our properties: older ones of a file are replaced.
 const OURS: &str = "tr.";
@@ -25,13 +25,16 @@ const OURS: &str = "tr.";
 ///
 /// # Errors
 /// It is no JUnit report, or damaged, or larger than a limit.
-pub fn write(bytes: &[u8], analysis: &Analysis) -> Result<(Vec<u8>, u64), Error> {
+pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Error> {
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     // What is read here has passed all limits.
-    let report = Report::read(start)?.ok_or(Error::Unknown)?;
+    let report = read(start)?.ok_or(Error::Unknown)?;
     let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
-    let steps = Steps::new(analysis);
+    let Recording {
+        analysis, imports, ..
+    } = recording;
+    let steps = Steps::new(analysis, &imports.spans);
     let mut tests = Tests::new(&steps, &report);
     let verdicts = Verdicts::new(analysis, &steps);
     let mut writer = Writer {
@@ -70,7 +73,7 @@ impl<'s> Tests<'s> {
         let cases = report.suites.iter().flat_map(|suite| &suite.cases);
         let mut counts: HashMap<String, usize> = HashMap::new();
         for case in cases {
-            let mut names = names(&case.it.class, &case.it.name).into_iter();
+            let mut names = names(&case.attributes.class, &case.attributes.name).into_iter();
             if let Some(name) = names.find(|name| by_name.contains_key(name)) {
                 *counts.entry(name).or_default() += 1;
             }
@@ -281,8 +284,8 @@ impl Writer<'_> {
     ) -> Result<Open, String> {
         match (element.name().as_ref(), self.open.last_mut()) {
             ("testcase", _) => {
-                let it = Facts::read(element.attributes())?;
-                let properties = of(&it.class, &it.name);
+                let read = attributes(element.attributes())?;
+                let properties = of(&read.class, &read.name);
                 self.count += u64::from(!properties.is_empty());
                 if !is_empty {
                     return Ok(Open::Case(span.end, properties));
@@ -298,8 +301,8 @@ impl Writer<'_> {
                 self.fill(span, "properties", &properties);
             }
             ("property", Some(Open::Properties)) if is_empty => {
-                let it = Facts::read(element.attributes())?;
-                if it.name.starts_with(OURS) {
+                let read = attributes(element.attributes())?;
+                if read.name.starts_with(OURS) {
                     self.copy(span.start);
                     self.copied = span.end;
                 }

@@ -1,4 +1,4 @@
-//! A recording as other tools' files see it: times since 1970, pids, words of command lines.
+//! An analysis as other tools' files see it: times since 1970, pids, words of command lines.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use tr_programs::tools::Family;
 pub const CLOCKS: i64 = 20_000_000;
 
 /// An analysis, with its processes by pid.
-pub struct Recording<'a> {
+pub struct Lookup<'a> {
     pub analysis: &'a Analysis,
     by_pid: HashMap<u32, Vec<ProcessIx>>,
 }
 
-impl<'a> Recording<'a> {
-    pub fn new(analysis: &'a Analysis) -> Recording<'a> {
+impl<'a> Lookup<'a> {
+    pub fn new(analysis: &'a Analysis) -> Lookup<'a> {
         let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
         for ix in analysis.process_ids() {
             // A tool knows its pid in its own container.
             let pid = analysis.process(ix).ns_pid.0;
             by_pid.entry(pid).or_default().push(ix);
         }
-        Recording { analysis, by_pid }
+        Lookup { analysis, by_pid }
     }
 
     /// The processes with a pid.
@@ -51,7 +51,7 @@ impl<'a> Recording<'a> {
         ))
     }
 
-    /// The most by which [`Recording::time`] is wrong, in ns, unless the time of the day was set
+    /// The most by which [`Lookup::time`] is wrong, in ns, unless the time of the day was set
     /// and set back: the drift of the clocks.
     pub fn clock_error(&self) -> i64 {
         match self.lengths() {
@@ -142,6 +142,21 @@ fn is_path(arg: &[u8], word: &[u8]) -> bool {
 /// Whether a program is of a family.
 pub fn is_of(program: &[u8], family: Family) -> bool {
     table::by_path(program).is_some_and(|tool| tool.family == family)
+}
+
+/// The spans of one file that have a place.
+#[derive(Debug, Default)]
+pub struct Placed {
+    pub spans: Vec<Imported>,
+    /// The number of spans that the file's own number does not count: parts of a unit, suites.
+    pub parts: u64,
+    /// The number of spans in the file.
+    pub all: u64,
+    /// The number of spans outside of the analyzed span.
+    pub outside: u64,
+    pub note: Option<String>,
+    /// A tool with its version.
+    pub tool: Option<String>,
 }
 
 /// A part of a process's life.

@@ -1,18 +1,82 @@
-//! Places tests under the processes that ran them.
+//! The suites of a JUnit report, and the places of their tests under the processes that ran them.
+
+mod proof;
 
 use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
-use tr_insight::steps::Steps;
 use tr_programs::steps::StepKind;
 use tr_text::units;
 
-use super::proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
-use super::{Case, Facts, Report, Suite};
-use crate::date::Date;
-use crate::recording::{base, imported, names, signed, Recording};
-use crate::Placed;
+use super::lookup::{base, imported, names, signed, Lookup, Placed};
+use crate::steps::Steps;
+use proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
+
+/// The most slashes of a name that may end the name of another test.
+const SLASHES: usize = 100;
+
+/// The suites of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub suites: Vec<Suite>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suite {
+    pub attributes: Attributes,
+    pub cases: Vec<Case>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    pub attributes: Attributes,
+    pub result: &'static str,
+}
+
+impl Suite {
+    /// The lengths of the tests together, in ns.
+    fn sum(&self) -> i64 {
+        let lengths = self.cases.iter().filter_map(|case| case.attributes.length);
+        lengths.fold(0, i64::saturating_add)
+    }
+
+    /// Whether a test is a part of another one, as Go's `TestA/x` is of `TestA`.
+    fn has_nested(&self) -> bool {
+        let name = |case: &Case| (case.attributes.class.clone(), case.attributes.name.clone());
+        let names: HashSet<(String, String)> = self.cases.iter().map(name).collect();
+        let is_part = |case: &Case| {
+            let (class, name) = (&case.attributes.class, &case.attributes.name);
+            let slashes = name.match_indices('/').take(SLASHES);
+            let mut around = slashes.filter_map(|(at, _)| name.get(..at));
+            around.any(|around| names.contains(&(class.clone(), around.to_owned())))
+        };
+        self.cases.iter().any(is_part)
+    }
+}
+
+/// The attributes of a suite or a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    pub name: String,
+    pub class: String,
+    pub at: Option<Date>,
+    /// The length in ns.
+    pub length: Option<i64>,
+    /// The length of the last digit of `length`, in ns.
+    pub digit: i64,
+}
+
+/// A time of the day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Date {
+    /// In ns since 1970, in its zone.
+    pub local: i64,
+    /// The difference of the date's zone from UTC, in ns, if it has a zone; zones east of UTC are positive.
+    pub ahead: Option<i64>,
+    /// The length of its last digit, in ns.
+    pub digit: i64,
+}
 
 /// The divisor of a test's length: the test may be earlier by this part without a note.
 const TOLERATED: i64 = 10;
@@ -30,17 +94,17 @@ const QUARTER_HOUR: i64 = 900_000_000_000;
 impl Report {
     /// Places each test on a process of its own whose command line names it, or else at its
     /// time under the process that ran the suite.
-    pub(crate) fn place(&self, path: &[u8], recording: &Recording<'_>) -> Placed {
-        let zone = self.zone(recording);
+    pub(super) fn place(&self, path: &[u8], lookup: &Lookup<'_>) -> Placed {
+        let zone = self.zone(lookup);
         let mut placer = Placer {
-            recording,
+            lookup,
             zone: zone.proven,
             ahead: zone.ahead,
             of_cases: None,
             of_suites: None,
             guesses: Vec::new(),
-            runners: runners(path, recording),
-            own: self.own_processes(recording),
+            runners: runners(path, lookup),
+            own: self.own_processes(lookup),
             used: HashSet::new(),
             several: self.suites.len() > 1,
             early: 0,
@@ -55,7 +119,7 @@ impl Report {
             placer.suite(suite, overlaps);
         }
         let [_, tests, _] = &placer.runners;
-        find_doubts(recording.analysis, tests, &mut placer.guesses);
+        find_doubts(lookup.analysis, tests, &mut placer.guesses);
         let guesses = std::mem::take(&mut placer.guesses);
         placer
             .placed
@@ -79,21 +143,18 @@ impl Report {
 
     /// The zone of times that have none: the nearest to UTC that puts the first of them into the
     /// recording.
-    fn zone(&self, recording: &Recording<'_>) -> Zone {
+    fn zone(&self, lookup: &Lookup<'_>) -> Zone {
         let suites = self.suites.iter();
         let mut dates = suites.flat_map(|suite| {
-            let cases = suite.cases.iter().filter_map(|case| case.it.at);
-            suite.it.at.into_iter().chain(cases)
+            let cases = suite.cases.iter().filter_map(|case| case.attributes.at);
+            suite.attributes.at.into_iter().chain(cases)
         });
         let Some(first) = dates.find(|date| date.ahead.is_none()) else {
             return Zone::UTC;
         };
-        let span = (
-            signed(recording.analysis.start),
-            signed(recording.analysis.end),
-        );
+        let span = (signed(lookup.analysis.start), signed(lookup.analysis.end));
         let is_inside = |quarters: &i64| {
-            let time = recording.time(first.local.saturating_sub(quarters * QUARTER_HOUR));
+            let time = lookup.time(first.local.saturating_sub(quarters * QUARTER_HOUR));
             span.0.saturating_sub(first.digit) <= time && time <= span.1
         };
         // From 12 hours behind UTC to 14 ahead of it.
@@ -126,12 +187,12 @@ impl Report {
     }
 
     /// The processes whose command line has a test's name.
-    fn own_processes(&self, recording: &Recording<'_>) -> HashMap<Vec<u8>, Vec<ProcessIx>> {
+    fn own_processes(&self, lookup: &Lookup<'_>) -> HashMap<Vec<u8>, Vec<ProcessIx>> {
         let cases = self.suites.iter().flat_map(|suite| &suite.cases);
         let mut own: HashMap<Vec<u8>, Vec<ProcessIx>> = HashMap::new();
-        own.extend(cases.map(|case| (case.it.name.as_bytes().to_vec(), Vec::new())));
-        for ix in recording.analysis.process_ids() {
-            let mut args = recording.analysis.process(ix).argv.args();
+        own.extend(cases.map(|case| (case.attributes.name.as_bytes().to_vec(), Vec::new())));
+        for ix in lookup.analysis.process_ids() {
+            let mut args = lookup.analysis.process(ix).argv.args();
             let program = args.next().map(base);
             // `--gtest_filter=NAME`.
             let words = args.flat_map(|arg| {
@@ -153,10 +214,10 @@ impl Report {
 
 /// Lists of processes, the likelier runners of tests first, each in order of their start: those
 /// whose command line names the file; test programs; the recorded command.
-fn runners(path: &[u8], recording: &Recording<'_>) -> [Vec<ProcessIx>; 3] {
-    let analysis = recording.analysis;
+fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
+    let analysis = lookup.analysis;
     let named = |ix: &ProcessIx| names(analysis.process(*ix), base(path));
-    let steps = Steps::new(analysis);
+    let steps = Steps::new(analysis, &[]);
     let tests = steps
         .list()
         .iter()
@@ -190,7 +251,7 @@ impl Zone {
 }
 
 struct Placer<'a> {
-    recording: &'a Recording<'a>,
+    lookup: &'a Lookup<'a>,
     /// The difference from UTC of the times that have no zone, in ns.
     ahead: i64,
     /// Whether no other zone puts the times into the recording.
@@ -238,32 +299,32 @@ struct Runner {
 impl Placer<'_> {
     /// Finds the meaning of the times of suites and of tests.
     fn find_stamps(&mut self, suites: &[Suite]) {
-        let stamped = |facts: &Facts, length: i64| {
-            let times = self.from(facts.at?, length, Some(Stamp::Begin));
-            let outside = self.recording.is_outside(times.from, times.to);
+        let stamped = |attributes: &Attributes, length: i64| {
+            let times = self.from(attributes.at?, length, Some(Stamp::Begin));
+            let outside = self.lookup.is_outside(times.from, times.to);
             let runner = self.runner(times).map(|runner| {
-                let process = self.recording.analysis.process(runner.process);
+                let process = self.lookup.analysis.process(runner.process);
                 (signed(process.start), signed(process.end))
             });
             (!outside).then_some(Stamped {
                 at: times.from,
                 length,
-                error: self.error(&times, facts),
+                error: self.error(&times, attributes),
                 runner,
             })
         };
         let mut of_suites = Contradictions::default();
-        let lengths = |suite: &Suite| suite.it.length.unwrap_or_else(|| suite.sum());
+        let lengths = |suite: &Suite| suite.attributes.length.unwrap_or_else(|| suite.sum());
         let all = suites.iter().filter(|suite| !suite.cases.is_empty());
         let all: Vec<Stamped> = all
-            .filter_map(|suite| stamped(&suite.it, lengths(suite)))
+            .filter_map(|suite| stamped(&suite.attributes, lengths(suite)))
             .collect();
         of_suites.by_lives(&all);
         let mut of_cases = Contradictions::default();
         for suite in suites {
             let cases = suite.cases.iter();
             let cases: Vec<Stamped> = cases
-                .filter_map(|case| stamped(&case.it, case.it.length?))
+                .filter_map(|case| stamped(&case.attributes, case.attributes.length?))
                 .collect();
             of_cases.by_lives(&cases);
             of_cases.by_order(cases);
@@ -276,7 +337,7 @@ impl Placer<'_> {
     fn overlapping(&self, suites: &[Suite]) -> Vec<bool> {
         let around = suites.iter().enumerate().filter_map(|(at, suite)| {
             let times = self.around(suite).filter(|_| !suite.cases.is_empty())?;
-            let error = self.error(&times, &suite.it);
+            let error = self.error(&times, &suite.attributes);
             let from = times.from.saturating_add(error);
             Some((from, times.to.saturating_sub(error), at))
         });
@@ -310,8 +371,14 @@ impl Placer<'_> {
         let times = self.times(suite, within);
         if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
         {
-            if !suite.it.name.is_empty() {
-                let span = self.guess(suite.it.name.as_bytes(), None, runner, around, &suite.it);
+            if !suite.attributes.name.is_empty() {
+                let span = self.guess(
+                    suite.attributes.name.as_bytes(),
+                    None,
+                    runner,
+                    around,
+                    &suite.attributes,
+                );
                 self.guesses.push(Guess {
                     doubt: span.doubt.or(overlaps.then_some(Doubt::Runner)),
                     ..span
@@ -320,12 +387,12 @@ impl Placer<'_> {
             }
         }
         for (case, times) in suite.cases.iter().zip(times) {
-            let name = match case.it.class.as_str() {
-                "" => case.it.name.clone(),
-                class => format!("{class} {}", case.it.name),
+            let name = match case.attributes.class.as_str() {
+                "" => case.attributes.name.clone(),
+                class => format!("{class} {}", case.attributes.name),
             };
             if let Some(process) = self.own_process(case, times) {
-                let life = self.recording.analysis.process(process);
+                let life = self.lookup.analysis.process(process);
                 let at = (process, (life.start, life.end));
                 self.placed.spans.push(Imported {
                     whole: true,
@@ -343,7 +410,7 @@ impl Placer<'_> {
                     self.note("tests that overlap have no times of their own");
                 }
                 None => self.note("tests without a time of the day"),
-                Some(times) if self.recording.is_outside(times.from, times.to) => {
+                Some(times) if self.lookup.is_outside(times.from, times.to) => {
                     self.placed.outside += 1;
                 }
                 Some(times) => {
@@ -357,8 +424,13 @@ impl Placer<'_> {
                     if around.is_some_and(|around| around.digit >= SECOND) {
                         self.note("its times are whole seconds: tests are up to 1 s later");
                     }
-                    let guess =
-                        self.guess(name.as_bytes(), Some(case.result), runner, times, &case.it);
+                    let guess = self.guess(
+                        name.as_bytes(),
+                        Some(case.result),
+                        runner,
+                        times,
+                        &case.attributes,
+                    );
                     let in_overlap = overlaps && !guess.own_stamp;
                     self.guesses.push(Guess {
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
@@ -376,7 +448,7 @@ impl Placer<'_> {
         result: Option<&'static str>,
         runner: Runner,
         times: Times,
-        facts: &Facts,
+        attributes: &Attributes,
     ) -> Guess {
         let at = (runner.process, (runner.from, runner.to));
         let [_, tests, _] = &self.runners;
@@ -385,8 +457,8 @@ impl Placer<'_> {
                 result,
                 ..imported(ImportedKind::Test, name, at)
             },
-            error: self.error(&times, facts),
-            own_stamp: facts.at.is_some(),
+            error: self.error(&times, attributes),
+            own_stamp: attributes.at.is_some(),
             is_suite: result.is_none(),
             doubt: times.doubt,
             sure_runner: runner.is_sure,
@@ -396,10 +468,12 @@ impl Placer<'_> {
 
     /// The most by which a boundary is wrong, in ns: by the digits of the file's numbers, by
     /// work between tests, and by clocks.
-    fn error(&self, times: &Times, facts: &Facts) -> i64 {
+    fn error(&self, times: &Times, attributes: &Attributes) -> i64 {
         let place = times.digit.max(times.early);
-        let clocks = self.recording.clock_error();
-        place.saturating_add(facts.digit).saturating_add(clocks)
+        let clocks = self.lookup.clock_error();
+        place
+            .saturating_add(attributes.digit)
+            .saturating_add(clocks)
     }
 
     /// Adds a note, once.
@@ -415,7 +489,7 @@ impl Placer<'_> {
     /// A span of a length that begins or ends at a time of the day.
     fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
         let ahead = date.ahead.unwrap_or(self.ahead);
-        let at = self.recording.time(date.local.saturating_sub(ahead));
+        let at = self.lookup.time(date.local.saturating_sub(ahead));
         let from = match stamp {
             Some(Stamp::End) => at.saturating_sub(length),
             Some(Stamp::Begin) | None => at,
@@ -436,8 +510,8 @@ impl Placer<'_> {
 
     /// The suite's span, or that of its tests' times.
     fn around(&self, suite: &Suite) -> Option<Times> {
-        if let Some(at) = suite.it.at {
-            let length = suite.it.length.unwrap_or_else(|| suite.sum());
+        if let Some(at) = suite.attributes.at {
+            let length = suite.attributes.length.unwrap_or_else(|| suite.sum());
             return Some(self.from(at, length, self.of_suites));
         }
         let spans = suite.cases.iter().filter_map(|case| self.of_case(case));
@@ -452,22 +526,25 @@ impl Placer<'_> {
 
     /// The span of a test that has a time of the day.
     fn of_case(&self, case: &Case) -> Option<Times> {
-        let length = case.it.length.unwrap_or(0);
-        Some(self.from(case.it.at?, length, self.of_cases))
+        let length = case.attributes.length.unwrap_or(0);
+        Some(self.from(case.attributes.at?, length, self.of_cases))
     }
 
     /// The spans of the tests. Tests without a time of the day follow each other, so that the
     /// last one ends with the suite: what is left of the suite's length is its preparation. If the
     /// runner did other work between them, they were earlier, by what is left at most.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
-        if suite.cases.iter().any(|case| case.it.at.is_some()) {
+        if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
         }
-        let lengths = suite.cases.iter().map(|case| case.it.length.unwrap_or(0));
+        let lengths = suite
+            .cases
+            .iter()
+            .map(|case| case.attributes.length.unwrap_or(0));
         let sum = suite.sum();
-        let digits = suite.cases.iter().map(|case| case.it.digit);
+        let digits = suite.cases.iter().map(|case| case.attributes.digit);
         // The sum of the tests may exceed the suite's length by as much.
-        let rounded = digits.fold(suite.it.digit, i64::saturating_add);
+        let rounded = digits.fold(suite.attributes.digit, i64::saturating_add);
         let none = vec![None; suite.cases.len()];
         let Some(around) = self.around(suite).filter(|_| !suite.has_nested()) else {
             return none;
@@ -479,7 +556,7 @@ impl Placer<'_> {
         let left = last.saturating_sub(first).saturating_sub(sum);
         // A length that is no more than the sum was not measured: nothing bounds the time between the tests.
         let measured = suite
-            .it
+            .attributes
             .length
             .is_some_and(|length| length > sum.saturating_add(rounded));
         let doubt = around.doubt.or((!measured).then_some(Doubt::Suite));
@@ -500,7 +577,7 @@ impl Placer<'_> {
 
     /// The process that then ran tests, and the span in it.
     fn runner(&self, times: Times) -> Option<Runner> {
-        let analysis = self.recording.analysis;
+        let analysis = self.lookup.analysis;
         self.runners.iter().find_map(|runners| {
             let start = |ix: &ProcessIx| signed(analysis.process(*ix).start);
             let latest = times
@@ -517,7 +594,7 @@ impl Placer<'_> {
                     times.from.saturating_add(later),
                     times.to.saturating_add(later),
                 );
-                Some((ix, self.recording.inside(ix, from, to)?))
+                Some((ix, self.lookup.inside(ix, from, to)?))
             });
             let (process, (from, to)) = fitting.next()?;
             let around: HashSet<ProcessIx> = analysis.lineage(process).take(TRIED).collect();
@@ -532,7 +609,7 @@ impl Placer<'_> {
 
     /// Programs have marked their tests: those times are exact.
     fn has_marks(&self, process: ProcessIx) -> bool {
-        let analysis = self.recording.analysis;
+        let analysis = self.lookup.analysis;
         let pid = analysis.process(process).ns_pid;
         let mut marks = analysis.marks.iter();
         marks.any(|(_, mark)| mark.pid == Some(pid) && &*mark.kind == b"test")
@@ -540,13 +617,13 @@ impl Placer<'_> {
 
     /// The only process that the test's name fits, and its length and time.
     fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
-        let analysis = self.recording.analysis;
-        let length = case.it.length?;
+        let analysis = self.lookup.analysis;
+        let length = case.attributes.length?;
         let fits = |ix: &&ProcessIx| {
             let process = analysis.process(**ix);
             let (start, end) = (signed(process.start), signed(process.end));
             let longer = end.saturating_sub(start).saturating_sub(length);
-            let at_its_time = case.it.at.is_none()
+            let at_its_time = case.attributes.at.is_none()
                 || times.is_none_or(|times| {
                     let early = times.from.saturating_sub(LONGER);
                     early <= start && start <= times.from.saturating_add(times.digit + LONGER)
@@ -555,7 +632,11 @@ impl Placer<'_> {
                 && at_its_time
                 && !self.used.contains(*ix)
         };
-        let mut own = self.own.get(case.it.name.as_bytes())?.iter().filter(fits);
+        let mut own = self
+            .own
+            .get(case.attributes.name.as_bytes())?
+            .iter()
+            .filter(fits);
         let first = own.next().copied()?;
         // A wrapper such as `timeout` has its program's words, too.
         let is_around =

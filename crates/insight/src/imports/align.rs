@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
-use crate::recording::signed;
+use super::lookup::signed;
 
 /// A record's times since the tool's beginning, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,112 @@
+//! The commands of a `.ninja_log`: for each output of a build the times of the command that made it last, in ms
+//! since the beginning of that run of ninja.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_programs::tools::Family;
+
+use super::align::{align, Span};
+use super::lookup::{imported, signed, Lookup, Placed};
+
+/// The most by which an output's time is before that of a command that made it, in ns: file
+/// systems have coarse clocks.
+const COARSE: i64 = 2_000_000_000;
+
+/// The commands of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    pub edges: Vec<Edge>,
+}
+
+/// A command: its outputs have a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    pub span: Span,
+    /// The time of an output in ns since 1970; 0 if none was made.
+    pub made: i64,
+    pub outputs: Vec<Box<[u8]>>,
+}
+
+impl Log {
+    /// Places each command on the process that ninja started for it.
+    pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
+        let analysis = lookup.analysis;
+        let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();
+        // The log has the last command of each output: the last run has all of its own there.
+        let mut left: Vec<&Edge> = self.edges.iter().collect();
+        for ninja in lookup.of_family(Family::Ninja).rev() {
+            let children = &analysis.process(ninja).children;
+            let words = words(lookup, children);
+            let named = |edge: &&Edge| edge.named(&words);
+            let named: Vec<Vec<ProcessIx>> = left.iter().map(named).collect();
+            let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE);
+            let span = |edge: &&Edge| Span {
+                // The log has commands of earlier builds, too.
+                needs_name: edge.made > 0 && lookup.time(edge.made) < begin,
+                ..edge.span
+            };
+            let spans: Vec<Span> = left.iter().map(span).collect();
+            let aligned = align(analysis, ninja, &spans, &named, children);
+            let mut processes = aligned.into_iter();
+            left.retain(|edge| match processes.next().flatten() {
+                Some(process) => {
+                    found.push((edge, process));
+                    false
+                }
+                None => true,
+            });
+        }
+        let found = found.into_iter();
+        Placed {
+            all: self.edges.len() as u64,
+            spans: found.map(|(edge, ix)| edge.on(lookup, ix)).collect(),
+            ..Placed::default()
+        }
+    }
+}
+
+impl Edge {
+    /// The processes whose command lines name an output.
+    fn named(&self, words: &HashMap<&[u8], Vec<ProcessIx>>) -> Vec<ProcessIx> {
+        let outputs = self.outputs.iter();
+        let named = outputs.filter_map(|output| words.get(&**output));
+        let mut named: Vec<ProcessIx> = named.flatten().copied().collect();
+        named.sort_unstable();
+        named.dedup();
+        named
+    }
+
+    fn on(&self, lookup: &Lookup<'_>, process: ProcessIx) -> Imported {
+        let life = lookup.analysis.process(process);
+        let mut name = self.outputs.first().cloned().unwrap_or_default().into_vec();
+        if self.outputs.len() > 1 {
+            name.extend_from_slice(format!(" and {} more", self.outputs.len() - 1).as_bytes());
+        }
+        Imported {
+            whole: true,
+            ..imported(
+                ImportedKind::Target,
+                &name,
+                (process, (life.start, life.end)),
+            )
+        }
+    }
+}
+
+/// The processes by the words of their command lines, those of a shell's script included.
+fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], Vec<ProcessIx>> {
+    let mut words: HashMap<&[u8], Vec<ProcessIx>> = HashMap::new();
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
+    for ix in processes {
+        let mut execs = lookup.analysis.process(*ix).execs.iter();
+        // The shell's, or that of a command without a shell.
+        let args = execs.next().map(|exec| exec.argv.args());
+        for word in args.into_iter().flatten().flat_map(|arg| arg.split(ends)) {
+            if !word.is_empty() {
+                words.entry(word).or_default().push(*ix);
+            }
+        }
+    }
+    words
+}

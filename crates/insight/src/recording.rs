@@ -1,0 +1,32 @@
+//! A recording as reports and exports see it.
+
+use tr_analyze::Analysis;
+
+use crate::imports::Imports;
+
+/// A recording that reports and exports are made from.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The analysis of the recorded events.
+    pub analysis: Analysis,
+    /// The spans from files of other tools.
+    pub imports: Imports,
+    /// The effect of the budget on the analysis.
+    pub budget: BudgetEffect,
+}
+
+/// The effect of the budget of memory and time on an analysis.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BudgetEffect {
+    /// The reason why the analysis has no timeline, if reports wanted one.
+    pub left_out: Option<String>,
+}
+
+impl From<Analysis> for Recording {
+    fn from(analysis: Analysis) -> Recording {
+        Recording {
+            analysis,
+            ..Recording::default()
+        }
+    }
+}
