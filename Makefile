@@ -101,6 +101,10 @@ OLD_TR ?=
 bench-quick: build ## the main figures in five minutes, beside the last ones (or OLD_TR's) and perf's, into benches/runs; as root
 	benches/quick.py "$(TARGET)/release/tr" $(if $(OLD_TR),--old "$(OLD_TR)")
 
+bench-scale: build ## every command that reads, on simulated recordings of 10^5 to 10^7 events, in some minutes
+	$(CARGO) build --locked -q --release -p tr-sim --example trace
+	benches/scale.py --tr "$(TARGET)/release/tr" --trace "$(TARGET)/release/examples/trace"
+
 RESULTS = benches/validation/results
 validate: setup build ## apply the first advice for real builds, plant differences, hold forecasts against runs; as root
 	benches/validation/validate.py --out docs/validation.md --csv $(RESULTS)/advice.csv
@@ -120,4 +124,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels quick check minimal-versions audit fmt bench bench-quick validate web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels quick check minimal-versions audit fmt bench bench-quick bench-scale validate web screenshots fuzz fixtures

@@ -15,8 +15,7 @@ use crate::{args, limits};
 pub struct Budget {
     /// Use at most this much memory: at half of it, reading stops, and the rest of the
     /// recording is unknown; at the limit, the command ends. What needs the order of more events
-    /// than fit is left out [default: half of the machine's or of the cgroup's limit, and at most 1G for
-    /// that order]
+    /// than fit is left out [default: half of the machine's or of the cgroup's limit]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_memory: Option<u64>,
     /// Run at most this long: after half of it, reading stops, and the rest of the
@@ -38,8 +37,6 @@ pub enum Use {
     Schedule = 150,
 }
 
-/// The memory in bytes that a timeline and its reports may use, unless a limit is given.
-const TIMELINE: u64 = 1 << 30;
 /// The longest time, unless another is given.
 const TIME: Duration = Duration::from_secs(3600);
 /// The memory and the time that a report of the least part of a recording may take, whatever is given.
@@ -82,8 +79,7 @@ impl Budget {
     /// The reason why a recording of this many events gets no timeline for this use.
     pub fn too_many(self, events: u64, wanted: Use) -> Option<String> {
         let needed = events.saturating_mul(wanted as u64);
-        let most = self.max_memory;
-        let most = most.unwrap_or_else(|| half().map_or(TIMELINE, |half| half.min(TIMELINE)));
+        let most = self.memory()?;
         (needed > most).then(|| {
             // Whole GiB are easier to type, and enough.
             let give = needed.div_ceil(1 << 30);

@@ -11,7 +11,6 @@ use tr_format::event::CpuId;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_insight::ci::Ci;
-use tr_insight::path;
 use tr_insight::query::{By, Group, Sort};
 use tr_insight::Recording;
 use tr_insight::{untraced, warnings};
@@ -287,7 +286,7 @@ fn run(args: &Args) -> Done {
 /// The use of a timeline in a report.
 fn wanted(kind: ReportKind) -> Use {
     match kind {
-        ReportKind::Advice => Use::Schedule,
+        ReportKind::Top | ReportKind::Advice => Use::Schedule,
         ReportKind::Steps => Use::Times,
         _ => Use::Path,
     }
@@ -310,7 +309,7 @@ fn options(
         cpu: args.cpu.map(CpuId),
         timeline: reasons
             || kinds.iter().any(|kind| kind.needs_timeline())
-            || shows_path(args, kinds, trace, span),
+            || has_first_screen(args, kinds),
         samples: reasons || by_function,
         ..Options::default()
     }
@@ -403,17 +402,9 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-/// Whether the first screen has the critical path: if the frames of the span have at most
-/// [`path::PATH_UP_TO`] events.
-fn shows_path(
-    args: &Args,
-    kinds: &[ReportKind],
-    trace: &Trace,
-    span: (Option<u64>, Option<u64>),
-) -> bool {
-    matches!(args.format, FormatArg::Text | FormatArg::Markdown)
-        && kinds.contains(&ReportKind::Top)
-        && progress::events_in(trace, span) <= path::PATH_UP_TO
+/// Whether the first screen, which has the critical path and what to change, is printed.
+fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
+    matches!(args.format, FormatArg::Text | FormatArg::Markdown) && kinds.contains(&ReportKind::Top)
 }
 
 fn sorts() -> impl TypedValueParser<Value = Sort> {

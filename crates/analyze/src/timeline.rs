@@ -4,6 +4,10 @@
 //! Takes 16 bytes for each change of a thread's state, so its size grows with the
 //! events. It is kept only when [`Options::timeline`](crate::Options) asks for it.
 
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::BinaryHeap;
+
 use tr_format::event::{CpuId, Ktime, Reason, Tid};
 
 use crate::arena::Arena;
@@ -355,6 +359,15 @@ impl Timeline {
         (first..self.count(thread)).filter_map(move |number| self.get(thread, number))
     }
 
+    /// The changes of all of these threads in the order of time.
+    pub fn changes(&self, threads: impl Iterator<Item = ThreadIx>) -> Changes<'_> {
+        let first = |thread| Some(Reverse((self.get(thread, 0)?.from, thread, 0)));
+        Changes {
+            timeline: self,
+            next: threads.filter_map(first).collect(),
+        }
+    }
+
     /// Divides the stretch around a time into two. `actor` ended the first part; the actor of the whole stretch
     /// ended the second part.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
@@ -383,6 +396,49 @@ impl Timeline {
         changes
             .partition_point(|change| change.from <= time)
             .checked_sub(1)
+    }
+}
+
+/// A moment at which the state of a thread changes, or at which the thread begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateChange {
+    pub at: Ktime,
+    pub thread: ThreadIx,
+    /// The stretch that ends; `None` at the thread's beginning.
+    pub before: Option<Stretch>,
+    /// The stretch that begins; `None` at the thread's end.
+    pub after: Option<Stretch>,
+}
+
+/// The changes of several threads in the order of time; see [`Timeline::changes`].
+pub struct Changes<'a> {
+    timeline: &'a Timeline,
+    /// The next change of each thread: its time, and the number of the stretch that begins.
+    next: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>>,
+}
+
+impl Iterator for Changes<'_> {
+    type Item = StateChange;
+
+    fn next(&mut self) -> Option<StateChange> {
+        let mut next = self.next.peek_mut()?;
+        let Reverse((at, thread, number)) = *next;
+        let timeline = self.timeline;
+        let stretch = |number: u32| timeline.get(thread, number as usize);
+        let before = number.checked_sub(1).and_then(stretch);
+        let after = stretch(number);
+        match after {
+            Some(after) => *next = Reverse((after.to, thread, number + 1)),
+            None => {
+                PeekMut::pop(next);
+            }
+        }
+        Some(StateChange {
+            at,
+            thread,
+            before,
+            after,
+        })
     }
 }
 

@@ -18,12 +18,6 @@ use crate::view::View;
 use crate::who;
 use tr_text::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
 
-/// The most events of a trace whose critical path the first screen shows. The path
-/// needs the timeline, which takes some 60 bytes an event at the peak, while all
-/// else grows with the tasks: the analysis of a million events takes 16 MB without
-/// it and 60 MB with it.
-pub const PATH_UP_TO: u64 = 1_000_000;
-
 /// The groups by program.
 pub fn groups(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |process, exec| match exec {

@@ -100,21 +100,27 @@ impl Contention {
         let timeline = analysis.timeline.as_ref().filter(|_| told)?;
         let own = Own::of(analysis);
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
-        let mut put = |cpu, from, to, other| {
-            cpus.entry(cpu).or_default().push(Slice {
-                from,
-                to,
-                other,
-                before: Sums::default(),
-            });
-        };
-        for thread in analysis.thread_ids() {
-            let stranger = !own.has_thread(analysis, thread);
-            let other = stranger.then_some(Other::Stranger(thread));
-            for stretch in timeline.of(thread) {
-                if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
-                    put(cpu, stretch.from, stretch.to, other);
+        let mut put = |cpu, from, to, other: Option<Other>| {
+            let slices = cpus.entry(cpu).or_default();
+            match slices.last_mut() {
+                // One task of the build after the other is one slice: a busy CPU has few.
+                Some(last) if last.other.is_none() && other.is_none() && last.to == from => {
+                    last.to = to;
                 }
+                _ => slices.push(Slice {
+                    from,
+                    to,
+                    other,
+                    before: Sums::default(),
+                }),
+            }
+        };
+        for change in timeline.changes(analysis.thread_ids()) {
+            let ended = change.before.map(|stretch| (stretch.doing, stretch.from));
+            if let Some((Bucket::OnCpu(Some(cpu)), from)) = ended {
+                let stranger = !own.has_thread(analysis, change.thread);
+                let other = stranger.then_some(Other::Stranger(change.thread));
+                put(cpu, from, change.at, other);
             }
         }
         for (cpu, slices) in &analysis.outside.slices {

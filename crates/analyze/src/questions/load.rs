@@ -10,42 +10,55 @@ use crate::timeline::Bucket;
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub from: Ktime,
-    pub running: usize,
-    pub demand: usize,
+    pub running: u32,
+    pub demand: u32,
 }
 
-/// The numbers of tasks in the order of time; `None` without a timeline.
+/// The numbers of tasks in the order of time; `None` without a timeline. While the CPUs are busy, most switches change
+/// no number, so the list is much shorter than the timeline.
 pub fn load(analysis: &Analysis, own: &Own) -> Option<Vec<Load>> {
     let timeline = analysis.timeline.as_ref()?;
-    let mut steps: Vec<(Ktime, isize, isize)> = Vec::new();
     let threads = analysis.thread_ids();
-    for thread in threads.filter(|ix| own.has_thread(analysis, *ix)) {
-        for stretch in timeline.of(thread) {
-            let (running, demand) = match stretch.doing {
-                Bucket::OnCpu(_) => (1, 1),
-                Bucket::RunQueue { .. } => (0, 1),
-                Bucket::Wait(_) | Bucket::Unknown => continue,
-            };
-            steps.push((stretch.from, running, demand));
-            steps.push((stretch.to, -running, -demand));
-        }
-    }
-    // The numbers are those after all steps of a moment.
-    steps.sort_unstable_by_key(|(from, ..)| *from);
-    let (mut running, mut demand) = (0isize, 0isize);
+    let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
+    let mut now = Load {
+        from: Ktime(0),
+        running: 0,
+        demand: 0,
+    };
     let mut load: Vec<Load> = Vec::new();
-    for (from, more_running, more_demand) in steps {
-        running += more_running;
-        demand += more_demand;
-        let now = Load {
-            from,
-            running: running.unsigned_abs(),
-            demand: demand.unsigned_abs(),
-        };
-        match load.last_mut().filter(|last| last.from == from) {
-            Some(last) => *last = now,
-            None => load.push(now),
+    for change in timeline.changes(threads) {
+        if change.at > now.from {
+            keep(&mut load, now);
+            now.from = change.at;
+        }
+        if let Some(before) = change.before {
+            now.running -= u32::from(is_running(before.doing));
+            now.demand -= u32::from(is_ready(before.doing));
+        }
+        if let Some(after) = change.after {
+            now.running += u32::from(is_running(after.doing));
+            now.demand += u32::from(is_ready(after.doing));
         }
     }
+    keep(&mut load, now);
     Some(load)
+}
+
+/// Appends the numbers after all changes of a moment, if they differ from those before.
+fn keep(load: &mut Vec<Load>, now: Load) {
+    let before = load
+        .last()
+        .map_or((0, 0), |last| (last.running, last.demand));
+    if before != (now.running, now.demand) {
+        load.push(now);
+    }
+}
+
+fn is_running(doing: Bucket) -> bool {
+    matches!(doing, Bucket::OnCpu(_))
+}
+
+/// Whether a task in this state runs or waits for a CPU.
+fn is_ready(doing: Bucket) -> bool {
+    matches!(doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. })
 }

@@ -2,7 +2,6 @@
 //! only one process did. In a recording of the whole machine only the tasks of COMMAND count.
 
 use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use tr_format::event::{Ktime, Stream};
@@ -206,28 +205,16 @@ impl Sweep<'_> {
     /// Counts all changes of all threads in the order of time.
     fn run(&mut self) {
         let (analysis, timeline) = (self.graph.analysis, self.graph.timeline);
-        // Each thread's next change: its time, and the number of the stretch that begins.
-        let first = |ix| Some(Reverse((timeline.get(ix, 0)?.from, ix, 0)));
         let own = Own::of(analysis);
         let threads = analysis.thread_ids();
         let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
-        let mut changes: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>> =
-            threads.filter_map(first).collect();
-        while let Some(mut change) = changes.peek_mut() {
-            let Reverse((time, ix, number)) = *change;
-            self.advance(time);
-            let stretch = |number: u32| timeline.get(ix, number as usize);
-            if let Some(old) = number.checked_sub(1).and_then(stretch) {
-                self.counts.leave(ix, old.doing);
+        for change in timeline.changes(threads) {
+            self.advance(change.at);
+            if let Some(before) = change.before {
+                self.counts.leave(change.thread, before.doing);
             }
-            match stretch(number) {
-                Some(new) => {
-                    self.counts.enter(ix, new.doing);
-                    *change = Reverse((new.to, ix, number + 1));
-                }
-                None => {
-                    PeekMut::pop(change);
-                }
+            if let Some(after) = change.after {
+                self.counts.enter(change.thread, after.doing);
             }
         }
         self.advance(analysis.end);

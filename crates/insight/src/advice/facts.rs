@@ -371,7 +371,7 @@ impl<'a> Facts<'a> {
             .take_while(move |(load, _)| load.from < to)
             .map(move |(load, end)| {
                 let ns = end.min(to).since(load.from.max(from));
-                (ns, load.running, load.demand)
+                (ns, load.running as usize, load.demand as usize)
             })
     }
 

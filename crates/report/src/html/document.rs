@@ -422,10 +422,8 @@ pub fn document(
     let everything: Vec<ProcessIx> = analysis.process_ids().collect();
     let ask = Ask::default();
     let view = View::new(recording, &everything, file, &ask);
-    let few = analysis.events.total() <= path::PATH_UP_TO;
-    let asked = path.filter(|_| few);
-    let facts = asked.and_then(|path| Facts::new(recording, path));
-    let advised = asked.map(|path| advise_by(&view, path, facts.as_ref()));
+    let facts = path.and_then(|path| Facts::new(recording, path));
+    let advised = path.map(|path| advise_by(&view, path, facts.as_ref()));
     let advised = advised.unwrap_or_default();
     let needs = facts.as_ref().map(needs).unwrap_or_default();
     let changes = advised.to_change();

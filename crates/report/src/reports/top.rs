@@ -56,9 +56,8 @@ impl<'a> Top<'a> {
 
     /// The critical path, unless processes are left out.
     fn path(&self) -> Option<CriticalPath> {
-        let analysis = self.view.analysis;
-        let few = analysis.events.total() <= path::PATH_UP_TO && self.view.has_all();
-        few.then(|| path::path_of(&self.view).ok())?
+        let has_all = self.view.has_all();
+        has_all.then(|| path::path_of(&self.view).ok())?
     }
 
     /// The first `most` rows, and the number of all.
