@@ -62,7 +62,7 @@ pub struct Args {
     /// Other tasks take no CPU time [default: as much as in the recording]
     #[arg(long)]
     alone: bool,
-    /// Of the jobs that can start, start the one that took longest first
+    /// Start the job that took longest first, of those that can start
     #[arg(long)]
     longest_first: bool,
     /// Split the tests among this number of machines, by their recorded times

@@ -18,7 +18,7 @@ pub enum Family {
     Rspec,
     Rustc,
     Rustdoc,
-    /// Its row says everything.
+    /// A tool that needs no rule beyond its row.
     Other,
 }
 

@@ -116,7 +116,7 @@ pub struct Args {
     /// untraced
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = args::words(METHODS))]
     pub method: Choice,
-    /// The same as --method sudo
+    /// Record by --method sudo
     #[arg(long, conflicts_with = "method")]
     pub sudo: bool,
     /// Keep a line at the bottom of the terminal: the time, the jobs that run, the longest of
