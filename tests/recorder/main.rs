@@ -26,6 +26,7 @@ mod machine;
 mod memory;
 mod network;
 mod options;
+mod others;
 mod ptrace;
 mod redact;
 mod rights;
@@ -99,6 +100,7 @@ const ALONE: &[&[support::Test]] = &[
     stacks_beside_perf::TESTS,
     cost::TESTS,
     storm::TESTS,
+    others::TESTS,
 ];
 
 fn main() {

@@ -69,6 +69,7 @@ impl Collectors {
                 self.cgroups.insert(path.id, path.path.clone());
             }
             LifeKind::Outsider(task) => self.outside.name(time, task),
+            LifeKind::Threads(threads) => self.outside.threads(time, threads),
             LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
             LifeKind::Mark(mark) if self.marks.len() < MARKS => {
                 let time = Ktime(time.0.saturating_sub(mark.ago));

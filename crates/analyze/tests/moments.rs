@@ -6,13 +6,15 @@
 mod hand;
 
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
-use tr_analyze::contention::Contention;
+use tr_analyze::contention::{Contention, Division, Occupant};
 use tr_analyze::critical_path::{by_kind, critical_path, Kind};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
 use tr_analyze::timeline::Actor;
 use tr_analyze::{analyze, Options};
-use tr_format::event::{Comm, LifeKind, Outsider, Reason, Reclaim, SchedKind, Tgid, Tid};
+use tr_format::event::{
+    Comm, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid,
+};
 use tr_format::meta::Scope;
 
 /// The analysis of a trace, which has no anomalies.
@@ -759,17 +761,120 @@ fn waits_are_divided_by_who_had_the_cpu() {
     };
     let (sum, names) = of(10);
     assert_eq!((sum.own, sum.others, sum.rest), (100, 200, 0));
-    let [rustc, python] = [&b"rustc"[..], b"python3"].map(Comm::new);
-    assert_eq!(names, [(rustc, 150), (python, 50)]);
+    assert_eq!(names, [(named(b"rustc"), 150), (named(b"python3"), 50)]);
     // 90 ns for the recorded task, then 100 ns on the other CPU, of which only the end is known.
     let (sum, names) = of(11);
     assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
-    assert_eq!(names, [(rustc, 100)]);
+    assert_eq!(names, [(named(b"rustc"), 100)]);
     assert_eq!(analysis.outside.at(Tid(91), at(189)), None);
     assert_eq!(
         analysis.outside.only(Tid(91)).map(|outsider| outsider.comm),
-        Some(python)
+        Some(Comm::new(b"python3"))
     );
+}
+
+fn named(comm: &[u8]) -> Occupant {
+    Occupant::Named(Comm::new(comm))
+}
+
+fn others(between_us: u64, rest_us: u64, shares: &[(&[u8], u64)]) -> LifeKind {
+    let share = |(comm, us): &(&[u8], u64)| Share {
+        tgid: Tgid(0),
+        comm: Comm::new(comm),
+        us: *us,
+    };
+    LifeKind::Others(Box::new(Others {
+        between_us,
+        switches: 7,
+        rest_us,
+        shares: shares.iter().map(share).collect(),
+    }))
+}
+
+/// Times are in µs:
+/// ```text
+/// cpu0  =10=|..90, 91, others...|-91-|=10=|-90-.....-91-|=11=|
+///       waits of 10: from 100 to 300; of 11, which the kernel moves to this CPU at 560: from 410 to 600
+/// ```
+#[test]
+fn waits_are_divided_by_sums() {
+    const US: i64 = 1000;
+    let shares: [(&[u8], u64); 2] = [(b"rustc", 90), (b"python3", 60)];
+    let moved: [(&[u8], u64); 2] = [(b"python3", 10), (b"rustc", 30)];
+    let mut hand = Hand::new(Scope::Command, 1_000 * US);
+    hand.snapshot(-10, 10, 10, 1, Some(0))
+        .lives(0, 90 * US, outsider(90, b"rustc"))
+        .lives(0, 290 * US, outsider(91, b"python3"))
+        .preempt(0, 100 * US, 10, RUNNING, 90)
+        .records(0, 300 * US, others(0, 50, &shares))
+        .preempt(0, 300 * US, 91, RUNNING, 10)
+        .fork(0, 410 * US, 10, 11, 11)
+        .first_waking(0, 420 * US, 10, 11, false)
+        .switch(0, 500 * US, 10, SLEEPS, 90)
+        .records(0, 600 * US, others(0, 0, &moved))
+        .preempt(0, 600 * US, 91, RUNNING, 11);
+    let (sum, names) = contention_of(&hand, 10);
+    assert_eq!((sum.own, sum.others, sum.rest), (0, 200_000, 0));
+    let expected = [
+        (named(b"rustc"), 90_000),
+        (named(b"python3"), 60_000),
+        (Occupant::Rest, 50_000),
+    ];
+    assert_eq!(names, expected);
+    // Before the sums, which begin when the task is moved, their first task had the CPU.
+    let (sum, names) = contention_of(&hand, 11);
+    assert_eq!((sum.own, sum.others, sum.rest), (90_000, 100_000, 0));
+    let expected = [(named(b"python3"), 70_000), (named(b"rustc"), 30_000)];
+    assert_eq!(names, expected);
+    // Sums can be among lost events.
+    hand.recorder.retain(|event| event.time != at(600 * US));
+    hand.lives_lost(590 * US, 600 * US);
+    let (sum, names) = contention_of(&hand, 11);
+    assert_eq!((sum.own, sum.others, sum.rest), (90_000, 100_000, 0));
+    assert_eq!(names, [(Occupant::Rest, 100_000)]);
+}
+
+/// Times are in µs:
+/// ```text
+/// cpu0  =10=|90, 91, 90, 91|=10=|-92-|=10=|90, 91|=10=|
+///       waits of 10: from 100 to 200, from 300 to 340, from 400 to 500; one event has the first and the last
+/// ```
+#[test]
+fn a_wait_without_a_switch_is_in_no_sums() {
+    const US: i64 = 1000;
+    let shares: [(&[u8], u64); 2] = [(b"rustc", 150), (b"python3", 50)];
+    let mut hand = Hand::new(Scope::Command, 1_000 * US);
+    hand.snapshot(-10, 10, 10, 1, Some(0));
+    for (tid, name) in [(90, &b"rustc"[..]), (91, b"python3"), (92, b"java")] {
+        hand.lives(0, i64::from(tid), outsider(tid, name));
+    }
+    for (from, to, first, last) in [(100, 200, 90, 91), (300, 340, 92, 92), (400, 500, 90, 91)] {
+        hand.preempt(0, from * US, 10, RUNNING, first)
+            .preempt(0, to * US, last, RUNNING, 10);
+    }
+    hand.records(0, 500 * US, others(200, 0, &shares));
+    let (sum, names) = contention_of(&hand, 10);
+    assert_eq!((sum.own, sum.others, sum.rest), (0, 240_000, 0));
+    let expected = [
+        (named(b"rustc"), 150_000),
+        (named(b"python3"), 50_000),
+        (named(b"java"), 40_000),
+    ];
+    assert_eq!(names, expected);
+}
+
+/// The waits of a task for a CPU, divided.
+fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    assert_eq!(analysis.quality.anomalies, Vec::new());
+    let contention = Contention::new(&analysis).expect("names are told");
+    let mut ids = analysis.thread_ids();
+    let ix = ids.find(|ix| analysis.thread(*ix).tid == Tid(tid)).unwrap();
+    contention.by_name(&analysis, Contention::waits(&analysis, ix))
 }
 
 /// A page fault of a thread that reclaims, of a process that has read nothing, waits for memory.

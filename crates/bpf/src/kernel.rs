@@ -136,7 +136,7 @@ const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
 
 /// The tracepoints in the order in which their programs are attached; the last one is on signals.
 /// Lifecycle programs come first: no task has scheduling events without its fork.
-pub(crate) const TRACEPOINTS: [Tracepoint; 24] = [
+pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),
     needed("sched_process_exit", Recordings::All),
@@ -145,6 +145,7 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 24] = [
     needed("task_rename", Recordings::Full),
     needed("cgroup_attach_task", Recordings::All),
     needed("cgroup_mkdir", Recordings::All),
+    needed("sched_migrate_task", Recordings::Full),
     needed("sched_wakeup_new", Recordings::Full),
     needed("sched_waking", Recordings::Full),
     needed("sched_switch", Recordings::Full),

@@ -382,6 +382,8 @@ impl Plan<'_> {
         let requested = match name {
             "sample" => stacks.is_some_and(|sampling| sampling.hz > 0),
             "waits" | "make_room" => stacks.is_some_and(|sampling| sampling.wait_least > 0),
+            // Without others there is nothing to sum.
+            "migrate_raw" => !self.settings.all,
             _ => self.settings.syscalls || !tracepoint.starts_with("sys_"),
         };
         right_form && requested && (kind == "iter" || self.has_tracepoint(tracepoint))
@@ -401,6 +403,7 @@ impl Plan<'_> {
         rodata.has_rdonly_cast = kernel.cast.is_some();
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
+        rodata.keep_others = settings.keep_others;
         rodata.light = settings.light;
         rodata.show_kernel = self.kernel_shown;
         rodata.sample_period = stacks.map_or(0, |sampling| sampling.period());

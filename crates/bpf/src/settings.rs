@@ -40,6 +40,8 @@ pub struct Settings {
     pub count_emitted: bool,
     /// Ignore the switches of this task, for tests of what some guests' kernels do; 0: none.
     pub hidden_tid: u32,
+    /// Record also the switches among other tasks of which there are sums, for a test of the sums.
+    pub keep_others: bool,
 }
 
 /// The containers to follow in addition to the descendants of the followed tasks.

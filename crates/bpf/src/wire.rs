@@ -106,6 +106,9 @@ pub const TCP_SYN_SENT: u16 = 2;
 /// A connection's state: the peer has closed its direction.
 pub const TCP_CLOSE_WAIT: u16 = 8;
 
+/// The most thread groups and names in an [`Others`].
+pub const OTHERS_SHARES: usize = 8;
+
 /// The most CPUs that the programs support.
 pub const MAX_CPUS: usize = 1024;
 
@@ -218,6 +221,12 @@ wire! {
     Outsider = "wire_outsider" {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
+    }
+    /// The time of one thread group and name on a CPU.
+    Share = "wire_share" { ns: u64, tgid: u32, pad: u32, comm: [u8; 16] }
+    /// The tasks that are not followed and had a CPU while followed tasks waited for it.
+    Others = "wire_others" {
+        head: Head, since: u64, rest: u64, switches: u64, shares: [Share; OTHERS_SHARES],
     }
     /// The first followed process of a container.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }

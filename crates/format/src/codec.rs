@@ -61,7 +61,8 @@ columns! {
     BlockDevice Requests Buckets OomResident Reclaim Dns DnsBytes BlockName
     DiskWait Module ModuleBytes Frames FrameOffset SampleTask SampleFlags SampleTime
     SampleBase SampleStacks SampleFrames Symbol SymbolText SymbolBytes SyncFile Pinned
-    Outsider Container Server
+    Outsider Container Server OthersSwitches OthersBetween OthersShares OthersNames
+    OthersTime Threads
 }
 
 pub const COLUMNS: usize = COLUMN_NAMES.len();
@@ -84,10 +85,14 @@ pub enum Text {
     Outsider,
     /// Ids, names and images of containers.
     Container,
+    /// Names of tasks that have a CPU while recorded tasks wait for it.
+    Others,
+    /// Names of threads of processes that are not recorded.
+    Threads,
 }
 
 /// The number of kinds of texts.
-pub const TEXTS: usize = Text::Container as usize + 1;
+pub const TEXTS: usize = Text::Threads as usize + 1;
 
 impl Text {
     /// Three columns: how many new texts ago an equal text was stored, or 0 for a new text; the length of
@@ -101,13 +106,15 @@ impl Text {
             Text::Symbol => [Col::SymbolText, Col::SymbolText, Col::SymbolBytes],
             Text::Outsider => [Col::Outsider; 3],
             Text::Container => [Col::Container; 3],
+            Text::Others => [Col::OthersNames; 3],
+            Text::Threads => [Col::Threads; 3],
         }
     }
 
     /// The longest text of this kind, in bytes.
     pub fn limit(self) -> usize {
         match self {
-            Text::Comm => 16,
+            Text::Comm | Text::Others | Text::Threads => 16,
             _ => limits::NAME,
         }
     }
@@ -179,6 +186,8 @@ pub struct FrameState {
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
+    /// The recent processes and names of tasks that had a CPU while recorded tasks waited for it.
+    pub others: Vec<(Tgid, Comm)>,
     /// The start time of the task of the last snapshot.
     pub start: u64,
     /// The figures in the exit events of tasks: run time, voluntary and involuntary switches, delays. The
@@ -615,7 +624,7 @@ fn to_front<T: Copy>(list: &mut [T], at: usize) -> Option<T> {
     part.first().copied()
 }
 
-fn to_new_front<T>(list: &mut Vec<T>, value: T) {
+pub fn to_new_front<T>(list: &mut Vec<T>, value: T) {
     list.truncate(RECENT - 1);
     list.insert(0, value);
 }

@@ -26,6 +26,7 @@ use crate::device::{Block, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
 pub use crate::ids::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use crate::network::{Accepted, Closed, Connect, Connected};
+pub use crate::others::{Others, Share, Threads};
 pub use crate::reason::{Context, Reason};
 pub use crate::recorder::{Clock, Degraded, LossCause, Lost, Mark, Point};
 use crate::stack::{Module, Sample, Symbol};
@@ -272,4 +273,8 @@ kinds! {
     Container(it: Box<Container>) = 37, "container", Recorder;
     /// A server has answered a task.
     Server(it: Server) = 38, "server", Recorder;
+    /// Tasks that are not recorded had a CPU while recorded tasks waited for it.
+    Others(it: Box<Others>) = 39, "others", Recorder;
+    /// Threads of a process that is not recorded have this name.
+    Threads(it: Box<Threads>) = 40, "threads", Recorder;
 }

@@ -14,7 +14,7 @@ pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses a trace of another one.
 pub const MAJOR: u16 = 3;
 /// The minor version that this crate writes. A reader skips unknown parts of a higher one.
-pub const MINOR: u16 = 9;
+pub const MINOR: u16 = 10;
 /// The length of the file header in bytes: magic number, major and minor version, CRC-32 of these
 /// twelve bytes.
 pub const FILE_HEADER: u64 = 16;

@@ -64,6 +64,7 @@ pub mod limits;
 pub mod mask;
 pub mod meta;
 pub mod network;
+mod others;
 pub mod outline;
 pub mod reader;
 mod reason;

@@ -278,8 +278,7 @@ pub fn others(
 ) -> impl Iterator<Item = (String, u64)> {
     let (_, names) = contention.by_name(analysis, waits.into_iter());
     let names = names.into_iter();
-    let names = names.filter(|(comm, _)| !comm.bytes().is_empty());
-    names.map(|(comm, ns)| (who::comm(&comm), ns))
+    names.filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
 }
 
 /// The names with the longest times.

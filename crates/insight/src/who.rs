@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{json, Value};
+use tr_analyze::contention::Occupant;
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Actor;
@@ -14,6 +15,17 @@ use crate::label;
 use tr_programs::tools::Children;
 use tr_programs::{command_line, table, words};
 use tr_text::{escape, units};
+
+/// The name of tasks that are not recorded and had a CPU; `None` if it is not known.
+pub fn occupant(occupant: Occupant) -> Option<String> {
+    match occupant {
+        Occupant::Named(name) => (!name.bytes().is_empty()).then(|| comm(&name)),
+        Occupant::Rest => Some(FURTHER.into()),
+    }
+}
+
+/// The word for tasks that had a CPU and whose names are not recorded, because others had it for longer.
+pub const FURTHER: &str = "further tasks";
 
 /// The recorded COMMAND, or the scope of a recording without one.
 pub fn recorded(meta: &Metadata) -> String {

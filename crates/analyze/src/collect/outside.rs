@@ -1,12 +1,13 @@
 //! Tasks that are not recorded but met recorded ones: their names, and the times in which they had a CPU.
 //!
-//! The BPF programs record the name of such a task when it meets a recorded one. They also record the
-//! switches between such tasks on a CPU in whose run queue a recorded task waits. So while a recorded
-//! task waits there, every task that has the CPU is known.
+//! The BPF programs record the name of such a task when it meets a recorded one. While a recorded task
+//! waits in the run queue of a CPU, they sum the times of such tasks there by process and name (before
+//! format 3.10 they recorded each switch instead). So while a recorded task waits, every task that has the
+//! CPU is known.
 
 use std::collections::{BTreeMap, HashMap};
 
-use tr_format::event::{CpuId, Ktime, Outsider, Tgid, Tid};
+use tr_format::event::{CpuId, Ktime, Others, Outsider, Tgid, Threads, Tid};
 
 /// The largest number of names that an analysis keeps. Each takes about 80 bytes.
 const MOST: usize = 1 << 20;
@@ -21,6 +22,15 @@ pub struct Slice {
     pub tid: Tid,
 }
 
+/// The sums over the unrecorded tasks that had a CPU while recorded tasks waited for it, in a time with one or
+/// more of such waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    pub from: Ktime,
+    pub to: Ktime,
+    pub others: Box<Others>,
+}
+
 /// Tasks that are not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
@@ -29,6 +39,8 @@ pub struct Outside {
     kept: usize,
     /// The slices of each CPU in the order of time, if a timeline is kept.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
+    /// The sums of each CPU in the order of time, if a timeline is kept. The sums of a CPU do not overlap.
+    pub sums: BTreeMap<CpuId, Vec<Sum>>,
 }
 
 impl Outside {
@@ -37,6 +49,33 @@ impl Outside {
         if self.kept < MOST {
             self.kept += 1;
             self.names.entry(task.tid).or_default().push((time, *task));
+        }
+    }
+
+    /// Takes the name of several threads of a process.
+    pub(crate) fn threads(&mut self, time: Ktime, threads: &Threads) {
+        for tid in &threads.tids {
+            let task = Outsider {
+                tid: *tid,
+                tgid: threads.tgid,
+                comm: threads.comm,
+                ..Outsider::default()
+            };
+            self.name(time, &task);
+        }
+    }
+
+    /// Takes the sums over the tasks that had a CPU until a time.
+    pub(crate) fn sum(&mut self, cpu: CpuId, to: Ktime, others: &Others) {
+        let sums = self.sums.entry(cpu).or_default();
+        let before = sums.last().map_or(Ktime(0), |last| last.to);
+        let from = Ktime(to.0.saturating_sub(others.span())).max(before);
+        if from < to {
+            sums.push(Sum {
+                from,
+                to,
+                others: Box::new(others.clone()),
+            });
         }
     }
 
@@ -85,8 +124,16 @@ impl Outside {
         self.is_told() && self.kept < MOST
     }
 
+    /// Whether sums have a share of the task with this tid, or can have one.
+    pub(crate) fn has_share(&self, sum: &Sum, tid: Tid, time: Ktime) -> bool {
+        self.at(tid, time).is_none_or(|task| {
+            let mut shares = sum.others.shares.iter();
+            shares.any(|share| share.comm == task.comm && [0, task.tgid.0].contains(&share.tgid.0))
+        })
+    }
+
     /// Whether the recording has names of unrecorded tasks. If so, a CPU for which a recorded task waits has
-    /// an event for each switch.
+    /// an event for each switch, or sums.
     pub fn is_told(&self) -> bool {
         !self.names.is_empty()
     }

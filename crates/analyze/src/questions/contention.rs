@@ -7,12 +7,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 
-use tr_format::event::{Comm, CpuId, Ktime, Tid};
+use tr_format::event::{Comm, CpuId, Ktime, Stream, Tid};
 use tr_format::meta::Scope;
 
+use crate::collect::outside::Sum;
 use crate::ids::ThreadIx;
 use crate::model::Analysis;
 use crate::questions::own::Own;
+use crate::share::share;
 use crate::timeline::{Bucket, Timeline};
 
 /// Waits for a CPU, divided by the tasks that had the CPU, in ns.
@@ -46,12 +48,27 @@ struct Slice {
     before: Sums,
 }
 
-/// A task that is not part of the build.
+/// The tasks that a time on a CPU is attributed to. They are not part of the build.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Outside(Tid),
     /// A recorded task outside of COMMAND, in a recording of the whole machine.
     Stranger(ThreadIx),
+    /// Several unrecorded tasks, whose order is not known: the place of their sums among those of the CPU.
+    Several(usize),
+    /// The unrecorded task that had the CPU when sums began, by the place of the sums.
+    First(usize),
+    /// Unrecorded tasks whose sums are missing.
+    Unknown,
+}
+
+/// The tasks that a part of the waits' time is attributed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Occupant {
+    /// Tasks with this name, which is empty if it is not known.
+    Named(Comm),
+    /// Further tasks: the recording has names of those with the longest times.
+    Rest,
 }
 
 /// The times on a CPU of recorded tasks and of other tasks, in ns.
@@ -79,6 +96,34 @@ impl Slice {
 pub struct Contention {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
+}
+
+/// The times in which events of tasks are missing, if the recording has sums: the sums of these times can be
+/// missing, too.
+fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
+    if analysis.outside.sums.is_empty() {
+        return Vec::new();
+    }
+    let lost = analysis.quality.lost.iter();
+    lost.filter(|lost| matches!(lost.stream, Stream::Lifecycle | Stream::Recorder))
+        .map(|lost| (lost.since, lost.until))
+        .collect()
+}
+
+/// Adds the part of `ns` that each of the tasks of some sums had.
+fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
+    let whole = sum.others.sum_us();
+    let mut rest = ns;
+    for of in &sum.others.shares {
+        let part = share(of.us, ns, whole).min(rest);
+        rest -= part;
+        let sum = names.entry(Occupant::Named(of.comm)).or_default();
+        *sum = sum.saturating_add(part);
+    }
+    if sum.others.rest_us > 0 {
+        let sum = names.entry(Occupant::Rest).or_default();
+        *sum = sum.saturating_add(rest);
+    }
 }
 
 /// A wait in a run queue: the CPU on which the task runs after it, the beginning and the end.
@@ -123,9 +168,42 @@ impl Contention {
                 put(cpu, from, change.at, other);
             }
         }
-        for (cpu, slices) in &analysis.outside.slices {
+        let lost = unsummed(analysis);
+        let outside = &analysis.outside;
+        for (cpu, slices) in &outside.slices {
+            let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
             for slice in slices {
-                put(*cpu, slice.from, slice.to, Some(Other::Outside(slice.tid)));
+                let mut from = slice.from;
+                let first = sums.partition_point(|sum| sum.to <= from);
+                let within = sums.iter().enumerate().skip(first);
+                for (place, sum) in within.take_while(|(_, sum)| sum.from < slice.to) {
+                    if from < sum.from {
+                        put(*cpu, from, sum.from, Some(Other::First(place)));
+                        from = sum.from;
+                    }
+                    let to = slice.to.min(sum.to);
+                    // A wait without a switch is in no sums, and can lie between those of two waits.
+                    let has_share =
+                        sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
+                    let other = if has_share {
+                        Other::Several(place)
+                    } else {
+                        Other::Outside(slice.tid)
+                    };
+                    put(*cpu, from, to, Some(other));
+                    from = to;
+                }
+                let is_lost = lost
+                    .iter()
+                    .any(|(since, until)| from < *until && *since < slice.to);
+                let other = if is_lost {
+                    Other::Unknown
+                } else {
+                    Other::Outside(slice.tid)
+                };
+                if from < slice.to {
+                    put(*cpu, from, slice.to, Some(other));
+                }
             }
         }
         for slices in cpus.values_mut() {
@@ -154,7 +232,7 @@ impl Contention {
 
     /// Like [`by_name`](Contention::by_name), for all waits of the recording. `None` if the recording does not
     /// show which tasks had the CPUs.
-    pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
+    pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Occupant, u64)>)> {
         let contention = Contention::new(analysis)?;
         let threads = analysis.thread_ids();
         let threads = threads.filter(|ix| contention.own.has_thread(analysis, *ix));
@@ -193,7 +271,7 @@ impl Contention {
         &self,
         analysis: &Analysis,
         waits: impl Iterator<Item = Wait>,
-    ) -> (Division, Vec<(Comm, u64)>) {
+    ) -> (Division, Vec<(Occupant, u64)>) {
         let mut sum = Division::default();
         // The number of waiting tasks of each CPU changes at these times.
         let mut changes: HashMap<CpuId, Vec<(Ktime, bool)>> = HashMap::new();
@@ -203,9 +281,11 @@ impl Contention {
             let of = changes.entry(cpu).or_default();
             of.extend([(from, true), (to, false)]);
         }
-        let mut names: HashMap<Comm, u64> = HashMap::new();
+        let outside = &analysis.outside;
+        let mut names: HashMap<Occupant, u64> = HashMap::new();
         for (cpu, mut changes) in changes {
             changes.sort_unstable();
+            let sums = outside.sums.get(&cpu).map_or(&[][..], Vec::as_slice);
             let slices = self.cpus.get(&cpu).map_or(&[][..], Vec::as_slice);
             let mut waited = Waited {
                 changes: changes.iter().peekable(),
@@ -216,17 +296,30 @@ impl Contention {
             for slice in slices {
                 let since = waited.until(slice.from);
                 let ns = waited.until(slice.to).saturating_sub(since);
-                if let Some(other) = slice.other.filter(|_| ns > 0) {
-                    let name = match other {
-                        Other::Outside(tid) => {
-                            let name = analysis.outside.at(tid, slice.to);
-                            name.map_or_else(Comm::default, |outsider| outsider.comm)
+                let Some(other) = slice.other.filter(|_| ns > 0) else {
+                    continue;
+                };
+                let occupant = match other {
+                    Other::Outside(tid) => {
+                        let task = outside.at(tid, slice.to);
+                        Occupant::Named(task.map_or_else(Comm::default, |outsider| outsider.comm))
+                    }
+                    Other::Stranger(thread) => Occupant::Named(analysis.thread(thread).comm),
+                    Other::Several(place) => {
+                        if let Some(sum) = sums.get(place) {
+                            add_shares(&mut names, sum, ns);
                         }
-                        Other::Stranger(thread) => analysis.thread(thread).comm,
-                    };
-                    let sum = names.entry(name).or_default();
-                    *sum = sum.saturating_add(ns);
-                }
+                        continue;
+                    }
+                    Other::First(place) => {
+                        let sum = sums.get(place);
+                        let first = sum.and_then(|sum| sum.others.shares.first());
+                        first.map_or(Occupant::Rest, |share| Occupant::Named(share.comm))
+                    }
+                    Other::Unknown => Occupant::Rest,
+                };
+                let sum = names.entry(occupant).or_default();
+                *sum = sum.saturating_add(ns);
             }
         }
         let mut names: Vec<_> = names.into_iter().collect();

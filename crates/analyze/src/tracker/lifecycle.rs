@@ -61,6 +61,14 @@ impl Tracker {
             LifeKind::Pinned(pinned) => self.pin(pinned, event.cpu),
             LifeKind::Container(container) => self.container(container),
             LifeKind::Server(server) => self.collectors.servers.take(server),
+            LifeKind::Others(others) => {
+                if let Some(cpu) = event
+                    .cpu
+                    .filter(|_| self.timeline.is_some() && time > self.start)
+                {
+                    self.collectors.outside.sum(cpu, time, others);
+                }
+            }
             // The collectors', and what is read apart.
             LifeKind::CgroupPath(_)
             | LifeKind::Degraded(_)
@@ -77,6 +85,7 @@ impl Tracker {
             | LifeKind::DiskWait(_)
             | LifeKind::SyncFile(_)
             | LifeKind::Outsider(_)
+            | LifeKind::Threads(_)
             | LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark

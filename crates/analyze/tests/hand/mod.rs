@@ -131,6 +131,16 @@ impl Hand {
         self
     }
 
+    /// An event of the recorder about a CPU.
+    pub fn records(&mut self, cpu: u16, time: i64, kind: LifeKind) -> &mut Hand {
+        self.recorder.push(LifeEvent {
+            time: at(time),
+            cpu: Some(CpuId(cpu)),
+            kind,
+        });
+        self
+    }
+
     pub fn fork(&mut self, cpu: u16, time: i64, parent: u32, tid: u32, tgid: u32) -> &mut Hand {
         let fork = Fork {
             parent_tid: Tid(parent),

@@ -113,6 +113,7 @@ enum life_kind {
 	LIFE_END = 26,
 	LIFE_LAST = 27,
 	LIFE_CLOCK = 28,
+	LIFE_OTHERS = 29,
 };
 
 struct wire_head {
@@ -365,6 +366,27 @@ struct wire_outsider {
 	__u32 kthread;
 	__u32 pad;
 	char comm[16];
+};
+
+/* The tasks of one thread group and name on a CPU. */
+struct wire_share {
+	__u64 ns; /* 0: there are no more shares */
+	__u32 tgid; /* 0: several thread groups */
+	__u32 pad;
+	char comm[16];
+};
+
+/* A power of two. */
+#define OTHERS_SHARES 8
+
+/* The tasks that are not followed and had a CPU while followed tasks waited for it, from `since` to
+ * the time in `head`. */
+struct wire_others {
+	struct wire_head head;
+	__u64 since;
+	__u64 rest; /* the time of further tasks, in ns */
+	__u64 switches; /* the switches among them all */
+	struct wire_share shares[OTHERS_SHARES];
 };
 
 enum containers {

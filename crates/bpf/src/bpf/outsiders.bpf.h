@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tasks that are not followed, but have an event together with a followed task: they have a CPU
- * before or after it, or while it waits for that CPU, or they wake it.
+ * before or after it, or they wake it.
  *
  * Such a task gets a record with its name. It gets another one only if its name changes, or if
  * another task gets its tid.

@@ -67,6 +67,8 @@ const volatile __u64 wait_least = 0;
 const volatile bool light = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
+/* Record also the switches of which there are sums (others.bpf.h), for the test of the sums. */
+const volatile bool keep_others = false;
 /* The kernel has bpf_rdonly_cast (6.2). */
 const volatile bool has_rdonly_cast = false;
 
@@ -81,10 +83,9 @@ const volatile bool has_rdonly_cast = false;
 struct {
 	__u64 rq; /* address of the run queue; 0: not looked up yet */
 	__u32 busy; /* a slot is being written */
-	/* A followed task waits, or has waited, in the run queue, and the CPU has not been idle since. */
-	__u32 awaited;
+	__u32 pad;
 	__u64 address; /* scratch memory of `address_of` */
-	__u64 pad[5]; /* a cache line for each CPU */
+	__u64 pads[5]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;

@@ -108,6 +108,12 @@ static __always_inline __u64 pack(__u32 from, __u32 to, __u64 state, __u64 flags
 	       (state & 0xffff) << SLOT_STATE_SHIFT | flags;
 }
 
+/* The task `to` in the second word of a slot. */
+static __always_inline __u32 to_of(__u64 what)
+{
+	return what >> SLOT_TO_SHIFT & ((1 << (SLOT_FROM_SHIFT - SLOT_TO_SHIFT)) - 1);
+}
+
 /*
  * Writes an event into the next slot of this CPU, or counts it as lost. Returns its time.
  * `kind` has the reason, too.

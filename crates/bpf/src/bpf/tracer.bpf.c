@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The tracer: stamps scheduler and process events and writes them into the slots of their
- * CPU or into the lifecycle ring. It aggregates nothing.
+ * CPU or into the lifecycle ring. It sums nothing of the followed tasks.
  *
  * The programs are raw_tp (PROGRAM), where a field is a PEEK or a bpf_probe_read_kernel. Those
  * that run most often exist as tp_btf, too (TYPED_PROGRAM), where the verifier knows the types
@@ -21,6 +21,7 @@
 #include "joins.bpf.h"
 #include "memory.bpf.h"
 #include "network.bpf.h"
+#include "others.bpf.h"
 #include "outsiders.bpf.h"
 #include "processes.bpf.h"
 #include "reasons.bpf.h"
@@ -57,6 +58,7 @@ union wire_types {
 	struct wire_sync_file sync_file;
 	struct wire_pinned pinned;
 	struct wire_outsider outsider;
+	struct wire_others others;
 	struct wire_container container;
 	struct wire_server server;
 	struct wire_clock clock;
@@ -124,6 +126,9 @@ __noinline int last_switch(__u32 cpu, __u64 task, __u64 what)
 
 	cpu &= MAX_CPUS - 1;
 	time = is_recorded(cpu) ? emit_sched(cpu, SCHED_SWITCH, what) : bpf_ktime_get_ns();
+	if (!follow_all)
+		note_queue(cpu, task, time,
+			   PREV_FOLLOWED | (is_followed(to_of(what)) ? NEXT_FOLLOWED : 0));
 	on_final(prev, time);
 	end_submitter(BPF_CORE_READ(prev, pid));
 	forget(prev);
@@ -172,53 +177,22 @@ __noinline int note_pinned(__u32 cpu, __u64 address)
 	return 0;
 }
 
-/* Notes that a followed task waits in the run queue of a CPU. */
-static __always_inline void await_cpu(__u32 cpu)
-{
-	__u32 *awaited = &cpus[cpu & (MAX_CPUS - 1)].awaited;
-
-	/* The flag is written only if it changes, because another CPU reads the same cache line. */
-	if (!follow_all && !*awaited)
-		*awaited = 1;
-}
-
-/* Records a switch between tasks that are not followed, while a followed task may wait for the CPU.
- * No task waits for an idle CPU. */
-__noinline int outsiders_switch(__u64 prev_address, __u64 next_address, __u64 what)
-{
-	struct task_struct *prev = (struct task_struct *)prev_address;
-	struct task_struct *next = (struct task_struct *)next_address;
-	__u32 cpu = this_cpu();
-	__u32 from = BPF_CORE_READ(prev, pid);
-	__u32 to = BPF_CORE_READ(next, pid);
-
-	if (!from || !to) {
-		cpus[cpu].awaited = 0;
-		return 0;
-	}
-	if (!is_recorded(cpu))
-		return 0;
-	meet(prev, from);
-	meet(next, to);
-	emit_sched(cpu, SCHED_SWITCH, what);
-	return 0;
-}
-
 static __always_inline int on_switch(bool btf, bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 state)
 {
 	__u32 cpu = this_cpu();
 	__u32 from = FIELD(btf, prev, pid);
 	__u32 to = FIELD(btf, next, pid);
-	__u64 reason = REASON_UNKNOWN, what;
+	__u64 reason = REASON_UNKNOWN, what, time;
 	bool mine = is_followed(from);
+	__u32 change;
 
 	if (hidden_tid && (from == hidden_tid || to == hidden_tid))
 		return 0;
 	if (!mine && !is_followed(to)) {
-		if (cpus[cpu].awaited)
-			outsiders_switch(address_of(cpu, prev), address_of(cpu, next),
-					 pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
+		if (awaited[cpu].tasks > 0 || awaited[cpu].summing)
+			others_switch(address_of(cpu, prev), address_of(cpu, next),
+				      pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
 		return 0;
 	}
 	if (any_reused) {
@@ -245,15 +219,18 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return last_switch(cpu, address_of(cpu, prev), what);
 	if (!is_recorded(cpu))
 		return 0;
+	change = mine ? PREV_FOLLOWED : 0;
 	if (chosen_cpus && mine && from)
 		note_pinned(cpu, address_of(cpu, prev));
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
 	else if (mine)
-		await_cpu(cpu);
+		change = PREV_FOLLOWED | PREV_WAITS;
 	if (reason == REASON_SYNC)
 		sync_wait(address_of(cpu, prev));
-	emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
+	time = emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
+	if (!follow_all)
+		note_queue(cpu, address_of(cpu, prev), time, change | (is_followed(to) ? NEXT_FOLLOWED : 0));
 	return 0;
 }
 
@@ -276,21 +253,25 @@ static __always_inline int switch_event(bool btf, __u64 *ctx)
 TYPED_PROGRAM(switch, sched_switch, switch_event(btf, ctx))
 
 /*
- * Writes the event of a waking. Interrupts are on if a task wakes itself. Kernels before 5.19 nest
- * programs: an interrupt's event on a busy CPU is counted as missed, as later kernels do.
+ * Writes the event of a waking and returns its time; 0: it is not recorded. Interrupts are on if a
+ * task wakes itself. Kernels before 5.19 nest programs: an interrupt's event on a busy CPU is counted
+ * as missed, as later kernels do.
  */
-static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
+static __always_inline __u64 emit_waking(__u32 cpu, __u64 kind, __u64 what)
 {
+	__u64 time = 0;
+
 	if (cpus[cpu].busy) {
 		__sync_fetch_and_add(&nested_runs, 1);
-		return;
+		return 0;
 	}
 	cpus[cpu].busy = 1;
 	barrier();
 	if (is_recorded(cpu))
-		emit_sched(cpu, kind, what);
+		time = emit_sched(cpu, kind, what);
 	barrier();
 	cpus[cpu].busy = 0;
+	return time;
 }
 
 static __always_inline int on_waking(bool btf, struct task_struct *wakee)
@@ -299,14 +280,16 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	struct task_struct *waker = current(cpu);
 	__u32 from = PEEK(task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
-	__u64 context;
-	__u32 is;
+	__u64 context, time;
+	bool waits = false;
+	__u32 on = 0, is;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
 	context = waking_context(cpu, waker, wakee);
 	if (is_followed(to)) {
-		await_cpu(FIELD(btf, wakee, wake_cpu));
+		waits = !follow_all && will_wait(btf, wakee);
+		on = FIELD(btf, wakee, wake_cpu);
 		if (context == CONTEXT_TASK || context == CONTEXT_SEND) {
 			is = meet(waker, from);
 			if (is & DAEMON)
@@ -318,7 +301,9 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 		if (share(address_of(cpu, wakee), context))
 			meet(wakee, to);
 	}
-	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
+	time = emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
+	if (waits)
+		begin_queueing(on, time ? time : bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -347,7 +332,7 @@ static __always_inline int on_wakeup_new(struct task_struct *wakee)
 {
 	__u32 from = (__u32)bpf_get_current_pid_tgid();
 	__u32 to = PEEK(task_struct, wakee, pid);
-	__u64 flags = 0;
+	__u64 flags = 0, time;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
@@ -355,9 +340,9 @@ static __always_inline int on_wakeup_new(struct task_struct *wakee)
 		put_fork((struct task_struct *)bpf_get_current_task(), wakee);
 	if (PEEK(task_struct, wakee, vfork_done))
 		flags = SCHED_VFORK;
-	if (is_followed(to))
-		await_cpu(PEEK(task_struct, wakee, wake_cpu));
-	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
+	time = emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
+	if (!follow_all && is_followed(to))
+		begin_queueing(PEEK(task_struct, wakee, wake_cpu), time ? time : bpf_ktime_get_ns());
 	return 0;
 }
 

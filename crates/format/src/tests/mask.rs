@@ -74,10 +74,12 @@ fn a_mask_sees_every_text_of_every_kind_of_event() {
         ("fork", 1),
         ("mark", 4),
         ("module", 1),
+        ("others", 8),
         ("outsider", 1),
         ("rename", 1),
         ("snapshot", 2),
         ("symbol", 4),
+        ("threads", 1),
         ("sync_file", 1),
     ];
     assert_eq!(most, BTreeMap::from(known));

@@ -345,7 +345,7 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
 }
 
 /// Memory reclaimed, a kill for lack of it, a wait for a disk, a task that is not recorded.
-fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 8] {
+fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 10] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
@@ -402,6 +402,24 @@ fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 8] {
         client: Tgid(u32::from(is_first) * 1000),
         other: Tgid(u32::from(!is_first) * 2000),
     };
+    let share = |dice: &mut Dice| Share {
+        tgid: Tgid(dice.below(3) as u32 * 1000),
+        comm: Comm::new([&b"rustc"[..], b"", b"kworker/0:1"][dice.below(3) as usize]),
+        us: dice.next() >> dice.below(60),
+    };
+    let threads = Threads {
+        tgid,
+        comm: Comm::new([&b"java"[..], b""][dice.below(2) as usize]),
+        tids: (0..dice.below(5))
+            .map(|_| Tid(dice.below(1 << 22) as u32))
+            .collect(),
+    };
+    let others = Others {
+        between_us: dice.next() >> dice.below(60),
+        switches: dice.next() >> dice.below(60),
+        rest_us: dice.next() >> dice.below(60),
+        shares: (0..dice.below(9)).map(|_| share(dice)).collect(),
+    };
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
@@ -411,6 +429,8 @@ fn memory(time: u64, tid: Tid, tgid: Tgid, dice: &mut Dice) -> [Event; 8] {
         life(time + 28, Some(1), LifeKind::Outsider(Box::new(outsider))),
         life(time + 29, None, LifeKind::Container(Box::new(container))),
         life(time + 30, None, LifeKind::Server(server)),
+        life(time + 31, Some(2), LifeKind::Others(Box::new(others))),
+        life(time + 32, None, LifeKind::Threads(Box::new(threads))),
     ]
 }
 

@@ -4,7 +4,6 @@ use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, Kind as Time};
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
-use tr_format::event::Comm;
 
 use crate::verdicts::{COUNTS, NAMES};
 use crate::who;
@@ -200,12 +199,13 @@ impl CpuOwners {
             0 => others,
             all => share(sum.others, others, all),
         };
-        let counts = |(comm, ns): &(Comm, u64)| {
-            !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
-        };
+        let names = names
+            .into_iter()
+            .filter(|(_, ns)| ns.saturating_mul(COUNTS) >= sum.others)
+            .filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
+            .take(NAMES);
         // The seconds of the names are part of those of all.
-        let names = names.into_iter().filter(counts).take(NAMES);
-        let names = names.map(|(comm, ns)| (who::comm(&comm), share(ns, told, sum.others)));
+        let names = names.map(|(name, ns)| (name, share(ns, told, sum.others)));
         CpuOwners {
             others: told,
             nobody: others.saturating_sub(told),

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
 use tr_analyze::arena::Arena;
-use tr_analyze::contention::{Contention, Division};
+use tr_analyze::contention::{Contention, Division, Occupant};
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::own::Own;
 use tr_analyze::timeline::{Actor, Bucket};
-use tr_format::event::{Comm, CpuId};
+use tr_format::event::CpuId;
 use tr_format::meta::Scope;
 
 use crate::output::Report;
@@ -53,7 +53,7 @@ pub struct Cpus {
     /// The time of others, by program, in ns.
     others: Vec<(String, u64)>,
     /// The run-queue wait, by who had the CPU, and the others by name, in ns.
-    waits: Option<(Division, Vec<(Comm, u64)>)>,
+    waits: Option<(Division, Vec<(Occupant, u64)>)>,
     /// The processes that "this build" means.
     build: &'static str,
     all: bool,
@@ -156,11 +156,8 @@ impl Cpus {
              count twice):",
         );
         style.items(out, "  ", &parts);
-        let names = names.iter().take(self.shown).map(|(comm, ns)| {
-            let name = match comm.bytes() {
-                b"" => "?".to_owned(),
-                _ => who::comm(comm),
-            };
+        let names = names.iter().take(self.shown).map(|(occupant, ns)| {
+            let name = who::occupant(*occupant).unwrap_or_else(|| "?".to_owned());
             format!("{name} {}", units::time(*ns))
         });
         style.items(out, "  other tasks   ", names);
@@ -290,16 +287,21 @@ impl Report for Cpus {
                 "own_ns": sum.own,
                 "others_ns": sum.others,
                 "rest_ns": sum.rest,
-                "others": names.iter().map(|(comm, ns)| json!({
-                    "comm": (comm != &Comm::default()).then(|| who::comm(comm)),
-                    "ns": ns,
-                })).collect::<Vec<_>>(),
+                "others": names.iter().map(occupant).collect::<Vec<_>>(),
             })),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         self.table(&Style::PLAIN).csv(self.rows())
+    }
+}
+
+/// The object of tasks that had a CPU.
+fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
+    match occupant {
+        Occupant::Named(_) => json!({"comm": who::occupant(*occupant), "ns": ns}),
+        Occupant::Rest => json!({"comm": null, "rest": true, "ns": ns}),
     }
 }
 

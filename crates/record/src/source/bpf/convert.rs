@@ -207,6 +207,12 @@ pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     })
 }
 
+/// The sums of a record; `None` if the record has none.
+pub fn others(record: &[u8]) -> Option<wire::Others> {
+    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_OTHERS)?;
+    parse(record)
+}
+
 /// The struct at the beginning of a record.
 pub fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
     T::read_from_prefix(record).ok().map(|(event, _)| event)

@@ -7,6 +7,7 @@ mod dns;
 pub mod loader;
 mod losses;
 mod maps;
+mod others;
 mod request;
 mod rings;
 pub mod sudo;
@@ -182,6 +183,7 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         stacks,
         count_emitted: false,
         hidden_tid: 0,
+        keep_others: false,
     };
     Ok((settings, buffer))
 }
@@ -213,7 +215,11 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
         };
         convert::snapshot(task, argv)
     };
-    let mut living: Vec<LifeEvent> = tasks.iter().map(event).collect();
+    // An unrecorded thread that meets a recorded task is named then.
+    let is_told = |task: &&wire::Snapshot| {
+        task.followed != 0 || task.tid == task.tgid || *scope == Scope::All
+    };
+    let mut living: Vec<LifeEvent> = tasks.iter().filter(is_told).map(event).collect();
     if *scope == Scope::All {
         living.extend(unlisted::unlisted(tasks, argv_limit));
     }

@@ -146,6 +146,7 @@ impl Request {
             }),
             count_emitted: false,
             hidden_tid: 0,
+            keep_others: false,
         };
         if living.recordings >= MOST_RECORDINGS {
             return Err("this machine has 64 recordings by BPF already");
@@ -258,6 +259,7 @@ mod tests {
             }),
             count_emitted: false,
             hidden_tid: 0,
+            keep_others: false,
         }
     }
 

@@ -11,6 +11,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::convert;
 use super::maps::Maps;
+use super::others::{Joined, NamedThreads};
 use crate::mappings::Mapped;
 use crate::source::{Drained, Take};
 
@@ -96,9 +97,16 @@ impl Drained for Records {
             to.mapped(mapped);
         }
         let (mut totals, mut last) = (Dropped::default(), near);
+        let (mut joined, mut threads) = (Joined::default(), NamedThreads::default());
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
                 to.stack(&sample)?;
+                continue;
+            }
+            if let Some(others) = convert::others(record) {
+                if let Some(event) = joined.take(&others) {
+                    to.life(Stream::Recorder, event)?;
+                }
                 continue;
             }
             if let Some(clock) = convert::clock(record) {
@@ -117,6 +125,11 @@ impl Drained for Records {
                     }
                     _ => {}
                 }
+                if let LifeKind::Outsider(task) = &event.kind {
+                    if threads.take(event.time, task) {
+                        continue;
+                    }
+                }
                 last = last.max(event.time);
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
@@ -130,6 +143,9 @@ impl Drained for Records {
             }
         }
         totals.write(last, to)?;
+        for event in joined.finish().chain(threads.finish()) {
+            to.life(Stream::Recorder, event)?;
+        }
         for event in &self.own {
             to.life(Stream::Recorder, event.clone())?;
         }

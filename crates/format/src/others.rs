@@ -1,0 +1,111 @@
+//! Tasks that are not recorded: the sums over those that have a CPU while recorded tasks wait for it, and the
+//! threads of a process.
+
+use serde::Serialize;
+
+use crate::codec::{to_new_front, Codec, Col, Step, Stored, Text};
+use crate::ids::{Comm, Ktime, Tgid, Tid};
+
+/// The largest number of shares of an event.
+const MOST: usize = 64;
+
+/// The tasks that are not recorded and had the event's CPU while recorded tasks waited for it, up to the
+/// event's time. All times are in µs. The waits can be several, as long as the tasks had nearly the same
+/// shares of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Others {
+    /// The time between the waits.
+    pub between_us: u64,
+    /// The number of switches among the tasks.
+    pub switches: u64,
+    /// The time of tasks without a share.
+    pub rest_us: u64,
+    /// The largest shares. The first one is that of the task that had the CPU at the beginning, unless that
+    /// share was small.
+    pub shares: Vec<Share>,
+}
+
+/// The time of the tasks of one process and name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// The process; 0 if the share is that of several processes.
+    pub tgid: Tgid,
+    /// The name of the tasks.
+    pub comm: Comm,
+    /// The time in µs.
+    pub us: u64,
+}
+
+impl Others {
+    /// The time that all tasks had together, in µs.
+    pub fn sum_us(&self) -> u64 {
+        let all = self.shares.iter().map(|share| share.us);
+        all.fold(self.rest_us, u64::saturating_add)
+    }
+
+    /// The time from the begin of the first wait to the event, in ns.
+    pub fn span(&self) -> u64 {
+        let us = self.sum_us().saturating_add(self.between_us);
+        us.saturating_mul(1000)
+    }
+}
+
+impl Stored for Others {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        c.int(Col::OthersSwitches, &mut self.switches)?;
+        c.int(Col::OthersBetween, &mut self.between_us)?;
+        let len = self.shares.len();
+        let count = c.count(Col::OthersShares, len, MOST, "a CPU's shares")?;
+        c.elements(count, &mut self.shares, |c, share| {
+            let mut task = (share.tgid, share.comm);
+            if c.recent(Col::OthersShares, |known| &mut known.others, &mut task)? {
+                c.narrow(Col::OthersNames, &mut task.0 .0)?;
+                c.text(Text::Others, &mut task.1)?;
+                to_new_front(&mut c.known().others, task);
+            }
+            (share.tgid, share.comm) = task;
+            c.int(Col::OthersTime, &mut share.us)
+        })?;
+        c.int(Col::OthersTime, &mut self.rest_us)
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.shares.len() * size_of::<Share>()
+    }
+}
+
+/// Further threads of a process that is not recorded. Each has the name that the event tells, like a thread with
+/// an event of kind [`Outsider`](crate::event::Outsider) at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Threads {
+    /// The process.
+    pub tgid: Tgid,
+    /// The name of the threads.
+    pub comm: Comm,
+    /// The threads.
+    pub tids: Vec<Tid>,
+}
+
+impl Threads {
+    /// The largest number of threads of an event.
+    pub const MOST: usize = 4096;
+}
+
+impl Stored for Threads {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        c.narrow(Col::Threads, &mut self.tgid.0)?;
+        c.text(Text::Threads, &mut self.comm)?;
+        let len = self.tids.len();
+        let count = c.count(Col::Threads, len, Threads::MOST, "a process's threads")?;
+        let mut last = self.tgid.0;
+        c.elements(count, &mut self.tids, |c, tid| {
+            c.diff(Col::Threads, &mut tid.0, last)?;
+            last = tid.0;
+            Ok(())
+        })
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + size_of_val(self.tids.as_slice())
+    }
+}
