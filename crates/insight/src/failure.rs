@@ -111,7 +111,7 @@ const BRANCHES: usize = 100;
 
 const BESIDE: usize = 3;
 /// The longest name of COMMAND at the end of a chain, in columns.
-const COMMAND: usize = 40;
+const COMMAND: usize = 30;
 
 /// The order in which failures are reported. Failures of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

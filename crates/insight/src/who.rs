@@ -29,7 +29,9 @@ pub const FURTHER: &str = "further tasks";
 
 /// The recorded COMMAND, or the scope of a recording without one.
 pub fn recorded(meta: &Metadata) -> String {
-    match (meta.command.is_empty(), &meta.scope) {
+    // A command without a name cannot have run.
+    let has_no_name = meta.command.iter().all(Vec::is_empty);
+    match (has_no_name, &meta.scope) {
         (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
         (true, Scope::All) => "the whole machine".into(),
         (true, Scope::Pids(pids)) => {
