@@ -1,10 +1,7 @@
 //! Values on the command line.
 
 // A program without some features has fewer options.
-#![cfg_attr(
-    not(all(feature = "record", feature = "export", feature = "predict")),
-    allow(dead_code)
-)]
+#![cfg_attr(not(all(feature = "record", feature = "export")), allow(dead_code))]
 
 use std::time::Duration;
 
