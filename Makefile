@@ -61,7 +61,7 @@ test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one
 	@scripts/test-kernels.sh
 
 # Nothing here records: Rust is enough, without clang, libelf and sudo.
-QUICK = --locked --workspace --exclude tr-bpf --exclude tr-record --exclude tr-symbols --no-default-features
+QUICK = --locked --workspace --exclude tr-bpf --exclude tr-record --exclude tr-symbols --no-default-features --features reading
 QUICK_TESTS = api architecture command_line fixtures reports snapshots
 quick: ## a minute for a change of what reads recordings: formatting, unit tests, snapshots; needs Rust alone, and no root
 	$(CARGO) fmt --all --check
@@ -76,8 +76,8 @@ check: setup ## check formatting, lints, docs, layers, the dialect, features, pa
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
 	scripts/dialect.py
-	CLANG="$(abspath $(TARGET))/absent/clang" $(CARGO) check --locked --workspace --no-default-features --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
-	$(CARGO) check --locked --no-default-features --features record-only --bin tr 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
+	CLANG="$(abspath $(TARGET))/absent/clang" $(CARGO) check --locked --workspace --no-default-features --features reading --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
+	scripts/features.sh
 	scripts/deny.sh
 	scripts/msrv.sh
 	scripts/web.sh check

@@ -37,8 +37,9 @@ allow tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-compare tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-predict tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-export tr-import tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-mcp tr-text
 allow tr-import tr-insight tr-analyze tr-trace-format tr-text tr-programs
-for crate in format output redact symbols text programs analyze insight report compare predict export import; do
+for crate in format output redact symbols text programs analyze insight report compare predict export import mcp; do
 	forbid "$(package "$crate")" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2

@@ -1,7 +1,7 @@
 //! Values on the command line.
 
-// The options of `tr record` take half of these.
-#![cfg_attr(not(feature = "record"), allow(dead_code))]
+// A program without some features has fewer options.
+#![cfg_attr(not(all(feature = "record", feature = "export")), allow(dead_code))]
 
 use std::time::Duration;
 

@@ -24,19 +24,6 @@ pub struct Budget {
     max_time: Option<Duration>,
 }
 
-/// The questions to a timeline, by the memory that they take: bytes for each event of a recording at
-/// most, timeline and report together (measured: benches/memory.sh).
-#[derive(Clone, Copy, Debug)]
-pub enum Use {
-    /// The critical path, waits, exports. Half of the budget is for reading, of which the timeline
-    /// takes 33 bytes.
-    Path = 70,
-    /// Times of steps, the page.
-    Times = 100,
-    /// Advice and forecasts: the simulated run.
-    Schedule = 150,
-}
-
 /// The longest time, unless another is given.
 const TIME: Duration = Duration::from_secs(3600);
 /// The memory and the time that a report of the least part of a recording may take, whatever is given.
@@ -72,25 +59,9 @@ impl Budget {
         limits::hold(memory, time, 2 * threads as u64 + 4);
     }
 
-    fn memory(self) -> Option<u64> {
+    /// The most bytes, if a limit is known.
+    pub fn memory(self) -> Option<u64> {
         self.max_memory.or(half())
-    }
-
-    /// The reason why a recording of this many events gets no timeline for this use.
-    pub fn too_many(self, events: u64, wanted: Use) -> Option<String> {
-        let needed = events.saturating_mul(wanted as u64);
-        let most = self.memory()?;
-        (needed > most).then(|| {
-            // Whole GiB are easier to type, and enough.
-            let give = needed.div_ceil(1 << 30);
-            let fits = half().is_none_or(|half| give <= (2 * half) >> 30);
-            let at = if fits { "" } else { " on a larger machine" };
-            format!(
-                "{} events: their order (critical path, advice, times of steps, waits) is left out, because it \
-                 takes more memory; --max-memory {give}G shows it{at}, and --from and --to that of a part",
-                units::count(events)
-            )
-        })
     }
 
     /// The analysis of one of `files` begins.
@@ -133,7 +104,7 @@ fn raised(is: bool, most: String) -> String {
 
 /// Half of the memory that this process can have. The first call reads it: [`Budget::hold`]'s, before
 /// the process gives up most files.
-fn half() -> Option<u64> {
+pub fn half() -> Option<u64> {
     static HALF: OnceLock<Option<u64>> = OnceLock::new();
     let machine = || Some(nix::sys::sysinfo::sysinfo().ok()?.ram_total());
     let least = || machine().into_iter().chain(cgroups::memory_limit()).min();

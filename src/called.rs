@@ -16,16 +16,16 @@ Any other use of tr goes to the system's tr (translate characters), unless it is
 tr-trace, its second name.";
 
 /// The examples that belong to no subcommand.
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 const EXAMPLES: &[(&str, &str)] = &[("tr --version --verbose", "features, methods, formats")];
-#[cfg(feature = "record-only")]
+#[cfg(not(feature = "report"))]
 const EXAMPLES: &[(&str, &str)] = &[];
 
 /// The last lines of the help.
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 const END: &str = "Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
     tr help COMMAND says more.";
-#[cfg(feature = "record-only")]
+#[cfg(not(feature = "report"))]
 const END: &str = "This tr records alone. Recordings are read by a whole one, on any machine.\n\
     tr help COMMAND says more.";
 

@@ -11,7 +11,8 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::Tally;
 use tr_format::{frame, Error};
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
+use crate::progress::Use;
 use crate::{open, progress, suspend};
 
 /// Traces of at most so many events are always analyzed: that takes some ten milliseconds.

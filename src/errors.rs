@@ -26,7 +26,7 @@ pub fn refused(why: impl Display) -> ExitCode {
 pub fn not_executed(program: &[u8], errno: nix::errno::Errno) -> u8 {
     let program = tr_text::escape::text(program);
     eprintln!("tr: cannot execute {program}: {}", errno.desc());
-    crate::status::not_executed(errno)
+    tr_output::status::not_executed(errno)
 }
 
 /// `tr` cannot wait for COMMAND.
@@ -37,7 +37,7 @@ pub const NOT_WAITED: &str = "cannot wait for the command: its exit status is no
 #[cfg(feature = "record")]
 pub fn failed(why: impl Display) -> ExitCode {
     eprintln!("tr: {why}");
-    ExitCode::from(crate::status::FAILED)
+    ExitCode::from(tr_output::status::FAILED)
 }
 
 /// The exit status after the reason why something cannot be written.

@@ -18,7 +18,7 @@ pub struct Filters {
     pub failed: bool,
     /// Only processes (in execs: executions) that took at least this long
     #[arg(long, value_name = "T", value_parser = args::duration_with_unit)]
-    min: Option<Duration>,
+    pub min: Option<Duration>,
     /// Only processes whose comm matches
     #[arg(long, value_name = "RE")]
     comm: Option<Regex>,
@@ -47,11 +47,6 @@ impl Filters {
     /// `--min` in ns.
     pub fn min(&self) -> u64 {
         self.min.map_or(0, args::nanoseconds)
-    }
-
-    /// `--min` in ns, or `default` without it.
-    pub fn min_or(&self, default: Duration) -> u64 {
-        args::nanoseconds(self.min.unwrap_or(default))
     }
 
     /// The processes that a filter chooses. Standard error has a line if there are none.

@@ -8,7 +8,8 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{errors, status};
+use crate::errors;
+use tr_output::status;
 
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];

@@ -1,61 +1,6 @@
-//! The layout of text on standard output: width, colour, characters.
-
-use clap::ValueEnum;
-use tr_text::style::Style;
+//! What the environment and the terminal ask of text: colours, a cursor.
 
 use crate::pager;
-
-/// The options of text.
-#[derive(clap::Args, Clone, Copy, Debug)]
-pub struct Layout {
-    /// Columns of the text [default: COLUMNS, the terminal's, or 80]
-    #[arg(long, value_name = "N")]
-    width: Option<usize>,
-    /// Colours. auto: on a terminal, and by NO_COLOR, CLICOLOR, CLICOLOR_FORCE and
-    /// FORCE_COLOR
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
-    color: Color,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Color {
-    Auto,
-    Always,
-    Never,
-}
-
-impl Layout {
-    /// The style of standard output.
-    pub fn style(self) -> Style {
-        Style {
-            width: self.columns().clamp(40, 10_000),
-            color: match self.color {
-                Color::Auto => color(),
-                Color::Always => true,
-                Color::Never => false,
-            },
-            ascii: ascii(),
-            markdown: false,
-        }
-    }
-
-    /// The style of a Markdown document; its readers have no terminal.
-    pub fn markdown(self) -> Style {
-        Style {
-            width: self.width.unwrap_or(100).clamp(40, 10_000),
-            color: false,
-            ascii: false,
-            markdown: true,
-        }
-    }
-
-    fn columns(self) -> usize {
-        let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
-        let variable = || variable().filter(|columns| *columns > 0);
-        let known = self.width.or_else(variable).or_else(pager::columns);
-        known.unwrap_or(80)
-    }
-}
 
 /// The variable, unless it is empty.
 pub fn variable(name: &str) -> Option<std::ffi::OsString> {
@@ -80,12 +25,4 @@ pub fn color() -> bool {
     }
     let dumb = variable("TERM").is_some_and(|term| term == "dumb");
     pager::terminal() && !dumb && !off("CLICOLOR") && !off("FORCE_COLOR")
-}
-
-/// The locale limits the terminal to ASCII.
-fn ascii() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .find_map(variable);
-    pager::terminal() && locale.is_some_and(|name| name == "C" || name == "POSIX")
 }

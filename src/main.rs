@@ -1,7 +1,5 @@
 //! `tr`: where did the time go? Records a build or test run with eBPF and reads
 //! it back.
-// What only the subcommands that are left out use.
-#![cfg_attr(feature = "record-only", allow(dead_code))]
 
 /// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record`
 /// would not pass on COMMAND's status then. What a message holds of a trace is escaped. Its first
@@ -26,9 +24,11 @@ mod cli;
 mod cmd;
 mod config;
 mod confine;
+#[cfg(feature = "report")]
 mod contents;
 mod copy;
 mod errors;
+#[cfg(feature = "report")]
 mod filters;
 mod inherited;
 mod layout;
@@ -39,16 +39,21 @@ mod open;
 mod output;
 mod pager;
 mod passthrough;
+#[cfg(feature = "report")]
 mod progress;
+#[cfg(feature = "export")]
 mod send;
+#[cfg(feature = "report")]
 mod span;
 mod stack;
-// From the crate `record`, which is absent without the feature `record`.
-#[path = "../crates/record/src/status.rs"]
-mod status;
+#[cfg(feature = "report")]
+mod style;
 mod subcommand;
+#[cfg(feature = "report")]
 mod suspend;
 mod version;
+#[cfg(feature = "report")]
+#[cfg_attr(not(feature = "import"), path = "without_imports.rs")]
 mod with;
 
 use std::process::ExitCode;

@@ -135,14 +135,16 @@ pub fn print_text(text: &str) -> ExitCode {
 }
 
 /// Writes a document to standard output, by the rules of [`print()`].
+#[cfg(any(feature = "record", feature = "report"))]
 pub fn print_json(document: &serde_json::Value) -> ExitCode {
-    match tr_report::json::document(document, true) {
+    match tr_text::json::document(document, true) {
         Ok(text) => print(text.as_bytes()),
         Err(error) => printed(Err(error)),
     }
 }
 
 /// Writes a report to standard output, by the rules of [`print()`].
+#[cfg(feature = "report")]
 pub fn print_report<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> ExitCode {
     match made {
         Ok(bytes) => print(bytes.as_ref()),

@@ -11,7 +11,8 @@ use tr_text::called::TR;
 
 use crate::cmd::{self, mark};
 use crate::mistyped::Words;
-use crate::{errors, inherited, mistyped, status};
+use crate::{errors, inherited, mistyped};
+use tr_output::status;
 
 /// First arguments that are ours beside the names of subcommands. A test compares all with clap's list; building
 /// that here would take longer than the exec.

@@ -9,11 +9,25 @@ use tr_analyze::Options;
 use tr_format::reader::Trace;
 use tr_insight::recording::{BudgetEffect, Recording};
 
-use crate::budget::{Budget, Use};
+use crate::budget::{self, Budget};
 use tr_text::called::TR;
+use tr_text::units;
 
 /// The time after which the bar appears.
 const SILENT: Duration = Duration::from_millis(500);
+
+/// The questions to a timeline, by the memory that they take: bytes for each event of a recording at
+/// most, timeline and report together (measured: benches/memory.sh).
+#[derive(Clone, Copy, Debug)]
+pub enum Use {
+    /// The critical path, waits, exports. Half of the budget is for reading, of which the timeline
+    /// takes 33 bytes.
+    Path = 70,
+    /// Times of steps, the page.
+    Times = 100,
+    /// Advice and forecasts: the simulated run.
+    Schedule = 150,
+}
 
 /// The time and memory that an analysis may use.
 #[derive(Clone, Copy)]
@@ -45,6 +59,23 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
+/// The reason why a recording of this many events gets no timeline for this use.
+fn too_many(budget: Budget, events: u64, wanted: Use) -> Option<String> {
+    let needed = events.saturating_mul(wanted as u64);
+    let most = budget.memory()?;
+    (needed > most).then(|| {
+        // Whole GiB are easier to type, and enough.
+        let give = needed.div_ceil(1 << 30);
+        let fits = budget::half().is_none_or(|half| give <= (2 * half) >> 30);
+        let at = if fits { "" } else { " on a larger machine" };
+        format!(
+            "{} events: their order (critical path, advice, times of steps, waits) is left out, because it \
+             takes more memory; --max-memory {give}G shows it{at}, and --from and --to that of a part",
+            units::count(events)
+        )
+    })
+}
+
 /// Like [`recording`], for a whole recording with its timeline.
 pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
     let options = Options {
@@ -65,7 +96,7 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
         files,
     } = allowance;
     let events = events_in(trace, (options.from, options.to));
-    let too_many = budget.too_many(events, wanted);
+    let too_many = too_many(budget, events, wanted);
     let left_out = too_many.filter(|_| options.timeline || options.samples);
     let kept = left_out.is_none();
     let options = Options {

@@ -12,10 +12,10 @@ use crate::{args, errors};
 pub struct Span {
     /// Take the recording from this time on, e.g. 1.5s
     #[arg(long, value_name = "T", value_parser = args::duration)]
-    from: Option<Duration>,
+    pub from: Option<Duration>,
     /// Take the recording up to this time
     #[arg(long, value_name = "T", value_parser = args::duration)]
-    to: Option<Duration>,
+    pub to: Option<Duration>,
 }
 
 impl Span {
@@ -43,14 +43,6 @@ impl Span {
             Some(from) => Err(errors::refused(format!(
                 "--from {from:?} is after the end of the recording, which is {end:.3?} long"
             ))),
-        }
-    }
-
-    /// Refuses any span, for this reason.
-    pub fn refuse(self, why: &str) -> Result<(), ExitCode> {
-        match self.from.or(self.to) {
-            None => Ok(()),
-            Some(_) => Err(errors::refused(why)),
         }
     }
 }

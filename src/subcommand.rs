@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::ArgMatches;
+use tr_mcp::tool::Tool;
 use tr_programs::steps::StepKind;
 
 use crate::budget::Budget;
@@ -110,6 +111,10 @@ pub fn find<'a>(rows: &'a [Row], name: &OsStr) -> Option<&'a Row> {
 pub struct Built {
     pub examples: &'static [(&'static str, &'static str)],
     pub hints: &'static [Hint],
+    #[cfg_attr(
+        not(feature = "mcp"),
+        expect(dead_code, reason = "only the server of the feature reads it")
+    )]
     pub tools: &'static [Tool],
     pub failed: Option<u8>,
     pub run_without_defaults: fn(&[OsString]) -> Option<ExitCode>,
@@ -236,48 +241,4 @@ pub enum KeyKind {
     MaskAll,
     /// Rules that name steps of this kind. They are no option, and formats for machines have them, too.
     Steps(StepKind),
-}
-
-/// A tool of `tr mcp`.
-pub struct Tool {
-    pub name: &'static str,
-    /// The description by which the agent chooses a tool.
-    pub about: &'static str,
-    /// The beginning of its command line.
-    pub words: &'static [&'static str],
-    pub takes: &'static [Takes],
-}
-
-/// An argument of a tool: its name, its type, its description. Unless it is a file, it is the option of its name.
-pub struct Takes(pub &'static str, pub TakesKind, pub &'static str);
-
-/// The type of a tool's argument.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum TakesKind {
-    /// A recording; `trace.bin` if it is absent.
-    File,
-    /// Recordings, each for the option of the argument's name.
-    Files,
-    /// The name of a report.
-    Report,
-    Text,
-    Texts,
-    Number,
-    Switch,
-    /// The command to record.
-    Command,
-    /// A new recording.
-    #[cfg_attr(
-        not(feature = "record"),
-        expect(dead_code, reason = "a tool of the recorder alone takes one")
-    )]
-    Output,
-}
-
-/// Arguments that several tools take.
-pub mod takes {
-    use super::{Takes, TakesKind};
-
-    pub const FILE: Takes = Takes("file", TakesKind::File, "the recording [trace.bin]");
-    pub const TOP: Takes = Takes("top", TakesKind::Number, "rows");
 }

@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use tr_format::frame::{MAJOR, MINOR};
+#[cfg(feature = "report")]
 use tr_report::schemas;
 use tr_text::called::TR;
 
-use crate::{open, output};
+use crate::{cmd, open};
 
 /// Whether the command line asks for it.
 pub fn is_asked() -> bool {
@@ -19,34 +20,32 @@ pub fn is_asked() -> bool {
 
 /// Prints it: a fact a line, `name: values`.
 pub fn run() -> ExitCode {
-    let known = |present: bool, name: &'static str| present.then_some(name);
-    let features = [
-        known(cfg!(feature = "record"), "record"),
-        known(cfg!(feature = "record-only"), "record-only"),
-        known(cfg!(feature = "symbols"), "symbols"),
-    ];
     // Without the recorder there is none.
     let methods = if cfg!(feature = "record") {
         "bpf sudo ptrace"
     } else {
         "none"
     };
-    let (imports, exports, schemas) = if cfg!(feature = "record-only") {
-        ["none"; 3].map(String::from).into()
+    let imports = if cfg!(feature = "import") {
+        "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML"
     } else {
-        (
-            "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML".to_owned(),
-            output::exports().join(" "),
-            format!("{} {}", schemas::NAMES.join(" "), schemas::PROCESS),
-        )
+        "none"
     };
+    #[cfg(feature = "export")]
+    let exports = cmd::export::names().join(" ");
+    #[cfg(not(feature = "export"))]
+    let exports = "none".to_owned();
+    #[cfg(feature = "report")]
+    let schemas = format!("{} {}", schemas::NAMES.join(" "), schemas::PROCESS);
+    #[cfg(not(feature = "report"))]
+    let schemas = "none".to_owned();
     let facts = [
         ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
-        ("features", features.into_iter().flatten().collect::<Vec<_>>().join(" ")),
+        ("features", cmd::features().collect::<Vec<_>>().join(" ")),
         ("methods", methods.to_owned()),
         ("reads", format!("traces of format {MAJOR}.0 to {MAJOR}.{MINOR}, and the known parts of later {MAJOR}.x")),
         ("writes", format!("traces of format {MAJOR}.{MINOR}")),
-        ("imports", imports),
+        ("imports", imports.to_owned()),
         ("exports", exports),
         ("schemas", schemas),
     ];

@@ -10,7 +10,8 @@ use tr_insight::imports::{self, Imports};
 use tr_insight::Recording;
 use tr_text::escape;
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
+use crate::progress::Use;
 use crate::{errors, progress};
 
 /// So many damaged files of directories are named.

@@ -62,14 +62,13 @@ fn tr_is_static_where_the_libraries_are() {
     );
     // Without tr record, of these only the C library is linked.
     let (_, log) = build("*libc.a", "", &["--without-record"]);
-    let features = "--locked --profile release --no-default-features --bin tr";
+    let features = "--locked --profile release --no-default-features --features reading --bin tr";
     assert_eq!(log, format!("rustc {features} {STATIC}"));
     // The recorder alone has another name.
     let made = "tr=$CARGO_TARGET_DIR/release/tr; mkdir -p ${tr%/tr}; touch $tr; chmod +x $tr";
     let (out, log) = build("*", made, &["--record-only"]);
     assert!(out.status.success(), "{out:?}");
-    let features =
-        "--locked --profile release --no-default-features --features record-only --bin tr";
+    let features = "--locked --profile release --no-default-features --features record --bin tr";
     assert_eq!(log, format!("rustc {features} {STATIC}"));
 }
 

@@ -166,7 +166,7 @@ fn pipeline(recording: &Recording) {
     let jobs = jobs.into_iter().flatten().collect();
     if let Ok(pipeline) = Pipeline::new(jobs, None, &[]) {
         log(&pipeline.text());
-        json::document(&pipeline.json(), true).unwrap();
+        tr_text::json::document(&pipeline.json(), true).unwrap();
         pipeline.html();
     }
 }

@@ -20,16 +20,18 @@ use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_text::escape;
 use tr_text::style::document;
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
-use crate::layout::Layout;
+use crate::progress::Use;
 use crate::span::Span;
-use crate::subcommand::takes::{FILE, TOP};
-use crate::subcommand::{Hint, Program, Subcommand, Takes, TakesKind, Tool};
+use crate::style::Layout;
+use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
 use crate::{args, open, progress};
 use std::path::Path;
+use tr_mcp::tool::takes::{FILE, TOP};
+use tr_mcp::tool::{Takes, TakesKind, Tool};
 
 /// Analyze a recording: times of processes, waits, critical path
 #[derive(clap::Args, Debug)]

@@ -12,13 +12,24 @@ use tr_format::reader::Trace;
 use tr_insight::identity;
 use tr_text::escape;
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
 use crate::errors::{self, Done};
-use crate::layout::Layout;
-use crate::subcommand::takes::TOP;
-use crate::subcommand::{Program, Subcommand, Takes, TakesKind, Tool};
+use crate::progress::Use;
+use crate::style::Layout;
+use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output, progress};
+use tr_mcp::tool::takes::TOP;
+use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_output::Kind;
 use tr_text::called::TR;
+
+/// The files that `tr diff` writes as a page or as JSON.
+const COMPARISON: Kind = Kind {
+    name: "a comparison of tr diff",
+    is: |bytes| {
+        (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.diff/")
+    },
+};
 
 /// Compare two recordings of a build
 #[derive(clap::Args, Debug)]
@@ -223,7 +234,7 @@ fn run(args: &Args) -> Done {
         FormatArg::Json => json::render(&diff).map_err(errors::refused)?,
     };
     let to = (args.output.as_path(), args.force);
-    let printed = output::text(to, &args.files(), output::COMPARISON, &text);
+    let printed = output::text(to, &args.files(), COMPARISON, &text);
     match gate::judge(&diff) {
         Some(Ok(gate)) if gate.failed() => Ok(ExitCode::from(1)),
         Some(Err(why)) if args.allow_undecided && ends::failure(&diff).is_none() => {

@@ -130,7 +130,7 @@ impl Printer {
                 object.insert("cpu".into(), json!(cpu));
                 object.insert("kind".into(), json!(kind));
                 object.extend(fields);
-                let line = tr_report::json::document(&Value::Object(object), false)?;
+                let line = tr_text::json::document(&Value::Object(object), false)?;
                 self.out.write_all(line.as_bytes())?;
             }
         }

@@ -18,10 +18,11 @@ use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::reports::{Ask, View};
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::output::Force;
+use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
@@ -222,7 +223,7 @@ fn run(args: &Args) -> Done {
         return Err(errors::refused(why));
     }
     let Some(to) = to else {
-        let mut names = output::exports();
+        let mut names = names();
         let last = names.pop().unwrap_or_default();
         let names = names.join(", ");
         let why = format!("export: name the format: --format {names} or {last}");
@@ -276,7 +277,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     args.span.check_in(&recording.analysis)?;
     let mut filter = args.filters.filter();
     if format.is_otlp() {
-        filter.min = args.filters.min_or(otlp::LEAST);
+        filter.min = min_or(args, otlp::LEAST);
     }
     let ask = Ask {
         min: filter.min,
@@ -297,7 +298,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     let write = |out: &mut dyn Write| tr_export::write(settings, &view, &trace, out);
     match (&args.output, endpoint) {
         (Some(output), _) => {
-            let kind = output::export(format);
+            let kind = kind(format);
             to_file((output, args.force), &args.file, kind, write)
         }
         (None, Some(url)) => Ok(send::otlp(url, format, write)),
@@ -341,6 +342,19 @@ fn by_suffix(output: &Path) -> Option<To> {
     known.map(|(_, format)| To::File(*format))
 }
 
+/// `--min` in ns, or `default` without it.
+fn min_or(args: &Args, default: Duration) -> u64 {
+    args::nanoseconds(args.filters.min.unwrap_or(default))
+}
+
+/// Refuses a part of a recording, for this reason.
+fn refuse_part(args: &Args, why: &str) -> Result<(), ExitCode> {
+    match args.span.from.or(args.span.to) {
+        None => Ok(()),
+        Some(_) => Err(errors::refused(why)),
+    }
+}
+
 /// Writes to a file or to standard output.
 fn to_file(
     (output, force): (&Path, Force),
@@ -361,4 +375,40 @@ fn to_file(
     let size = std::fs::metadata(output).map_or(0, |file| file.len());
     eprintln!("tr: {shown}: {}", units::bytes(size));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The names of all formats of `tr export`.
+pub fn names() -> Vec<&'static str> {
+    let files = Format::ALL.map(Format::name).into_iter();
+    let services = Service::ALL.map(Service::name);
+    files.chain(["parquet", "junit"]).chain(services).collect()
+}
+
+/// The files that an export of this format replaces, and whether it is binary. A source or a
+/// configuration looks like none of them.
+fn kind(format: Format) -> (tr_output::Kind, bool) {
+    let binary = matches!(format, Format::Perfetto | Format::Otlp);
+    let (name, is): (_, fn(&[u8]) -> bool) = match format {
+        // Both messages begin with a field 1 of bytes. Text has no control characters but white space.
+        Format::Perfetto | Format::Otlp => ("such an export", |bytes| {
+            bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t')
+        }),
+        Format::OtlpJson => ("OTLP in JSON", |bytes| {
+            output::is_json(bytes) && output::has(bytes, "\"resourceSpans\"")
+        }),
+        Format::Folded => ("folded stacks", is_folded),
+    };
+    (tr_output::Kind { name, is }, binary)
+}
+
+/// Lines of a stack and a number each; the last one may lack its end.
+fn is_folded(bytes: &[u8]) -> bool {
+    let whole = bytes.iter().rposition(|b| *b == b'\n');
+    let Some(lines) = whole.and_then(|end| bytes.get(..end)) else {
+        return false;
+    };
+    lines.split(|b| *b == b'\n').all(|line| {
+        let number = line.rsplit(|b| *b == b' ').next().unwrap_or_default();
+        number.len() + 1 < line.len() && !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    })
 }

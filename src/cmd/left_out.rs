@@ -6,16 +6,13 @@ use crate::errors;
 
 /// Refuses the subcommand of this name.
 pub fn run(name: &str) -> ExitCode {
-    let (why, how) = if cfg!(feature = "record-only") {
+    let (why, how) = if !cfg!(feature = "report") {
         (
             "this tr records alone (scripts/build.sh --record-only)",
             "a tr that reads recordings, on any machine",
         )
     } else {
-        (
-            "this tr was built without recording (cargo build --no-default-features)",
-            "a tr that records",
-        )
+        ("this tr was built without it", "a whole tr")
     };
     errors::refused(format!(
         "no subcommand {name}: {why}\n    {how}: cargo build --release"

@@ -1,27 +1,27 @@
 //! The subcommands, a file each, and the table of them.
 
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 pub mod analyze;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "compare")]
 pub mod diff;
 #[cfg(feature = "record")]
 pub mod doctor;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 pub mod dump;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "export")]
 pub mod export;
 #[cfg(feature = "record")]
 pub mod helpers;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 pub mod info;
 pub mod left_out;
 pub mod manual;
 pub mod mark;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "mcp")]
 pub mod mcp;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "compare")]
 pub mod pipeline;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "predict")]
 pub mod predict;
 #[cfg(feature = "record")]
 pub mod record;
@@ -30,12 +30,13 @@ pub mod record;
 pub mod record;
 pub mod recover;
 pub mod redact;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 pub mod report;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 pub mod schema;
+#[cfg(feature = "report")]
 pub mod secrets;
-#[cfg(not(feature = "record-only"))]
+#[cfg(feature = "report")]
 pub mod summary;
 #[cfg(feature = "record")]
 pub mod symbolize;
@@ -45,32 +46,15 @@ use crate::subcommand::KeyKind::{Display, Mask, MaskAll, Steps, Threshold};
 use crate::subcommand::{Built, Key, Row};
 use tr_programs::steps::StepKind;
 
-/// The arguments of a subcommand that analyzes or shows recordings. A `tr` that records alone lacks it.
-#[cfg(not(feature = "record-only"))]
-macro_rules! reading {
-    ($args:ty) => {
-        Some(Built::of::<$args>())
-    };
-}
-#[cfg(feature = "record-only")]
-macro_rules! reading {
-    ($args:ty) => {
-        None
-    };
-}
-
-/// The arguments of a subcommand that needs the recorder.
-#[cfg(feature = "record")]
-macro_rules! recording {
-    ($args:ty) => {
-        Some(Built::of::<$args>())
-    };
-}
-#[cfg(not(feature = "record"))]
-macro_rules! recording {
-    ($args:ty) => {
-        None
-    };
+/// The subcommand with these arguments; `None` in a program without this feature.
+macro_rules! built {
+    ($feature:literal, $args:ty) => {{
+        #[cfg(feature = $feature)]
+        let built = Some(Built::of::<$args>());
+        #[cfg(not(feature = $feature))]
+        let built = None;
+        built
+    }};
 }
 
 const COLOR: Key = Key::new("display", "color", Display);
@@ -114,18 +98,18 @@ pub static ROWS: &[Row] = &[
             Key::new("analyze", "by", Display),
             Key::new("analyze", "group", Display),
         ],
-        built: reading!(analyze::Args),
+        built: built!("report", analyze::Args),
     },
     Row {
         names: &["report"],
         keys: &STEPS,
         other_words: &["view", "open"],
-        built: reading!(report::Args),
+        built: built!("report", report::Args),
     },
     Row {
         names: &["summary"],
         keys: &[COLOR, WIDTH],
-        built: reading!(summary::Args),
+        built: built!("report", summary::Args),
         ..PLAIN
     },
     Row {
@@ -139,34 +123,34 @@ pub static ROWS: &[Row] = &[
             Key::new("diff", "fail-over", Threshold).required_by(&["fail_on", "strict"]),
             Key::new("diff", "fail-on", Threshold),
         ],
-        built: reading!(diff::Args),
+        built: built!("compare", diff::Args),
     },
     Row {
         names: &["predict"],
         keys: &[COLOR, WIDTH, Key::new("predict", "price", Display)],
-        built: reading!(predict::Args),
+        built: built!("predict", predict::Args),
         ..PLAIN
     },
     Row {
         names: &["pipeline"],
-        built: reading!(pipeline::Args),
+        built: built!("compare", pipeline::Args),
         ..PLAIN
     },
     Row {
         names: &["export"],
         keys: &STEPS,
-        built: reading!(export::Args),
+        built: built!("export", export::Args),
         ..PLAIN
     },
     Row {
         names: &["info"],
-        built: reading!(info::Args),
+        built: built!("report", info::Args),
         ..PLAIN
     },
     Row {
         names: &["dump"],
         other_words: &["print"],
-        built: reading!(dump::Args),
+        built: built!("report", dump::Args),
         ..PLAIN
     },
     Row {
@@ -189,12 +173,12 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         names: &["symbolize"],
-        built: recording!(symbolize::Args),
+        built: built!("record", symbolize::Args),
         ..PLAIN
     },
     Row {
         names: &["doctor"],
-        built: recording!(doctor::Args),
+        built: built!("record", doctor::Args),
         ..PLAIN
     },
     Row {
@@ -204,12 +188,12 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         names: &["mcp"],
-        built: reading!(mcp::Args),
+        built: built!("mcp", mcp::Args),
         ..PLAIN
     },
     Row {
         names: &["schema"],
-        built: reading!(schema::Args),
+        built: built!("report", schema::Args),
         ..PLAIN
     },
     Row {
@@ -223,3 +207,20 @@ pub static ROWS: &[Row] = &[
         ..PLAIN
     },
 ];
+
+/// The features of Cargo with which the program was built.
+pub fn features() -> impl Iterator<Item = &'static str> {
+    let all = [
+        ("record", cfg!(feature = "record")),
+        ("symbols", cfg!(feature = "symbols")),
+        ("report", cfg!(feature = "report")),
+        ("import", cfg!(feature = "import")),
+        ("compare", cfg!(feature = "compare")),
+        ("predict", cfg!(feature = "predict")),
+        ("export", cfg!(feature = "export")),
+        ("mcp", cfg!(feature = "mcp")),
+    ];
+    all.into_iter()
+        .filter(|(_, is_built)| *is_built)
+        .map(|(name, _)| name)
+}

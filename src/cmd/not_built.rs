@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::errors::Done;
-use crate::status;
 use crate::subcommand::{Program, Subcommand};
+use tr_output::status;
 
 /// Record a command (not built into this tr)
 #[derive(clap::Args, Debug)]
@@ -25,7 +25,7 @@ impl Subcommand for Args {
 
     fn run(self, _: &Program) -> Done {
         eprintln!(
-            "tr: this tr was built without recording (cargo build --no-default-features)\n    \
+            "tr: this tr was built without recording (cargo build --no-default-features --features reading)\n    \
              a tr that records: cargo build --release"
         );
         Err(ExitCode::from(status::FAILED))

@@ -10,10 +10,20 @@ use tr_insight::ci_jobs::MOST;
 use tr_insight::identity;
 use tr_text::escape;
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
 use crate::errors::{self, Done};
+use crate::progress::Use;
 use crate::subcommand::{Program, Subcommand};
 use crate::{open, output, progress};
+use tr_output::Kind;
+
+/// The files that `tr pipeline` writes as a page or as JSON.
+const PIPELINE: Kind = Kind {
+    name: "a pipeline of tr pipeline",
+    is: |bytes| {
+        (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.pipeline/")
+    },
+};
 
 /// Tell which jobs of a CI run, recorded on several machines, set its time
 #[derive(clap::Args, Debug)]
@@ -135,11 +145,11 @@ fn run(args: &Args) -> Done {
     let text = match args.format {
         FormatArg::Text => escape::page(&pipeline.text()).into_owned(),
         FormatArg::Html => pipeline.html(),
-        FormatArg::Json => tr_report::json::document(&pipeline.json(), true)
+        FormatArg::Json => tr_text::json::document(&pipeline.json(), true)
             .map_err(|error| open::printed(Err(error)))?,
     };
     let to = (args.output.as_path(), args.force);
-    Ok(output::text(to, &args.files(), output::PIPELINE, &text))
+    Ok(output::text(to, &args.files(), PIPELINE, &text))
 }
 
 /// Reads all files.

@@ -6,13 +6,15 @@ use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_predict::{page, Predictor, Wanted};
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
 use crate::errors::{self, Done};
-use crate::layout::Layout;
-use crate::subcommand::takes::FILE;
-use crate::subcommand::{Hint, Program, Subcommand, Takes, TakesKind, Tool};
+use crate::progress::Use;
+use crate::style::Layout;
+use crate::subcommand::{Hint, Program, Subcommand};
 use crate::{args, open, progress};
 use std::path::Path;
+use tr_mcp::tool::takes::FILE;
+use tr_mcp::tool::{Takes, TakesKind, Tool};
 
 /// Forecast the time of a recorded run on another machine, or with changes
 #[derive(clap::Args, Debug)]

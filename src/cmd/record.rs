@@ -26,8 +26,10 @@ use self::hints::say_not_executed;
 use self::refusal::{explain, shown};
 use crate::errors::Done;
 use crate::output::RECORDING;
-use crate::subcommand::{Hint, Program, Subcommand, Takes, TakesKind, Tool};
-use crate::{errors, inherited, status};
+use crate::subcommand::{Hint, Program, Subcommand};
+use crate::{errors, inherited};
+use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_output::status;
 
 impl Subcommand for Args {
     const EXAMPLES: &'static [(&'static str, &'static str)] =

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use tr_analyze::Options;
 use tr_insight::untraced;
 
-use crate::budget::{Budget, Use};
+use crate::budget::Budget;
 use crate::errors::{self, Done};
+use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;

@@ -9,12 +9,13 @@ use tr_report::summary::{Links, Summary};
 
 use crate::budget::Budget;
 use crate::errors::Done;
-use crate::layout::Layout;
 use crate::open;
-use crate::subcommand::takes::FILE;
-use crate::subcommand::{Program, Subcommand, Tool};
+use crate::style::Layout;
+use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
 use std::path::Path;
+use tr_mcp::tool::takes::FILE;
+use tr_mcp::tool::Tool;
 
 /// Summarize a recording in ten lines, for the page of a CI job
 #[derive(clap::Args, Debug)]

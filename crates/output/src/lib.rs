@@ -5,12 +5,13 @@
 //! device or pipe is written, unless another user can have put it there (`place.rs`). Under
 //! sudo, the file belongs to the invoking user.
 //!
-//! [`cgroups`] is here because the recorder and the command line both need it.
+//! [`cgroups`] and [`status`] are here because the recorder and the command line both need them.
 
 #![forbid(unsafe_code)]
 
 pub mod cgroups;
 mod place;
+pub mod status;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};

@@ -22,7 +22,8 @@ use crate::passing;
 use crate::rescue::{self, Child, Stage};
 use crate::source::ptrace::listener;
 use crate::source::{Reaped, Source};
-use crate::{status, urgency};
+use crate::urgency;
+use tr_output::status;
 
 /// The program, arguments and environment of COMMAND, ready for exec.
 #[derive(Debug)]

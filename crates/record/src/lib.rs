@@ -37,7 +37,6 @@ mod signals;
 mod source;
 mod stacks;
 mod stall;
-pub mod status;
 pub mod symbols;
 mod targets;
 mod untraced;

@@ -14,7 +14,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use tr_format::wait_status::in_shell;
 
-use crate::status;
+use tr_output::status;
 
 /// The first word of the waiter's command line; the process id and the session follow in the same word, so that
 /// it is no command line of the system's `tr`.

@@ -25,7 +25,8 @@ use crate::signals::Signals;
 use crate::source::{choose, degraded, recorder, Listen, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
-use crate::{header, host, inherited, status, urgency, waiter};
+use crate::{header, host, inherited, urgency, waiter};
+use tr_output::status;
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);

@@ -353,14 +353,3 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     }
     Ok(())
 }
-
-/// A document as JSON that is safe on a terminal and in a log, with a line feed at its end;
-/// on one line, or indented.
-pub fn document(value: &serde_json::Value, indented: bool) -> std::io::Result<String> {
-    let text = if indented {
-        json::safe(value, PrettyFormatter::new())?
-    } else {
-        json::safe(value, serde_json::ser::CompactFormatter)?
-    };
-    Ok(text + "\n")
-}

@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn json_is_safe_in_a_log_and_says_the_same(text in text()) {
         let value = serde_json::Value::from(text);
-        let json = tr_report::json::document(&value, true).unwrap_or_default();
+        let json = tr_text::json::document(&value, true).unwrap_or_default();
         prop_assert!(log_is_safe(&json) && !json.contains('\u{1b}'), "{json}");
         let back: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
         prop_assert_eq!(back, value);

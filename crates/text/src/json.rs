@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::ser::Formatter;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::Value;
 
 use crate::escape;
@@ -50,6 +50,17 @@ pub fn safe(value: &impl Serialize, formatter: impl Formatter) -> io::Result<Str
     let mut out = Vec::new();
     write_safe(value, formatter, &mut out)?;
     String::from_utf8(out).map_err(io::Error::other)
+}
+
+/// A document as JSON that is safe on a terminal and in a log, with a line feed at its end;
+/// on one line, or indented.
+pub fn document(value: &Value, indented: bool) -> io::Result<String> {
+    let text = if indented {
+        safe(value, PrettyFormatter::new())?
+    } else {
+        safe(value, CompactFormatter)?
+    };
+    Ok(text + "\n")
 }
 
 /// [`safe`], written as it comes: a document of a large recording takes no memory.

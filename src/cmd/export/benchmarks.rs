@@ -10,13 +10,25 @@ use tr_compare::diff::Run;
 use super::Args;
 use crate::errors::{self, Done};
 use crate::{open, output};
+use tr_output::Kind;
+
+/// Figures for services that follow them over time.
+const BENCHMARKS: Kind = Kind {
+    name: "figures of benchmarks",
+    is: |bytes| {
+        output::is_json(bytes)
+            && (output::has(bytes, "\"lower_value\"") || output::has(bytes, "\"range\""))
+    },
+};
 
 pub fn run(args: &Args, service: Service) -> Done {
     let Some(output) = args.output.as_deref() else {
         return Err(ExitCode::from(errors::UNREADABLE));
     };
-    args.span
-        .refuse("figures over time are of whole runs: without --from and --to")?;
+    super::refuse_part(
+        args,
+        "figures over time are of whole runs: without --from and --to",
+    )?;
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;
@@ -26,7 +38,7 @@ pub fn run(args: &Args, service: Service) -> Done {
         return Err(errors::refused(why));
     }
     let json = benchmarks::json(&[run], service);
-    let kind = (output::BENCHMARKS, false);
+    let kind = (BENCHMARKS, false);
     super::to_file(
         (output, args.force),
         &args.file,

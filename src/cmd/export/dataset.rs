@@ -16,14 +16,23 @@ use super::Args;
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
 use crate::open;
-use crate::output::{self, whole, Force};
+use crate::output::{whole, Force};
+use tr_output::Kind;
+
+/// A table of a dataset.
+const PARQUET: Kind = Kind {
+    name: "a Parquet file",
+    is: |bytes| bytes.starts_with(b"PAR1"),
+};
 
 /// The least wall time of a process with a row of its own.
 const LEAST: Duration = Duration::from_millis(100);
 
 pub fn run(args: &Args) -> Done {
-    args.span
-        .refuse("a dataset has whole runs: --from and --to are not for --format parquet")?;
+    super::refuse_part(
+        args,
+        "a dataset has whole runs: --from and --to are not for --format parquet",
+    )?;
     let Some(output) = args
         .output
         .as_deref()
@@ -47,7 +56,7 @@ pub fn run(args: &Args) -> Done {
         waited(file, &recording.analysis, &mut place)?;
     }
     let filter = Filter {
-        min: args.filters.min_or(LEAST),
+        min: super::min_or(args, LEAST),
         ..args.filters.filter()
     };
     let tables = dataset::tables(&recording, &filter.apply(&recording), &place);
@@ -110,7 +119,7 @@ fn add(
         whole(
             &directory.join(name(place)),
             trace,
-            (output::PARQUET, true),
+            (PARQUET, true),
             force,
             |file| file.write_all(&bytes),
         )?;

@@ -11,14 +11,25 @@ use tr_text::{escape, units};
 use super::Args;
 use crate::errors::{self, Done};
 use crate::{open, output};
+use tr_output::Kind;
+
+const JUNIT: Kind = Kind {
+    name: "JUnit XML",
+    is: |bytes| {
+        let xml = matches!(bytes.trim_ascii_start().first(), Some(b'<' | b'\xef'));
+        xml && output::has(bytes, "<testsuite")
+    },
+};
 
 pub fn run(args: &Args) -> Done {
     let (Some(output), Some(report)) = (args.output.as_deref(), only(args)) else {
         let why = "--format junit takes one --with FILE, the JUnit XML to write back, and -o";
         return Err(errors::refused(why));
     };
-    args.span
-        .refuse("a JUnit report has whole tests: --from and --to are not for --format junit")?;
+    super::refuse_part(
+        args,
+        "a JUnit report has whole tests: --from and --to are not for --format junit",
+    )?;
     let trace = open::warned(&args.file)?;
     let recording = args.with.recording(&trace, args.budget)?;
     let found = Found {
@@ -42,7 +53,7 @@ pub fn run(args: &Args) -> Done {
     let code = super::to_file(
         (output, args.force),
         &args.file,
-        (output::JUNIT, false),
+        (JUNIT, false),
         |out: &mut dyn Write| out.write_all(&bytes),
     )?;
     if code == ExitCode::SUCCESS {

@@ -295,7 +295,7 @@ fn tell_limits(args: &Args, report: &Report) {
 /// Prints the CPU time of tracing, and the next command.
 fn tell_cost(args: &Args, report: &Report) {
     let next = match last_file(args, report) {
-        Some(name) if cfg!(not(feature = "record-only")) => {
+        Some(name) if cfg!(feature = "report") => {
             let name = name.as_os_str().as_bytes();
             let words = [TR.name().as_bytes(), b"analyze", name];
             format!(" · next: {}", tr_text::escape::command(words))

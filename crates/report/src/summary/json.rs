@@ -5,10 +5,10 @@ use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 
 use super::{Summary, TimedPart};
-use crate::json::document;
 use tr_insight::exit::Exit;
 use tr_insight::failure::Failure;
 use tr_insight::warnings;
+use tr_text::json::document;
 use tr_text::units;
 
 /// The most bytes of the document.

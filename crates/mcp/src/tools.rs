@@ -11,13 +11,11 @@ use std::time::{Duration, Instant};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{kill, Signal};
 use serde_json::{json, Map, Value};
-use tr_report::reports::ReportKind;
 use tr_text::called::TR;
 
-use super::answer::{self, Page};
-use crate::errors;
-use crate::open;
-use crate::subcommand::{Row, Takes, TakesKind, Tool};
+use crate::answer::{self, Page};
+use crate::server::Server;
+use crate::tool::{Takes, TakesKind, Tool};
 
 /// The longest time of the tool `record`; then its end has the other one.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -30,41 +28,31 @@ const KILLED: Duration = Duration::from_secs(50);
 const SAID: usize = 4096;
 /// As much fits into a pipe unless told (pipe(7)): what a command has printed before its end is not more.
 const PIPE: usize = 64 << 10;
+/// The least exit status of a `tr` that could not answer.
+const FAILED: i32 = 2;
 /// The most characters of an agent's own words that an answer repeats.
 pub const REPEATED: usize = 200;
 
-/// The tools of these subcommands.
-pub fn all(rows: &[Row]) -> impl Iterator<Item = &'static Tool> + '_ {
-    let built = rows.iter().filter_map(|row| row.built.as_ref());
-    built.flat_map(|built| built.tools)
-}
-
 /// The tools on offer: those that run a command need the user's permission, and come last.
-fn offered(rows: &[Row], permitted: bool) -> impl Iterator<Item = &'static Tool> + '_ {
-    let others = all(rows).filter(|tool| !records(tool));
-    others.chain(all(rows).filter(move |tool| permitted && records(tool)))
+fn offered(server: &Server) -> impl Iterator<Item = &'static Tool> + '_ {
+    let all = || server.tools.iter().copied();
+    let others = all().filter(|tool| !tool.records());
+    others.chain(all().filter(|tool| server.records && tool.records()))
 }
 
 /// The tool of this name, if it is on offer.
-pub fn find(rows: &[Row], name: &str, permitted: bool) -> Option<&'static Tool> {
-    offered(rows, permitted).find(|tool| tool.name == name)
+pub fn find(server: &Server, name: &str) -> Option<&'static Tool> {
+    offered(server).find(|tool| tool.name == name)
 }
 
 /// The tools as the protocol lists them.
-pub fn list(rows: &[Row], permitted: bool) -> Vec<Value> {
-    offered(rows, permitted).map(described).collect()
+pub fn list(server: &Server) -> Vec<Value> {
+    offered(server)
+        .map(|tool| described(server, tool))
+        .collect()
 }
 
-/// Whether a tool runs a command of the agent's.
-pub fn records(tool: &Tool) -> bool {
-    takes(tool, TakesKind::Command)
-}
-
-fn takes(tool: &Tool, kind: TakesKind) -> bool {
-    tool.takes.iter().any(|takes| takes.1 == kind)
-}
-
-fn described(tool: &Tool) -> Value {
+fn described(server: &Server, tool: &Tool) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for Takes(name, kind, about) in tool.takes {
@@ -83,16 +71,15 @@ fn described(tool: &Tool) -> Value {
             required.push(*name);
         }
     }
-    if !records(tool) {
+    if !tool.records() {
         let about = "from an answer that said there is more";
         properties.insert(
             "cursor".into(),
             json!({ "type": "string", "description": about }),
         );
     }
-    let names = ReportKind::by_topic().map(ReportKind::name);
-    let about = if takes(tool, TakesKind::Report) {
-        format!("{}: {}", tool.about, names.collect::<Vec<_>>().join(", "))
+    let about = if tool.takes(TakesKind::Report) {
+        format!("{}: {}", tool.about, server.reports.join(", "))
     } else {
         tool.about.to_owned()
     };
@@ -102,12 +89,13 @@ fn described(tool: &Tool) -> Value {
         "inputSchema": {
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,
         },
-        "annotations": { "readOnlyHint": !records(tool), "openWorldHint": records(tool) },
+        "annotations": { "readOnlyHint": !tool.records(), "openWorldHint": tool.records() },
     })
 }
 
 /// The command line, without the program; the last words are the recorded command's.
-fn line(tool: &Tool, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsString>, String> {
+fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<OsString>, String> {
+    let root = server.root.as_path();
     let mut words: Vec<OsString> = tool.words.iter().map(Into::into).collect();
     if let Some(name) = given.keys().find(|name| !has(tool, name)) {
         return Err(format!("no argument {}", quoted(name)));
@@ -116,9 +104,9 @@ fn line(tool: &Tool, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsSt
         let value = given.get(*name).filter(|value| !value.is_null());
         let wrong = || format!("{name} is not of its type");
         match (kind, value) {
-            (TakesKind::File, None) => words.push(below(root, open::DEFAULT)?.into()),
+            (TakesKind::File, None) => words.push(below(root, server.recording)?.into()),
             // The recorder would follow a link at its usual place.
-            (TakesKind::Output, None) => drop(new_below(root, open::DEFAULT)?),
+            (TakesKind::Output, None) => drop(new_below(root, server.recording)?),
             (TakesKind::Files | TakesKind::Command, None) => {
                 return Err(format!("{name} is missing"))
             }
@@ -157,7 +145,7 @@ fn line(tool: &Tool, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsSt
             (TakesKind::Command, Some(_)) => {}
         }
     }
-    if let Some(command) = given.get("command").filter(|_| records(tool)) {
+    if let Some(command) = given.get("command").filter(|_| tool.records()) {
         let command = texts(command).filter(|words| !words.is_empty());
         words.push("--".into());
         words.extend(
@@ -171,7 +159,7 @@ fn line(tool: &Tool, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsSt
 }
 
 fn has(tool: &Tool, name: &str) -> bool {
-    tool.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !records(tool)
+    tool.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !tool.records()
 }
 
 /// A name that the agent gave, in quotes and not whole if it is long.
@@ -223,7 +211,7 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 /// Calls a tool; its result.
-pub fn call(tool: &Tool, given: &Value, root: &Path) -> Result<Value, String> {
+pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String> {
     let given = given.as_object().ok_or("the arguments are no object")?;
     let from = match given.get("cursor") {
         None | Some(Value::Null) => 0,
@@ -232,9 +220,9 @@ pub fn call(tool: &Tool, given: &Value, root: &Path) -> Result<Value, String> {
             .and_then(|text| text.parse().ok())
             .ok_or("no such cursor")?,
     };
-    let words = line(tool, given, root)?;
-    let ran = if records(tool) {
-        record(words, root)
+    let words = line(server, tool, given)?;
+    let ran = if tool.records() {
+        record(words, &server.root)
     } else {
         ask(tool, words, from)
     };
@@ -317,14 +305,13 @@ impl Read for Until {
 
 /// The signal that killed a command, for its title, and whether it failed.
 fn judged(status: ExitStatus) -> (String, bool) {
-    let least = i32::from(errors::UNREADABLE);
     match status.signal() {
         // Our end of the pipe was closed before the command had written all.
         Some(signal) if signal == Signal::SIGPIPE as i32 => (String::new(), false),
         Some(_) => (format!(" was killed ({status})"), true),
         None => (
             String::new(),
-            status.code().is_some_and(|code| code >= least),
+            status.code().is_some_and(|code| code >= FAILED),
         ),
     }
 }

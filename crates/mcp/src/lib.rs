@@ -1,0 +1,14 @@
+//! The analysis for agents, by the Model Context Protocol.
+//!
+//! Of the protocol (<https://modelcontextprotocol.io/specification/2025-06-18>) a server of tools needs
+//! one message a line and four methods. Each call is a `tr` of its own: it has that command's limits
+//! and gives up the rest of the machine before it looks at a recording.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "server")]
+mod answer;
+#[cfg(feature = "server")]
+pub mod server;
+pub mod tool;
+#[cfg(feature = "server")]
+mod tools;

@@ -1,0 +1,30 @@
+//! `--with` of a `tr` that was built without the feature `import`: there is none.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tr_format::reader::Trace;
+use tr_insight::Recording;
+
+use crate::budget::Budget;
+use crate::progress::{self, Use};
+
+/// No option.
+#[derive(clap::Args, Debug)]
+pub struct With {}
+
+impl With {
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        std::iter::empty()
+    }
+
+    /// A whole recording with its timeline.
+    pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
+        let allowance = progress::Allowance::new(budget, Use::Schedule);
+        Ok(progress::whole(trace, allowance))
+    }
+
+    pub fn add(&self, _: &mut Recording) -> Result<(), ExitCode> {
+        Ok(())
+    }
+}
