@@ -5,11 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use libtest_mimic::Failed;
 
-use crate::support::{ensure, int, list, record, scratch, text, tr, Test};
+use crate::support::{ensure, int, list, record, recording, scratch, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
     ("the_chain_of_failures_comes_first", chain),
     ("a_test_that_is_to_fail_is_no_failure", to_fail),
+    ("the_cause_stands_before_the_noise_around_it", noise),
     ("a_path_that_is_cut_off_begins_at_the_busy_job", cut_off),
 ];
 
@@ -65,6 +66,107 @@ fn to_fail() -> Result<(), Failed> {
         let failures = list(&report, "failures");
         ensure(failures.is_empty() != told, || {
             format!("{passes}: {report:#}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
+/// end of what comes first.
+const NOISE: [Noise; 4] = [
+    // A make goes on with another job after a failure that it ignores, and then stops by itself.
+    Noise {
+        files: &[(
+            "Makefile",
+            "all: last\nfirst:\n\t-@sh -c 'sleep 0.2; exit 5'\nother:\n\t@sleep 1\n\
+             middle: first\n\t@sleep 0.1\nlast: middle other\n\t$(error stop)\n",
+        )],
+        command: &["make", "-j2"],
+        first: ("make -j2", "exit 2"),
+        failures: 1,
+    },
+    // The first job that fails makes the shell stop the other one, which takes the signal and exits.
+    Noise {
+        files: &[
+            ("first.sh", "sleep 0.5; exit 1\n"),
+            ("other.sh", "trap 'kill $!; exit 1' TERM\nsleep 9 & wait\n"),
+        ],
+        command: &[
+            "bash",
+            "-c",
+            "sh first.sh & sh other.sh & other=$!; wait -n || { kill $other; wait $other; }",
+        ],
+        first: ("first.sh", "exit 1"),
+        failures: 1,
+    },
+    // A test runner stops a test that hangs. Another test fails before that.
+    Noise {
+        files: &[
+            (
+                "ctest",
+                "import subprocess, sys\nsubprocess.run(['./fails'])\nhung = subprocess.Popen(['./hangs'])\n\
+                 try:\n    hung.wait(timeout=1)\nexcept subprocess.TimeoutExpired:\n    hung.terminate()\n\
+                 hung.wait()\nsys.exit(8)\n",
+            ),
+            ("fails", "import time\ntime.sleep(0.1)\nexit(1)\n"),
+            ("hangs", "import time\ntime.sleep(20)\n"),
+        ],
+        command: &["./ctest"],
+        first: ("hangs", "stopped by its parent (SIGTERM)"),
+        failures: 2,
+    },
+    // A worker is killed. What it had run before failed as well.
+    Noise {
+        files: &[(
+            "pool.py",
+            "import os, subprocess, sys, time\nif os.fork() == 0:\n    subprocess.run(['cat', 'no-such'])\n    \
+             time.sleep(0.2)\n    os.kill(os.getpid(), 9)\nos.wait()\nsys.exit(1)\n",
+        )],
+        command: &["python3", "pool.py"],
+        first: ("pool.py (forked)", "killed by SIGKILL"),
+        failures: 1,
+    },
+];
+
+struct Noise {
+    files: &'static [(&'static str, &'static str)],
+    command: &'static [&'static str],
+    first: (&'static str, &'static str),
+    /// The number of failures in all.
+    failures: usize,
+}
+
+fn noise() -> Result<(), Failed> {
+    for (number, noise) in NOISE.iter().enumerate() {
+        let place = scratch(&format!("noise-{number}"));
+        std::fs::create_dir_all(&place)?;
+        for (name, text) in noise.files {
+            let file = place.join(name);
+            let is_program = !name.contains('.') && *name != "Makefile";
+            let interpreter = if is_program {
+                "#!/usr/bin/env python3\n"
+            } else {
+                ""
+            };
+            std::fs::write(&file, format!("{interpreter}{text}"))?;
+            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755))?;
+        }
+        let trace = place.join("trace.bin");
+        let out = recording(&trace, &["--force"], noise.command)
+            .current_dir(&place)
+            .output()?;
+        ensure(!out.status.success(), || text(&out.stdout))?;
+        let report = tr(&["summary", "--format", "json"], &trace)?;
+        let report: serde_json::Value = serde_json::from_slice(&report)?;
+        let failures = list(&report, "failures");
+        ensure(failures.len() == noise.failures, || {
+            format!("{:?}: {report:#}", noise.command)
+        })?;
+        let first = failures.first();
+        let first = first.map(|first| (first["name"].as_str(), first["end"].as_str()));
+        let (name, end) = noise.first;
+        ensure(first == Some((Some(name), Some(end))), || {
+            format!("{:?}: {report:#}", noise.command)
         })?;
     }
     Ok(())

@@ -4,18 +4,8 @@
 nothing that it ran. `also`: what may be named beside it, because it failed as well, or led from the cause to COMMAND.
 """
 
-import typing
-
-
-class Plant(typing.NamedTuple):
-    kind: str
-    command: str
-    files: dict
-    cause: str
-    also: str = ""
-    before: str = ""
-    needs: str = ""
-
+from failing_fifth import FIFTH
+from plant import Plant
 
 BAD_C = "int main(void) { return undeclared; }\n"
 GOOD_C = "int f{n}(void) {{ return {n}; }}\n"
@@ -974,4 +964,4 @@ FOURTH = {
         "",
     ),
 }
-ALL = {**FIRST, **SECOND, **THIRD, **FOURTH}
+ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH}

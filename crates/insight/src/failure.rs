@@ -5,6 +5,7 @@
 //! question that was answered with no: what started the process went on (`grep -q`, a configure
 //! script's tests).
 
+mod afterwards;
 mod chain;
 mod ends;
 mod explains;
@@ -15,7 +16,9 @@ mod held;
 mod links;
 mod passes;
 mod pipes;
+mod pools;
 mod scripts;
+mod servers;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -88,8 +91,8 @@ impl Failure {
 
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// The failures that matter: first the processes that a signal killed, then all others in the order of
-    /// time.
+    /// The failures that matter: first the processes that a signal killed, then those that were stopped after a
+    /// time-out, then all others in the order of time.
     pub told: Vec<Failure>,
     /// COMMAND failed: the place among them of what explains that.
     pub command: Option<usize>,
@@ -118,6 +121,8 @@ const COMMAND: usize = 30;
 enum Rank {
     /// The kernel killed the process for lack of memory, or a signal did that nobody sends on purpose.
     Killed,
+    /// The process explains COMMAND's failure, or is a failed test, and was stopped after a time-out.
+    Late,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
     /// The failed test of a runner that succeeded.
@@ -196,7 +201,7 @@ impl Finder<'_> {
         for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
             match self.rank(*ix) {
                 _ if self.is_with(*ix) || self.sure.was_ended(*ix) => calm.push(*ix),
-                Some(Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
+                Some(Rank::Late | Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
                 Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
@@ -222,7 +227,7 @@ impl Finder<'_> {
             let rank = if goes_on {
                 Rank::Tolerated
             } else {
-                Rank::Failed
+                self.rank_by_time(test.process.filter(|_| test.pid.is_some()))
             };
             RankedFailure::new(rank, test)
         }));
@@ -278,6 +283,15 @@ impl Finder<'_> {
         });
         if is_killed {
             Rank::Killed
+        } else {
+            self.rank_by_time(first)
+        }
+    }
+
+    /// The rank of a failure that is no crash: one that was stopped after a time-out comes first.
+    fn rank_by_time(&self, process: Option<ProcessIx>) -> Rank {
+        if process.is_some_and(|ix| self.was_too_late(ix)) {
+            Rank::Late
         } else {
             Rank::Failed
         }
@@ -445,7 +459,9 @@ impl Finder<'_> {
 
     fn step(&self, at: StepIx, step: &Step) -> Failure {
         let own = step.process.filter(|_| step.result.is_none());
-        let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
+        let killed = own.filter(|ix| {
+            self.sure.out_of_memory.contains_key(ix) || self.sure.was_stopped_late(*ix)
+        });
         let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
         let status = || step.status.filter(|status| *status != 0).map(exit::words);
         let reported = step.result.clone();

@@ -98,8 +98,35 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
     None
 }
 
-/// Whether a process can have sent the signal that killed another one: it ran while the signal can have come. A task
-/// that runs or waits for a CPU has taken all earlier ones.
+/// The time at which one of the senders woke a process for the last time from a wait that counts, near the end of its
+/// threads. A process that takes a signal works for a while before it exits.
+pub fn woken_before_exit(
+    analysis: &Analysis,
+    process: ProcessIx,
+    is_sender: impl Fn(ProcessIx) -> bool,
+    counts: impl Fn(Reason) -> bool,
+) -> Option<Ktime> {
+    let timeline = analysis.timeline.as_ref()?;
+    let threads = analysis.process(process).threads.iter().take(THREADS);
+    let woken = threads.filter_map(|ix| {
+        let thread = analysis.thread(*ix);
+        let end = thread.exited.unwrap_or(thread.end);
+        let mut waits = waits_before(timeline, *ix, end).filter(|wait| counts(wait.reason));
+        let wait = waits.find(|wait| {
+            let Actor::Thread(by) = wait.waker() else {
+                return false;
+            };
+            let sender = analysis.thread(by);
+            let ends = sender.exited.is_some_and(|exited| exited <= wait.to);
+            wait.doing == Bucket::Wait(Wait::Sleep) && !ends && is_sender(sender.process)
+        });
+        wait.map(|wait| wait.to)
+    });
+    woken.max()
+}
+
+/// Whether a process can have sent the signal that killed another one: it was on a CPU while the signal can have come. A
+/// task that runs or waits for a CPU has taken all earlier ones.
 pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
     let Some(timeline) = analysis.timeline.as_ref() else {
         return true;
@@ -123,7 +150,7 @@ pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> b
     senders.any(|ix| {
         let stretches = backwards(timeline, *ix, to);
         let mut stretches = stretches.take_while(|stretch| stretch.to >= from);
-        stretches.any(|stretch| !matches!(stretch.doing, Bucket::Wait(_)))
+        stretches.any(|stretch| matches!(stretch.doing, Bucket::OnCpu(_) | Bucket::Unknown))
     })
 }
 

@@ -96,14 +96,20 @@ impl<'a> Finder<'a> {
                 let child = self.analysis.process(ix);
                 let explains = self.explains(ix, at)?;
                 let is_test = self.tests.is_failed.contains(&ix);
-                // It may be any of them: one with the shell's own status that is none of any failure, the last one,
-                // or the one that took the longest, which is no mere question.
+                // It may be any of them: one with the shell's own status that is none of any failure, a member of the
+                // last pipe, the last one, or the one that took the longest, which is no mere question.
                 let by = match explains {
                     Explains::Maybe => {
                         let is_own = code(parent) != Some(1) && code(child) == code(parent);
-                        (is_own, self.gave_up(child, at), child.wall())
+                        let is_end = if self.is_end_by_a_pipe(ix, at) {
+                            2
+                        } else {
+                            u8::from(self.gave_up(child, at))
+                        };
+                        (is_own, is_end, child.wall())
                     }
-                    _ => (false, false, child.end.0),
+                    // A test that hung stands before one that failed.
+                    _ => (self.was_too_late(ix), 0, child.end.0),
                 };
                 Some(((explains, is_test, by, ix), ix))
             });

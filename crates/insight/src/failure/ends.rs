@@ -12,6 +12,7 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
+use super::pools::KILLS;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
@@ -86,6 +87,12 @@ impl<'a> ProcessEnds<'a> {
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
+    }
+
+    /// Whether something above a process stopped it after a time-out, as far as the recording shows the sender.
+    pub(super) fn was_stopped_late(&self, ix: ProcessIx) -> bool {
+        let stop = self.stop(ix);
+        stop.is_some_and(|stop| stop.is_proven && stop.time_out != TimeOut::No)
     }
 
     /// Whether a time-out ended a process.
@@ -171,7 +178,7 @@ fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sende
         let sender = sender(analysis, ix)?;
         // kill(1) sends what the one that runs it wants.
         let program = label::program(analysis.process(sender.process));
-        let process = if words::has("kill killall pkill skill", program.as_bytes()) {
+        let process = if words::has(KILLS, program.as_bytes()) {
             analysis.process(sender.process).parent?
         } else {
             sender.process

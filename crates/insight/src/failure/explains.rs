@@ -1,17 +1,19 @@
 //! Whether the failure of a process explains that of another one.
 
 use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::status::{INTERRUPT, KILL};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Children, Family, Role};
 
+use super::afterwards::until_the_end;
 use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
     children, code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job,
-    is_probe, is_question, is_tidying, is_unstarted, passes, passes_status, program, role,
-    runs_jobs, soon, Passes, AT_ONCE, LONG,
+    is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs, soon,
+    Passes, AT_ONCE, LONG,
 };
 use super::scripts;
 use crate::exit;
@@ -21,8 +23,8 @@ use crate::timeout::timed_out;
 /// program that could not be started.
 const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
-/// The most programs with which a configure script tidies up.
-const TIDYING: usize = 64;
+/// The signals by which a program ends itself for any reason: SIGILL, SIGTRAP, SIGABRT, and SIGINT after that of a child.
+const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
 /// A wait for a timer that is shorter, in ns, is none of a program's own plan.
 const SLEEP: u64 = 20_000_000;
@@ -45,49 +47,11 @@ impl Finder<'_> {
         children.chain(inside.copied())
     }
 
-    /// Whether a process is a fork that worked for its parent and reported a failure by other means than its status: a
-    /// worker of a pool, or one of Ansible's. It ended well, or was stopped when it had no more work.
-    fn is_worker(&self, ix: ProcessIx) -> bool {
-        let process = self.analysis.process(ix);
-        let parent = process.parent.map(|parent| self.analysis.process(parent));
-        process.execs.is_empty()
-            && (process.status == Some(0) || self.sure.on_purpose(ix, process))
-            && parent.is_some_and(|parent| fails(parent) && passes(parent) == Passes::Last)
-    }
-
     /// Whether a process's failure is one of several possible reasons for the failure above it.
     pub(super) fn is_maybe(&self, ix: ProcessIx) -> bool {
         let above = self.above(ix);
         let explains = above.and_then(|above| self.explains(ix, above));
         explains == Some(Explains::Maybe)
-    }
-
-    /// Whether a parent started nothing after a child's end.
-    fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
-        let last = self.analysis.process(parent).children.last();
-        last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
-    }
-
-    /// Whether a parent started nothing after a child's end but what a configure script tidies up with.
-    fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
-        let children = self.analysis.process(parent).children.iter().rev();
-        let children = children.map(|ix| self.analysis.process(*ix));
-        let after = children.take_while(|next| next.start > child.end);
-        let mut after = after.take(TIDYING + 1).enumerate();
-        after.all(|(number, next)| number < TIDYING && is_tidying(next))
-    }
-
-    /// Whether a parent started nothing after a child's end, and ended soon after the last of its children.
-    fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
-        let above = self.analysis.process(parent);
-        let last = self.last_ends[parent].max(child.end);
-        self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
-    }
-
-    /// Whether a parent started nothing after a child's end, and soon ended itself.
-    pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
-        let above = self.analysis.process(parent);
-        self.is_last(child, parent) && until_the_end(child, above) <= soon(above)
     }
 
     /// Whether the failure of a process may be the reason for that of the process above it.
@@ -101,14 +65,20 @@ impl Finder<'_> {
         if is_killed_itself(parent) && !self.sure.out_of_memory.contains_key(&ix) {
             return None;
         }
-        // What it ran explains more than the end of a worker that its owner stopped.
-        if self.is_worker(ix) && child.children.iter().any(|ix| self.fails(*ix)) {
+        if self.was_killed_otherwise(ix, parent) {
             return None;
         }
-        if let Some(stop) = self.sure.stop(ix) {
-            return self.stopped(*stop, child, above);
+        // What it ran explains more than the end of a worker that its owner stopped. Nobody else sends such a signal.
+        if self.is_worker(ix) {
+            let is_end = exit::killed_by(child.status).is_some_and(|number| number != KILL);
+            if is_end || child.children.iter().any(|ix| self.fails(*ix)) {
+                return None;
+            }
         }
-        if self.was_killed_for_another(ix, above) {
+        if let Some(stop) = self.sure.stop(ix) {
+            return self.stopped(*stop, ix, above);
+        }
+        if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
             return None;
         }
         // A worker's child: it counts if the owner of the pool started nothing after it.
@@ -146,6 +116,13 @@ impl Finder<'_> {
                 Some(Explains::Last)
             }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
+            Passes::Any if self.was_ignored(child, above) => None,
+            // It goes on with other packages, and exits with the status of the script that failed.
+            Passes::Any
+                if may_be_optional && code(child) != Some(1) && code(child) == code(parent) =>
+            {
+                Some(Explains::One)
+            }
             // It went on, and would not have done so if this failure counted.
             Passes::Any => Some(Explains::Maybe),
             Passes::Tests => match role(child) {
@@ -182,17 +159,12 @@ impl Finder<'_> {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }
 
-    /// Whether the parent, or what ended the parent, killed a process for the failure of another one.
-    fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
-        let child = self.analysis.process(ix);
-        if !self.sure.on_purpose(ix, child) {
-            return false;
-        }
-        let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
-        let before = failures.partition_point(|end| *end <= child.end);
-        let before = failures.get(..before).and_then(|ends| ends.last());
-        let soon = soon(self.analysis.process(above));
-        before.is_some_and(|end| child.end.since(*end) <= soon)
+    /// Whether a signal killed a process that did not come from the failure of this child.
+    fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
+        let signal = exit::killed_by(parent.status);
+        let is_own = code(self.analysis.process(ix)) == code(parent);
+        let from_outside = signal.is_some_and(|number| !ABORTS.contains(&number));
+        from_outside && !is_own && !self.sure.out_of_memory.contains_key(&ix)
     }
 
     /// Whether a signal killed a process, and its parent cannot have sent that.
@@ -204,7 +176,11 @@ impl Finder<'_> {
     }
 
     /// A child that something above it stopped has ended, and did not fail, unless its time was over.
-    fn stopped(&self, stop: Stop, child: &Process, above: ProcessIx) -> Option<Explains> {
+    fn stopped(&self, stop: Stop, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
+        let child = self.analysis.process(ix);
+        if self.is_hung_test(ix) {
+            return Some(Explains::One);
+        }
         let gave_up = self.gave_up(child, above);
         match stop.time_out {
             TimeOut::Proven if stop.is_proven && gave_up => Some(Explains::Last),
@@ -241,11 +217,17 @@ impl Finder<'_> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
         let is_same = code(child) == code(shell);
+        let is_distinct = is_same && code(child).is_some_and(|code| !OF_SHELLS.contains(&code));
+        // A trap may clean up.
+        if is_distinct && (gave_up || self.is_last_but_reports(child, above)) {
+            return Some(Explains::Last);
+        }
         if gave_up && is_same {
-            if code(child).is_some_and(|code| !OF_SHELLS.contains(&code)) {
-                return Some(Explains::Last);
-            }
             return self.with_a_common_status(ix, above);
+        }
+        if is_same && self.gave_up_in_a_pipe(child, above) {
+            let explains = self.with_a_common_status(ix, above);
+            return explains.map(|_| Explains::Maybe);
         }
         // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
         // a question.
@@ -254,7 +236,8 @@ impl Finder<'_> {
         }
         let at_once = until_the_end(child, shell) <= AT_ONCE && (last || is_same);
         let is_long = child.wall() >= shell.wall() / LONG;
-        let counts = at_once || self.alike.contains(&above) || is_long || runs_jobs(child);
+        let is_job = self.alike.contains(&above) || is_long;
+        let counts = at_once || runs_jobs(child) || is_job && !self.was_tolerated(child, above);
         // Something beside it may have watched over its time.
         let on_purpose = self.sure.on_purpose(ix, child) && !self.sure.by_a_neighbour(ix);
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
@@ -307,9 +290,4 @@ impl Finder<'_> {
             && !is_question(child)
             && self.reader(child, shell).is_none()
     }
-}
-
-/// The time from a child's end to its parent's, in ns.
-fn until_the_end(child: &Process, parent: &Process) -> u64 {
-    parent.end.since(child.end.min(parent.end))
 }

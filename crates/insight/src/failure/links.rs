@@ -1,4 +1,4 @@
-//! Failures that another process's failure explains by a file, and not by its status.
+//! Failures that another process's failure explains by a file or a port, and not by its status.
 
 use std::collections::BTreeSet;
 
@@ -19,21 +19,22 @@ const DEEP: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The place of a process that perhaps failed because a file was missing, which the one before should have written.
+    /// The place of a process that perhaps failed because the one before had not written a file, or did not serve.
     pub(super) missed: Option<usize>,
 }
 
 impl Finder<'_> {
-    /// A chain, beginning with the process that should have written a file which the chain's processes needed: one of
-    /// those in `failed`.
+    /// A chain, beginning with the process that should have written a file which the chain's processes needed, or with the
+    /// server that they needed: one of those in `failed`.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
-        let Some((at, writer)) = self.writer(&chain, failed) else {
+        let first = self.writer(&chain, failed);
+        let Some((at, first)) = first.or_else(|| self.server(&chain, failed)) else {
             return Chain {
                 processes: chain,
                 missed: None,
             };
         };
-        let mut processes = self.chain(Some(writer));
+        let mut processes = self.chain(Some(first));
         processes.reverse();
         let missed = Some(processes.len());
         processes.extend(chain.into_iter().skip(at));

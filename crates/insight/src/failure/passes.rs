@@ -139,6 +139,17 @@ pub(super) fn is_tidying(process: &Process) -> bool {
     process.execs.is_empty() || words::has(TIDIES, label::program(process).as_bytes())
 }
 
+/// The programs beside those of [`TIDIES`] with which a script cleans up, waits or reports, separated by spaces.
+const REPORTS: &str = "basename df dmesg du free head kill killall less ls netstat pkill printenv printf ps pwd rmdir \
+                       seq sleep ss stat sync tail tee touch tput true umount wc";
+
+/// Whether a process is a program with which a script cleans up, waits or reports.
+pub(super) fn is_report(process: &Process) -> bool {
+    let program = label::program(process);
+    let mut lists = [TIDIES, REPORTS].into_iter();
+    lists.any(|list| words::has(list, program.as_bytes()))
+}
+
 /// The programs that run another one and exit with its status, separated by spaces.
 const WRAPPERS: &str =
     "chroot dbus-run-session doas env faketime flock ionice nice nohup script setpriv setsid \
@@ -199,6 +210,11 @@ fn keeps_going(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let letters = jobs.map_or("", |jobs| jobs.keep_going);
     runs_jobs(process) && has_option(process, letters, KEEPS_GOING)
+}
+
+/// Whether a make's command line lets it run several jobs at once.
+pub(super) fn is_parallel(make: &Process) -> bool {
+    has_option(make, "j", "--jobs")
 }
 
 /// Whether a make, or one above it, was told that no job's failure counts.

@@ -94,8 +94,10 @@ impl Finder<'_> {
             .take(SUBSHELLS);
         let reader = next.find(|ix| {
             let next = self.analysis.process(**ix);
-            let begins = next.start < process.end && next.start.since(process.start) <= AT_ONCE;
-            let ends = next.end >= process.end && next.end.since(process.end) <= AT_ONCE;
+            let at_once = next.start.since(process.start) <= AT_ONCE;
+            let begins = at_once && self.is_beside(process, shell, next);
+            let (read, written) = (self.exit(next), self.exit(process));
+            let ends = read >= written && read.since(written) <= AT_ONCE;
             begins && ends && !fails(next)
         });
         reader.copied()

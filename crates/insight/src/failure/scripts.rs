@@ -47,14 +47,17 @@ fn script(shell: &Process) -> Option<&[u8]> {
 }
 
 fn starts_programs_alone(script: &[u8]) -> bool {
-    let Some(commands) = commands(script) else {
+    let Some(script) = Script::read(script) else {
         return false;
     };
-    commands.iter().all(|command| {
-        let mut words = command.split(u8::is_ascii_whitespace);
-        let first = words.find(|word| !word.is_empty() && !is_assignment(word));
-        first.is_none_or(|first| !words::has(DECIDE, first))
-    })
+    // A redirection can fail by itself, but no command before it has failed then.
+    let is_known = !script.redirects || script.stops_at_the_first;
+    is_known
+        && script.commands.iter().all(|command| {
+            let mut words = command.split(u8::is_ascii_whitespace);
+            let first = words.find(|word| !word.is_empty() && !is_assignment(word));
+            first.is_none_or(|first| !words::has(DECIDE, first))
+        })
 }
 
 /// `CFLAGS=-O2`
@@ -65,34 +68,64 @@ fn is_assignment(word: &[u8]) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.iter().all(is_part))
 }
 
-/// The commands of a script without their quoted parts. `None` if it has a part that can fail by itself, such as a
-/// redirection, an expansion with a condition, a subshell or a job in the background.
-fn commands(script: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut commands = vec![Vec::new()];
-    let mut quote = None;
-    let mut bytes = script.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        let command = commands.last_mut()?;
-        match (byte, quote) {
-            (_, Some(b'\'')) if byte != b'\'' => {}
-            (b'$', _) if bytes.peek().is_some_and(|next| b"({[".contains(next)) => return None,
-            (b'`', _) => return None,
-            (b'\\', _) => {
-                bytes.next();
-                command.push(b'_');
+/// A script that has no part which can fail by itself, apart from redirections.
+#[derive(Debug)]
+struct Script {
+    /// The commands without their quoted parts.
+    commands: Vec<Vec<u8>>,
+    /// A command's input or output is a file.
+    redirects: bool,
+    /// Nothing runs after a command that fails: `&&` alone connects the commands.
+    stops_at_the_first: bool,
+}
+
+impl Script {
+    /// Divides a script into its commands. `None` if it has an expansion with a condition, a subshell, a text as an input,
+    /// or a job in the background.
+    fn read(script: &[u8]) -> Option<Script> {
+        let mut read = Script {
+            commands: vec![Vec::new()],
+            redirects: false,
+            stops_at_the_first: true,
+        };
+        let mut quote = None;
+        let mut bytes = script.iter().copied().peekable();
+        while let Some(byte) = bytes.next() {
+            let command = read.commands.last_mut()?;
+            match (byte, quote) {
+                (_, Some(b'\'')) if byte != b'\'' => {}
+                (b'$', _) if bytes.peek().is_some_and(|next| b"({[".contains(next)) => return None,
+                (b'`', _) => return None,
+                (b'\\', _) => {
+                    bytes.next();
+                    command.push(b'_');
+                }
+                (b'\'' | b'"', None) => {
+                    quote = Some(byte);
+                    command.push(b'_');
+                }
+                (_, Some(end)) => quote = Some(end).filter(|end| *end != byte),
+                (b'<', None) if bytes.peek() == Some(&b'<') => return None,
+                // `2>&1` and `>>`
+                (b'<' | b'>', None) => {
+                    bytes.next_if(|next| b">&|".contains(next));
+                    command.push(b' ');
+                    read.redirects = true;
+                }
+                (b'(' | b')' | b'#', None) => return None,
+                (b'&', None) => {
+                    bytes.next_if_eq(&b'&')?;
+                    read.commands.push(Vec::new());
+                }
+                (b'|' | b';' | b'\n', None) => {
+                    read.stops_at_the_first = false;
+                    read.commands.push(Vec::new());
+                }
+                (_, None) => command.push(byte),
             }
-            (b'\'' | b'"', None) => {
-                quote = Some(byte);
-                command.push(b'_');
-            }
-            (_, Some(end)) => quote = Some(end).filter(|end| *end != byte),
-            (b'(' | b')' | b'<' | b'>' | b'#', None) => return None,
-            (b'&', None) if bytes.next_if_eq(&b'&').is_none() => return None,
-            (b'&' | b'|' | b';' | b'\n', None) => commands.push(Vec::new()),
-            (_, None) => command.push(byte),
         }
+        Some(read)
     }
-    Some(commands)
 }
 
 #[cfg(test)]
@@ -107,6 +140,9 @@ mod tests {
             "CFLAGS=-O2 gcc -c 'a;b.c'",
             "gcc -c a.c; gcc -c b.c || gcc -c c.c",
             "make -C \"sub (1)\" all",
+            "sh gen.sh > out.txt",
+            "cc -E a.c >a.i 2>>log && sort <a.i",
+            "make 2>&1",
         ] {
             assert!(starts_programs_alone(script.as_bytes()), "{script}");
         }
@@ -117,7 +153,10 @@ mod tests {
         for script in [
             "ls /missing || true; cd /nowhere",
             "grep x /missing || true; make \"${NOPE:?}\"",
-            "sh gen.sh > out.txt",
+            "sh gen.sh || cat > out.txt",
+            "ls /missing; sort < in.txt",
+            "sort << end",
+            "make >(tee log)",
             "x=`false`; make",
             "make & wait",
             "if make; then true; fi",

@@ -1,0 +1,192 @@
+//! What a program did after the failure of a child.
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::timeline::{Bucket, Wait};
+use tr_format::event::Ktime;
+use tr_programs::tools::Family;
+
+use super::finder::Finder;
+use super::passes::{
+    code, family, goes_on, is_parallel, is_question, is_report, is_tidying, passes, soon, Passes,
+};
+
+/// The most programs with which a script tidies up.
+const TIDYING: usize = 64;
+
+/// The most children of one process, before or after a failure, that are looked at.
+const NEAR: usize = 256;
+
+impl Finder<'_> {
+    /// The time at which a process began to exit. The last of its threads leaves the CPU later.
+    pub(super) fn exit(&self, process: &Process) -> Ktime {
+        let threads = process.threads.iter().map(|ix| self.analysis.thread(*ix));
+        let exits = threads.filter_map(|thread| thread.exited);
+        exits.max().unwrap_or(process.end)
+    }
+
+    /// The children that a process started after a child's end.
+    fn after<'a>(
+        &'a self,
+        child: &'a Process,
+        parent: ProcessIx,
+    ) -> impl Iterator<Item = &'a Process> {
+        let children = &self.analysis.process(parent).children;
+        let first = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
+        let after = children.get(first..).unwrap_or_default().iter();
+        after.map(|ix| self.analysis.process(*ix))
+    }
+
+    /// Whether a parent started nothing after a child's end.
+    pub(super) fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
+        let last = self.analysis.process(parent).children.last();
+        last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
+    }
+
+    /// Whether a parent started nothing after a child's end but what a configure script tidies up with.
+    pub(super) fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
+        self.is_last_but(child, parent, is_tidying)
+    }
+
+    /// Whether a shell started nothing after a child's end but programs that tidy up, report, or are asked for something.
+    pub(super) fn is_last_but_reports(&self, child: &Process, shell: ProcessIx) -> bool {
+        self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
+    }
+
+    fn is_last_but(
+        &self,
+        child: &Process,
+        parent: ProcessIx,
+        is_nothing: fn(&Process) -> bool,
+    ) -> bool {
+        let mut after = self.after(child, parent).take(TIDYING + 1).enumerate();
+        after.all(|(number, next)| number < TIDYING && is_nothing(next))
+    }
+
+    /// Whether a parent started nothing after a child's end, and ended soon after the last of its children.
+    pub(super) fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
+        let above = self.analysis.process(parent);
+        let last = self.last_ends[parent].max(child.end);
+        self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
+    }
+
+    /// Whether a parent started nothing after a child's end, and soon ended itself.
+    pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
+        let above = self.analysis.process(parent);
+        self.is_last(child, parent) && until_the_end(child, above) <= soon(above)
+    }
+
+    /// Whether a parent waited for nothing between the start of a child and that of another one: both are members of one
+    /// pipe, or one is in the background, even if the first one ended before the other one began.
+    pub(super) fn is_beside(&self, child: &Process, parent: &Process, next: &Process) -> bool {
+        if next.start < child.end {
+            return true;
+        }
+        let Some(timeline) = &self.analysis.timeline else {
+            return false;
+        };
+        let slept = parent.threads.iter().any(|thread| {
+            let stretches = timeline.since(*thread, child.start);
+            let mut before = stretches.take_while(|stretch| stretch.from < next.start);
+            before.any(|stretch| {
+                stretch.from >= child.start && stretch.doing == Bucket::Wait(Wait::Sleep)
+            })
+        });
+        !slept
+    }
+
+    /// Whether a shell started nothing after a child but other members of its pipe, and soon ended itself.
+    pub(super) fn gave_up_in_a_pipe(&self, child: &Process, above: ProcessIx) -> bool {
+        let shell = self.analysis.process(above);
+        let last = shell.children.last().map(|ix| self.analysis.process(*ix));
+        let is_last = last.is_none_or(|last| self.is_beside(child, shell, last));
+        is_last && until_the_end(child, shell) <= soon(shell)
+    }
+
+    /// Whether a make that stops at the first failure began another job after a child had failed: it ignored that failure
+    /// (`-rm core`). A job that was under way beside the child may go on with its next line.
+    pub(super) fn was_ignored(&self, child: &Process, above: ProcessIx) -> bool {
+        let make = self.analysis.process(above);
+        if family(make) != Some(Family::Make) || goes_on(self.analysis, above) {
+            return false;
+        }
+        let Some(next) = self.after(child, above).next() else {
+            return false;
+        };
+        self.has_noticed(child, above, next.start) && !self.is_next_line(child, above, next.start)
+    }
+
+    /// Whether a make knew that a child had failed when it started another one. With several job slots it may have decided
+    /// on that one before.
+    fn has_noticed(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
+        let make = self.analysis.process(above);
+        let Some(timeline) = &self.analysis.timeline else {
+            return !is_parallel(make);
+        };
+        // A process wakes its parent while it ends.
+        let died = self.exit(child);
+        make.threads.iter().any(|thread| {
+            let stretches = timeline.since(*thread, died).take(NEAR);
+            let mut before = stretches.take_while(|stretch| stretch.from < start);
+            before.any(|stretch| {
+                let is_sleep = stretch.doing == Bucket::Wait(Wait::Sleep);
+                is_sleep && (died..=start).contains(&stretch.to)
+            })
+        })
+    }
+
+    /// Whether what a make started at a time, after the end of a child, can be the next line of a recipe that was under
+    /// way beside the child.
+    fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
+        let children = &self.analysis.process(above).children;
+        let before = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
+        let before = children.get(..before).unwrap_or_default();
+        let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
+        // Of one that began long before, the end is not known to be near.
+        before.len() > NEAR
+            || others.any(|other| {
+                other.pid != child.pid && other.end >= child.start && other.end <= start
+            })
+    }
+
+    /// Whether a shell ran another program of some use, which succeeded, after a child had failed with a status that is not
+    /// the shell's. It tolerated that failure then, unless it runs one such program after the other and counts failures.
+    pub(super) fn was_tolerated(&self, child: &Process, above: ProcessIx) -> bool {
+        let shell = self.analysis.process(above);
+        let is_useful = |next: &Process| {
+            let is_idle = is_report(next) || is_question(next);
+            next.status == Some(0) && !next.execs.is_empty() && !is_idle
+        };
+        let went_on = || self.after(child, above).take(NEAR).any(is_useful);
+        code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
+    }
+
+    /// Whether a shell started the same program again and again.
+    fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
+        let first = |process: &Process| {
+            let name = process.argv.args().next();
+            name.map(<[u8]>::to_vec)
+        };
+        let name = first(child);
+        let children = &self.analysis.process(above).children;
+        let mut others = children.iter().map(|ix| self.analysis.process(*ix));
+        others
+            .any(|other| other.pid != child.pid && !other.execs.is_empty() && first(other) == name)
+    }
+
+    /// Whether a process is a member of a shell's pipe that failed, after which the shell only asked and reported. The
+    /// shell may have kept the status of this member (`${PIPESTATUS[0]}`).
+    pub(super) fn is_end_by_a_pipe(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
+        if passes(shell) != Passes::Status || code(child) != code(shell) || is_question(child) {
+            return false;
+        }
+        let reader = self.reader(child, shell);
+        let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, ix);
+        reader.is_some_and(is_read) && self.is_last_but_reports(child, above)
+    }
+}
+
+/// The time from a child's end to its parent's, in ns.
+pub(super) fn until_the_end(child: &Process, parent: &Process) -> u64 {
+    parent.end.since(child.end.min(parent.end))
+}

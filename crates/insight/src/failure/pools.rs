@@ -1,0 +1,110 @@
+//! Processes that ran at once, of which the first one that failed made their parent stop the others.
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::stopped::{may_have_sent, woken_before_exit, TimeOut};
+use tr_format::event::{Ktime, Reason};
+use tr_programs::words;
+
+use super::finder::Finder;
+use super::passes::{fails, passes, soon, Passes, AT_ONCE};
+use crate::{exit, label};
+
+/// The most children of one process that are looked at.
+const NEAR: usize = 256;
+
+/// The programs that send signals, separated by spaces.
+pub(super) const KILLS: &str = "kill killall pkill skill";
+
+impl Finder<'_> {
+    /// Whether a process is a fork that worked for its parent and reported a failure by other means than its status: a
+    /// worker of a pool, or one of Ansible's. It ended well, or its owner stopped it when it had no more work.
+    pub(super) fn is_worker(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let is_stopped = |parent| {
+            self.sure.on_purpose(ix, process)
+                && (self.sure.stop(ix).is_some() || may_have_sent(self.analysis, ix, parent))
+        };
+        process.execs.is_empty()
+            && process.parent.is_some_and(|parent| {
+                let owner = self.analysis.process(parent);
+                let is_owner = fails(owner) && passes(owner) == Passes::Last;
+                is_owner && (process.status == Some(0) || is_stopped(parent))
+            })
+    }
+
+    /// Whether a process is a test that its runner stopped, and not because another test had failed: its time was over.
+    pub(super) fn is_hung_test(&self, ix: ProcessIx) -> bool {
+        let parent = self.analysis.process(ix).parent;
+        let runner = parent.filter(|ix| passes(self.analysis.process(*ix)) == Passes::Tests);
+        let is_proven = self.sure.stop(ix).is_some_and(|stop| stop.is_proven);
+        let is_late =
+            |runner| self.sure.was_stopped_late(ix) || !self.was_killed_for_another(ix, runner);
+        self.tests.is_failed.contains(&ix) && is_proven && runner.is_some_and(is_late)
+    }
+
+    /// Whether something above a process stopped it because its time was over.
+    pub(super) fn was_too_late(&self, ix: ProcessIx) -> bool {
+        self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
+    }
+
+    /// Whether the parent, or what ended the parent, killed a process for the failure of another one.
+    pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let child = self.analysis.process(ix);
+        self.sure.on_purpose(ix, child) && self.failed_shortly_before(child.end, above).is_some()
+    }
+
+    /// Whether the parent stopped a process for the failure of another one, and the process took the signal and exited with
+    /// a status.
+    pub(super) fn was_stopped_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let child = self.analysis.process(ix);
+        let others = self.failures.get(&above).map_or(0, Vec::len);
+        if others < 2 || exit::killed_by(child.status).is_some() {
+            return false;
+        }
+        let stopped = self
+            .signalled(ix, above)
+            .or_else(|| self.beside_a_stop(child, above));
+        let other = stopped.and_then(|stopped| self.failed_shortly_before(stopped, above));
+        other.is_some_and(|end| child.start < end && end < child.end)
+    }
+
+    /// The last end of a child that failed by itself, if it came shortly before a time.
+    fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
+        let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
+        let before = failures.partition_point(|end| *end <= time);
+        let last = *failures.get(before.checked_sub(1)?)?;
+        (time.since(last) <= soon(self.analysis.process(above))).then_some(last)
+    }
+
+    /// The time at which the parent, or its kill(1), woke a process by a signal right before the end of that.
+    fn signalled(&self, ix: ProcessIx, above: ProcessIx) -> Option<Ktime> {
+        let is_shell = passes(self.analysis.process(above)) == Passes::Status;
+        let is_sender = |by: ProcessIx| {
+            let sender = self.analysis.process(by);
+            let is_kill = || words::has(KILLS, label::program(sender).as_bytes());
+            by == above || sender.parent == Some(above) && is_kill()
+        };
+        // A shell and kill(1) wake others by signals alone.
+        let by_signal =
+            |reason| is_shell || matches!(reason, Reason::Child | Reason::Signal | Reason::Timer);
+        let woken = woken_before_exit(self.analysis, ix, is_sender, by_signal)?;
+        (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
+    }
+
+    /// The end of another child that the parent stopped at about the time at which this one ended.
+    fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
+        let children = self
+            .analysis
+            .process(above)
+            .children
+            .iter()
+            .rev()
+            .take(NEAR);
+        let stopped = children.filter(|ix| {
+            let stop = self.sure.stop(**ix);
+            stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
+        });
+        let mut ends = stopped.map(|ix| self.analysis.process(*ix).end.min(child.end));
+        ends.find(|end| child.end.since(*end) <= AT_ONCE)
+    }
+}

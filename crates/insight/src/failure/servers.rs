@@ -1,0 +1,159 @@
+//! Servers that failed in the background, and the clients that failed because of that.
+//!
+//! No event shows which port a program wanted. Command lines name many ports: those of a server and its client are the
+//! same.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_format::event::Argv;
+
+use super::finder::Finder;
+use super::passes::program;
+
+/// The most failed processes that are considered as servers.
+const SERVERS: usize = 1_000;
+
+/// The most processes of a chain that are looked at, from COMMAND down.
+const DEEP: usize = 64;
+
+/// The most addresses of one command line.
+const MOST: usize = 20;
+
+/// The ports that programs choose. A number that stands alone may be a year or a count, if it is smaller than the second
+/// one.
+const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
+const ALONE: u32 = 3_000;
+
+impl Finder<'_> {
+    /// The uppermost process of a chain that is the client of a server which had failed in the background, and the server:
+    /// one of those in `failed`.
+    pub(super) fn server(
+        &self,
+        chain: &[ProcessIx],
+        failed: &BTreeSet<ProcessIx>,
+    ) -> Option<(usize, ProcessIx)> {
+        let counts = |ix: &&ProcessIx| {
+            let stopped_from_above = self.sure.stop(**ix).is_some();
+            !chain.contains(ix)
+                && !stopped_from_above
+                && self.sure.own.has(**ix)
+                && !self.tests.is_asked.contains(ix)
+                && self.is_in_background(**ix)
+        };
+        let servers = failed.iter().rev().take(SERVERS).filter(counts);
+        let servers = servers.map(|ix| {
+            let server = self.analysis.process(*ix);
+            (*ix, server, addresses(&server.argv))
+        });
+        let servers: Vec<_> = servers.filter(|(.., ports)| !ports.is_empty()).collect();
+        if servers.is_empty() {
+            return None;
+        }
+        let mut places = chain.iter().enumerate().rev().take(DEEP);
+        places.find_map(|(at, ix)| {
+            let client = self.analysis.process(*ix);
+            let asked = addresses(&client.argv);
+            let is_of = |server: &Process, ports: &[Vec<u8>]| {
+                let is_later = program(client) > program(server) && client.end >= server.end;
+                is_later && ports.iter().any(|port| asked.contains(port))
+            };
+            let mut servers = servers.iter();
+            let (server, ..) = servers.find(|(_, server, ports)| is_of(server, ports))?;
+            Some((at, *server))
+        })
+    }
+
+    /// Whether the parent of a process started another one before the process had ended.
+    fn is_in_background(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let siblings = process
+            .parent
+            .map_or(&[][..], |parent| &self.analysis.process(parent).children);
+        let after =
+            siblings.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
+        let next = siblings.get(after).map(|ix| self.analysis.process(*ix));
+        next.is_some_and(|next| next.start < process.end)
+    }
+}
+
+/// The ports and sockets that a command line names: `8080`, `--port=8080`, `http://h:8080/x`, `/run/x.sock`.
+fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut before: &[u8] = b"";
+    for arg in argv.args().skip(1) {
+        let is_named = before.starts_with(b"-") && before.ends_with(b"port") || before == b"-p";
+        before = arg;
+        if arg.len() > 1 && arg.ends_with(b".sock") {
+            let path = arg.rsplit(|byte| b"=:".contains(byte)).next();
+            found.extend(path.map(<[u8]>::to_vec));
+            continue;
+        }
+        if let Some(port) = number(arg) {
+            if is_named || port >= ALONE {
+                found.push(port.to_string().into_bytes());
+            }
+            continue;
+        }
+        let parts = arg.split(|byte| b":=".contains(byte)).skip(1);
+        let ports = parts.filter_map(|part| {
+            let end = part.iter().position(|byte| b"/?,".contains(byte));
+            number(part.get(..end.unwrap_or(part.len()))?)
+        });
+        found.extend(ports.map(|port| port.to_string().into_bytes()));
+        if found.len() >= MOST {
+            break;
+        }
+    }
+    found
+}
+
+/// The port that a text is.
+fn number(text: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(text).ok()?;
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse().ok().filter(|_| digits)?;
+    PORTS.contains(&port).then_some(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(line: &str) -> Vec<String> {
+        let found = addresses(&Argv::from_args(line.split(' ')));
+        let text = |address: Vec<u8>| String::from_utf8(address).unwrap_or_default();
+        found.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_command_line_names_ports_and_sockets() {
+        for (line, address) in [
+            ("python3 -m http.server 8080", "8080"),
+            ("node app.js --port=3000", "3000"),
+            ("redis-server --port 2100", "2100"),
+            ("curl -sf http://localhost:8080/health", "8080"),
+            ("wait-for-it db:5432 --timeout", "5432"),
+            ("psql host=h port=5433", "5433"),
+            ("dockerd -H unix:/run/d.sock", "/run/d.sock"),
+            ("curl --unix-socket /run/d.sock http://h/x", "/run/d.sock"),
+        ] {
+            assert_eq!(named(line), [address], "{line}");
+        }
+    }
+
+    #[test]
+    fn other_numbers_are_no_ports() {
+        for line in [
+            "report.py 2025",
+            "sleep 60",
+            "seq 1 400000",
+            "8080",
+            "curl http://h/8080/x",
+            "gcc -O2 -o a8080 a.c",
+            "",
+        ] {
+            assert!(named(line).is_empty(), "{line}");
+        }
+    }
+}
