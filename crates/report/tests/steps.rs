@@ -1099,7 +1099,7 @@ fn a_question_is_not_the_reason_because_of_its_status() {
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
-/// What a script ran in between was of use: it tolerated the failure before. A script that runs one program after the
+/// A script that ran something of use in between tolerated the failure before. A script that runs one program after the
 /// other counts failures.
 #[test]
 fn a_tolerated_failure_is_no_reason() {
