@@ -225,7 +225,10 @@ fn run(args: &Args) -> Done {
     };
     let diff = Diff::new(base, new, ask);
     let text = match args.format {
-        FormatArg::Text => escape::page(&text::render(&diff, &args.layout.style())).into_owned(),
+        FormatArg::Text => {
+            let style = args.layout.style();
+            escape::page(&text::page(&diff, &style).text(&style)).into_owned()
+        }
         FormatArg::Markdown => markdown::render(&diff),
         FormatArg::Html => html::render(&diff),
         FormatArg::BenchmarkAction => benchmarks::render(&diff, Service::Action),

@@ -13,7 +13,8 @@ use crate::audit::Doubt;
 use crate::Recording;
 use crate::{label, now, untraced};
 use tr_text::called::TR;
-use tr_text::style::{Paint, Style};
+use tr_text::page::Page;
+use tr_text::style::Paint;
 use tr_text::{escape, units};
 
 /// The most streams of missing events that have a line each.
@@ -248,13 +249,13 @@ pub fn is_lower_bound(analysis: &Analysis) -> bool {
 }
 
 /// The warnings as text, with a blank line below; empty: there are none.
-pub fn text(recording: &Recording, style: &Style) -> String {
-    let mut out = String::new();
+pub fn page(recording: &Recording) -> Page {
+    let mut out = Page::new();
     for text in warnings(recording) {
-        style.wrapped(&mut out, Paint::Bad, "! ", &text);
+        out.wrapped(Paint::Bad, "! ", &text);
     }
     if !out.is_empty() {
-        out.push('\n');
+        out.blank();
     }
     out
 }

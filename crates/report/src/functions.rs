@@ -14,6 +14,7 @@ use crate::members::Members;
 use tr_insight::frames::{Name, Names};
 use tr_insight::query::By;
 use tr_insight::reason::Reason;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -188,6 +189,7 @@ impl Functions {
             })
             .spare()
             .shown(!id.is_empty())
+            .place(0)
             .named("function")
             .data("binary", |row| row.name.binary.clone())
             .data("off_cpu", |row| row.doing == Doing::OffCpu)
@@ -196,6 +198,7 @@ impl Functions {
             })
             .left()
             .shown(why)
+            .place(1)
             .data("self_samples", |row| row.own.samples)
             .fact("self", "self_ns", |row| Cell::Time(row.own.ns))
             .few()
@@ -206,11 +209,12 @@ impl Functions {
             .words("in", move |row| {
                 units::shorten(&row.name.binary, binaries).into()
             })
+            .place(2)
             .words(title, move |row| {
                 let name = group(row).map(|group| units::shorten(&group.name, names));
                 name.map_or(Cell::Empty, Cell::Text)
             })
-            .last(&format!("pid, reason, in, {title}"))
+            .place(3)
     }
 
     /// The sums of the samples, those of waits by reason, and the first `most` rows in JSON.
@@ -243,8 +247,8 @@ impl Functions {
     }
 
     /// The tables of functions on a CPU and of functions that waited, `limit` rows each.
-    pub fn text(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> String {
-        let mut out = String::new();
+    pub fn page(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> Page {
+        let mut out = Page::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {
             let all = self.sum(doing);
             if all.samples == 0 {
@@ -256,19 +260,19 @@ impl Functions {
                 Doing::OnCpu => format!("Functions on a CPU: {samples}, {time}"),
                 Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
             };
-            style.painted(&mut out, Paint::Bold, &head);
+            out.painted(Paint::Bold, &head);
             if doing == Doing::OffCpu && !self.reasons.is_empty() {
                 let sums = self.by_reason().into_iter();
                 let sums =
                     sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
-                style.items(&mut out, "for ", sums);
+                out.items("for ", sums);
             }
             let rows: Vec<&FunctionRow> =
                 self.rows.iter().filter(|row| row.doing == doing).collect();
             let shown = limit.unwrap_or(ROWS);
             let table = self.table(groups, doing, style.width);
-            out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
-            style.more(&mut out, rows.len(), shown, " functions");
+            out.table(&table, rows.iter().copied().take(shown));
+            out.more(rows.len(), shown, " functions");
         }
         out
     }

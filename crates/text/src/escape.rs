@@ -199,6 +199,11 @@ fn links(word: &str) -> bool {
         || parts.into_iter().any(hex)
 }
 
+/// A figure with its unit in Markdown, in which nothing can be a mention, a reference or a link.
+pub fn figure(value: &str) -> String {
+    entities(value)
+}
+
 fn entities(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars().peekable();

@@ -7,6 +7,7 @@ use super::ReportKind;
 use crate::output::Report;
 use tr_text::called::TR;
 use tr_text::escape;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 
 pub struct NotKnown {
@@ -43,10 +44,10 @@ pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
 }
 
 impl Report for NotKnown {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, self.kind.title());
-        style.line(&mut out, &self.why);
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
+        out.painted(Paint::Bold, self.kind.title());
+        out.line(&self.why);
         out
     }
 

@@ -13,6 +13,7 @@ use tr_insight::query::{By, Sort};
 use tr_insight::reason::Reason;
 use tr_insight::view::View;
 use tr_insight::who;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -233,7 +234,7 @@ impl<'a> OffCpu<'a> {
             .rows(all.map(|(reason, sum)| (None, reason, sum)))
     }
 
-    fn reasons(&self, style: &Style) -> String {
+    fn reasons(&self, out: &mut Page) {
         let one_or_more = match self.view.chosen.len() {
             1 => "one process".into(),
             n => format!("{} processes", units::count(n as u64)),
@@ -249,20 +250,17 @@ impl<'a> OffCpu<'a> {
             .for_each(|process| sums.add(&process.by_kernel));
         let by_kernel = sums.on_cpu.saturating_add(sums.run_queue);
         let rows = rows.into_iter().map(|(reason, sum)| (None, reason, sum));
-        self.sums(whole, by_kernel)
-            .titled(title)
-            .plain()
-            .text(rows, style, 0)
+        out.table(&self.sums(whole, by_kernel).titled(title).plain(), rows);
     }
 
-    fn waits(&self, style: &Style) -> String {
+    fn waits(&self, out: &mut Page, style: &Style) {
         let shown: Vec<&ThreadWait> = self.longest.iter().take(self.view.ask.top).collect();
         let reasons = shown.iter().map(|waited| waited.reason.title());
         // The two names share the rest of the width.
         let widest = reasons.map(units::width).max().unwrap_or(0);
         let room = style.width.saturating_sub(widest + 32) / 2;
         let room = room.clamp(13, 60);
-        self.table(room).text(shown, style, 0)
+        out.table(&self.table(room), shown);
     }
 
     /// The reasons with a column of their own, and the rest: a narrow table has the reasons
@@ -296,7 +294,7 @@ impl<'a> OffCpu<'a> {
         (columns, rest)
     }
 
-    fn by(&self, style: &Style) -> String {
+    fn by(&self, out: &mut Page, style: &Style) {
         let mut table = members::table(self.by, |row: &&(Members, ReasonSums)| &row.0)
             .column(OFF_CPU, |(_, sums)| Cell::Time(sums.total()));
         let (columns, rest) = self.columns(style);
@@ -308,9 +306,7 @@ impl<'a> OffCpu<'a> {
         let has_rest = !rest.is_empty();
         let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
         let (title, most) = (self.by.title(), self.view.ask.top);
-        table
-            .shown(has_rest)
-            .first(title, &self.groups, most, style)
+        out.first(table.shown(has_rest), title, &self.groups, most);
     }
 }
 
@@ -346,8 +342,14 @@ fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
 }
 
 impl Report for OffCpu<'_> {
-    fn text(&self, style: &Style) -> String {
-        [self.reasons(style), self.waits(style), self.by(style)].join("\n")
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
+        self.reasons(&mut out);
+        out.blank();
+        self.waits(&mut out, style);
+        out.blank();
+        self.by(&mut out, style);
+        out
     }
 
     fn json(&self) -> Option<Value> {

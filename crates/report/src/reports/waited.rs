@@ -109,14 +109,14 @@ fn table<'a, T: 'a>(
         .csv_only()
         .csv_data("pid", |(group, _)| group.pid);
     own(table)
-        .fact("waits", "io_waits=waits", |(_, wait)| {
-            Cell::Count(wait.count)
-        })
-        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, wait)| {
-            Cell::Time(wait.ns)
-        })
+        .fact("waits", "waits", |(_, wait)| Cell::Count(wait.count))
+        .csv_key("io_waits")
+        .place(1)
+        .fact(IO_WAIT, "waited_ns", |(_, wait)| Cell::Time(wait.ns))
+        .csv_key("io_waited_ns")
+        .place(0)
         .column(what, move |row| Cell::Text(label(row)))
-        .last("io_waited_ns=waited_ns, io_waits=waits, disk, file")
+        .place(2)
 }
 
 /// All of them in a sentence; `None` without waits.
