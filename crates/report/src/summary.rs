@@ -238,21 +238,22 @@ impl Summary {
 impl Summary {
     /// The failures that matter, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
-        let label = |failed: &Failure| name(&units::shorten(&failed.name, NAME));
+        let label = |failed: &Failure| name(&units::shorten(&failed.name(), NAME));
         let told = &self.failures.told;
         let shown = told.iter().take(MOST);
-        let lines = shown.map(|failed| {
-            let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
-            let above = failed.above.iter();
-            words.extend(
-                above.map(|above| format!("{}{} {}", above.lead(), label(above), text(&above.end))),
-            );
-            let held = failed
-                .held_by()
-                .into_iter()
-                .map(|held| format!(": {}", text(held)));
-            words.join(" → ") + &held.collect::<String>()
-        });
+        let lines =
+            shown.map(|failed| {
+                let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
+                let above = failed.above.iter();
+                words.extend(above.map(|above| {
+                    format!("{}{} {}", above.lead(), label(above), text(&above.ended()))
+                }));
+                let held = failed
+                    .held_by()
+                    .into_iter()
+                    .map(|held| format!(": {}", text(&held)));
+                words.join(" → ") + &held.collect::<String>()
+            });
         let mut lines: Vec<String> = lines.collect();
         if let Some(more @ 1..) = told.len().checked_sub(MOST) {
             let more = units::count(more as u64);

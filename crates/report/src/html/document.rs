@@ -166,7 +166,7 @@ object! {
         more: usize = failures.told.len().saturating_sub(FAILURES),
         // What failed and led to what is not known: how many, and the first.
         unclear: usize = failures.unclear,
-        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name, failed.end)).collect(),
+        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name(), failed.ended())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
@@ -175,14 +175,14 @@ object! {
 
     FailureRow(failed: &Failure) {
         process: Option<u32> = failed.process.map(|ix| ix.0),
-        name: String = failed.name.clone(),
-        end: String = failed.end.clone(),
+        name: String = failed.name(),
+        end: String = failed.ended(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
         // Among those above: for one of several possible reasons.
         perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
-        held: Option<String> = failed.held_by().map(str::to_owned),
+        held: Option<String> = failed.held_by(),
     }
 
     // A change that would save time.

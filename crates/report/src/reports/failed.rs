@@ -26,8 +26,8 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, style: &Style) {
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     for (_, failure) in shown {
         line(out, failure, style);
-        if let Some(held) = held.take_if(|reason| Some(&**reason) == failure.held_by()) {
-            out.wrapped(Paint::Dim, &indent(), held);
+        if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
+            out.wrapped(Paint::Dim, &indent(), &held);
         }
         if !failure.above.is_empty() {
             out.spans([indent(), to_the_root(&failure.above, style)]);
@@ -41,8 +41,13 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, style: &Style) {
     let mut parts = Vec::new();
     if let more @ 1.. = failures.told.len() - count + unclear {
         let beside = failures.beside.iter().take(unclear);
-        let name =
-            |failed: &Failure| format!("{} {}", units::shorten(&failed.name, NAME), failed.end);
+        let name = |failed: &Failure| {
+            format!(
+                "{} {}",
+                units::shorten(&failed.name(), NAME),
+                failed.ended()
+            )
+        };
         let mut beside: Vec<String> = beside.map(name).collect();
         if (1..more).contains(&beside.len()) {
             beside.push("…".to_owned());
@@ -78,12 +83,12 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     let whole = failure.fact() + &pid.unwrap_or_default();
     // Rather than the name the pid.
     let fact = match room(&whole) {
-        0..20 if units::width(&failure.name) > room(&whole) => failure.fact(),
+        0..20 if units::width(&failure.name()) > room(&whole) => failure.fact(),
         _ => whole,
     };
     let lead = [Span::new(Paint::Bad, LEAD.trim_end()), "   ".into()];
     let fact = [Span::from("   "), Span::new(Paint::Bad, fact)];
-    out.named(lead, &failure.name, 12, fact);
+    out.named(lead, failure.name(), 12, fact);
 }
 
 /// The parents of the first failure, from it up to the command: with shorter names, or fewer of
@@ -94,8 +99,8 @@ fn to_the_root(above: &[Failure], style: &Style) -> String {
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
         let name = |lead: &str, failed: &Failure| {
-            let name = units::shorten(&failed.name, length);
-            format!("{lead}{name} {}", failed.end)
+            let name = units::shorten(&failed.name(), length);
+            format!("{lead}{name} {}", failed.ended())
         };
         let own = |failed: &Failure| name(failed.lead(), failed);
         let mut names: Vec<String> = between.iter().take(most).map(own).collect();

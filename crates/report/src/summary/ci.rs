@@ -15,21 +15,21 @@ const FILE: usize = 200;
 
 impl Summary {
     /// The steps that something delayed, failed steps first: their names, and the reasons.
-    fn held(&self) -> impl Iterator<Item = (&str, String)> {
+    fn held(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let failed = self.failures.told.iter();
         let failed = failed.filter_map(|failed| {
             let held = failed.held.as_ref()?;
-            Some((failed.name.as_str(), format!("{}; {held}", failed.fact())))
+            Some((failed.name(), format!("{}; {held}", failed.fact())))
         });
         let slow = self.slow.iter();
-        failed.chain(slow.map(|(name, held)| (name.as_str(), format!("slow; {held}"))))
+        failed.chain(slow.map(|(name, held)| (name.clone(), format!("slow; {held}"))))
     }
 
     /// Workflow commands of GitHub Actions.
     pub fn github(&self) -> String {
         let mut out = String::new();
         for (name, held) in self.held().take(ANNOTATIONS) {
-            let file = file(name).map(|name| format!("file={},", property(name)));
+            let file = file(&name).map(|name| format!("file={},", property(name)));
             let file = file.unwrap_or_default();
             let text = format!("{name}: {held}");
             let _ = writeln!(out, "::warning {file}title=Held back::{}", data(&text));
