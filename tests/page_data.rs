@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-const HEAD: &str = "// The data in the page, as the file has it. Made from crates/report/src/html by\n\
+const HEAD: &str =
+    "// The data in the page, as the file has it. Made from crates/report/src/html by\n\
                     // `TR_UPDATE=1 cargo test --test page_data`: do not edit.\n";
 
 /// A type whose values the page has.
@@ -80,7 +81,9 @@ fn declarations(text: &str) -> BTreeMap<String, Declaration> {
         } else if attribute.contains("skip_serializing_if") {
             let of = of.strip_prefix("Option<").unwrap().strip_suffix('>');
             let field = format!("{field}?");
-            declaration.fields.push((comment, field, of.unwrap().to_owned()));
+            declaration
+                .fields
+                .push((comment, field, of.unwrap().to_owned()));
         } else {
             declaration
                 .fields
@@ -106,7 +109,10 @@ fn typescript(of: &str, aliases: &BTreeMap<&str, &str>) -> String {
     if let Some(of) = generic("Vec<") {
         return array(of);
     }
-    if let Some(of) = of.strip_prefix("&'static [").and_then(|of| of.strip_suffix(']')) {
+    if let Some(of) = of
+        .strip_prefix("&'static [")
+        .and_then(|of| of.strip_suffix(']'))
+    {
         return array(of);
     }
     let inner = of.strip_prefix('[').and_then(|of| of.strip_suffix(']'));

@@ -165,7 +165,7 @@ fn pipeline(recording: &Recording) {
     let jobs = ["a", "b"].map(|name| Job::of(recording, name));
     let jobs = jobs.into_iter().flatten().collect();
     if let Ok(pipeline) = Pipeline::new(jobs, None, &[]) {
-        log(&pipeline.text());
+        log(&pipeline.page().text(&Style::PLAIN));
         tr_text::json::document(&pipeline.json(), true).unwrap();
         pipeline.html();
     }

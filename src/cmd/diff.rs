@@ -297,6 +297,7 @@ fn proposal(files: &[PathBuf]) -> String {
 
 /// The exit status after the reason why the gate is not applied.
 fn passed(why: &str) -> ExitCode {
+    let why = escape::text(why.as_bytes());
     eprintln!("tr: {why}: nothing is decided, and --allow-undecided lets it pass");
     ExitCode::SUCCESS
 }

@@ -15,7 +15,7 @@ use tr_text::{escape, units};
 /// One line for people: why nothing was traced. `None` of a trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
     let reason = analysis.meta.not_traced.as_ref()?;
-    Some(escape::text(reason.as_bytes()))
+    Some(escape::raw(reason.as_bytes()))
 }
 
 /// Wall time of COMMAND in ns; unknown without an end.
@@ -46,7 +46,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
 pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     let meta = &analysis.meta;
     [
-        escape::text(file.as_bytes()),
+        escape::raw(file.as_bytes()),
         units::date(meta.start_unix()),
         who::kernel(meta),
         "not traced".into(),

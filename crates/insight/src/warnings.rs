@@ -38,7 +38,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
         said.extend(inexact(&facts).map(|what| format!("samples: {what}")));
     }
     let degraded = quality.degraded.iter();
-    said.extend(degraded.map(|(_, what)| escape::text(what)));
+    said.extend(degraded.map(|(_, what)| escape::raw(what)));
     said.extend(not_recorded(analysis));
     let times = &analysis.totals.times;
     // Less than 1 % stands with the other sums.
@@ -89,7 +89,7 @@ fn cut(analysis: &Analysis) -> Option<String> {
         ));
     }
     let why = match &quality.truncated {
-        Some(truncated) => escape::text(truncated.as_bytes()),
+        Some(truncated) => escape::raw(truncated.as_bytes()),
         None if is_cut(analysis) => "it has no end".into(),
         None => return None,
     };
@@ -269,7 +269,7 @@ pub fn markdown(warnings: &[String]) -> String {
 
 /// The way of recording, and the facts that it lacks.
 pub fn recorded(analysis: &Analysis) -> Vec<String> {
-    let by = escape::text(analysis.meta.recorded_by().as_bytes());
+    let by = escape::raw(analysis.meta.recorded_by().as_bytes());
     let light = if analysis.meta.is_light() {
         " --light"
     } else {

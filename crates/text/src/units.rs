@@ -171,6 +171,11 @@ pub fn date(unix_ns: Option<u64>) -> String {
     )
 }
 
+/// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
+pub fn day(unix_ns: u64) -> String {
+    moment(unix_ns / 1_000_000_000).0
+}
+
 /// A moment as RFC 3339 has it, in UTC, from ns since 1970.
 pub fn rfc3339(unix_ns: u64) -> String {
     let (date, [hour, minute, second]) = moment(unix_ns / 1_000_000_000);

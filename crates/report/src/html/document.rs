@@ -98,18 +98,18 @@ pub struct Document {
 
 object! {
     Trace(analysis: &Analysis, imports: &Imports, file: &str) {
-        file: String = escape::text(file.as_bytes()),
+        file: String = escape::raw(file.as_bytes()),
         command: String = who::headline(&analysis.meta),
         // COMMAND's status in words; `None` without COMMAND.
         result: Option<String> = exit::of_command(analysis),
         failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
         date: String = units::date(analysis.meta.start_unix()),
-        host: String = escape::text(analysis.meta.host.as_bytes()),
+        host: String = escape::raw(analysis.meta.host.as_bytes()),
         kernel: String = who::kernel(&analysis.meta),
         // Those that the build could use, and all.
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
-        machine: String = escape::text(analysis.meta.machine.as_bytes()),
+        machine: String = escape::raw(analysis.meta.machine.as_bytes()),
         // COMMAND's process.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
         // The outermost program that was told a number of jobs.
@@ -225,10 +225,10 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
     label: u32 = strings.add(label::label(process)),
     program: u32 = strings.add(label::program(process)),
-    comm: u32 = strings.add(escape::text(process.comm.bytes())),
+    comm: u32 = strings.add(escape::raw(process.comm.bytes())),
     argv: Option<u32> = argv(&process.argv, strings),
     cgroup: Option<u32> = query::cgroup_path(analysis, process)
-        .map(|path| strings.add(escape::text(path))),
+        .map(|path| strings.add(escape::raw(path))),
     // Since the start of the process before.
     start: i64 = difference(process.start.since(analysis.meta.start), around.0),
     wall: u64 = process.wall(),
@@ -265,7 +265,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
 
 columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
     tid: u32 = thread.tid.0,
-    comm: u32 = strings.add(escape::text(thread.comm.bytes())),
+    comm: u32 = strings.add(escape::raw(thread.comm.bytes())),
     start: u64 = thread.start.since(zero),
     end: u64 = thread.end.since(zero),
     on_cpu: Option<u64> = thread.times.on_cpu_known(),
@@ -505,7 +505,7 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
     argv.full_len?;
-    let mut text = escape::command(argv.args());
+    let mut text = escape::quoted(argv.args());
     if argv.truncated() {
         text.push('…');
     }

@@ -99,7 +99,7 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
     for (time, block) in &analysis.blocks {
         let disk = disks.entry(block.device).or_insert_with(|| DiskRequests {
             device: block.device,
-            name: escape::text(&block.name),
+            name: escape::raw(&block.name),
             busy: 0,
             groups: Default::default(),
             all: Requests::default(),

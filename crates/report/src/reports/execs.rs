@@ -61,11 +61,11 @@ impl Execution<'_> {
     fn command(&self) -> String {
         let argv = &self.exec.argv;
         let mut out = if !argv.bytes.is_empty() {
-            escape::command(argv.args())
+            escape::quoted(argv.args())
         } else if self.exec.filename.is_empty() {
-            escape::text(self.exec.comm.bytes())
+            escape::raw(self.exec.comm.bytes())
         } else {
-            escape::text(&self.exec.filename)
+            escape::raw(&self.exec.filename)
         };
         if let Some(full) = argv.full_len.filter(|_| argv.truncated()) {
             out.push_str(&format!(" … of {}", units::bytes(full.into())));
@@ -149,7 +149,7 @@ impl<'a> Execs<'a> {
             .shown(self.view.ask.sort == Some(Sort::Rss))
             .place(AFTER_TIMES)
             .json_data("comm", |row| json::text(row.exec.comm.bytes()))
-            .csv_data("filename", |row| escape::text(&row.exec.filename))
+            .csv_data("filename", |row| escape::raw(&row.exec.filename))
             .json_data("filename", |row| {
                 let filename = &row.exec.filename;
                 (!filename.is_empty()).then(|| json::text(filename))

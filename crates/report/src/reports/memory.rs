@@ -129,7 +129,7 @@ impl<'a> Memory<'a> {
         match meta.facts().memory {
             Known::Absent => format!(
                 "Peak memory: not known of a recording by {}",
-                escape::text(meta.recorded_by().as_bytes())
+                escape::raw(meta.recorded_by().as_bytes())
             ),
             _ => "Peak memory: not known before the processes' exits".to_owned(),
         }

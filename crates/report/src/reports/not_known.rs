@@ -23,7 +23,7 @@ pub(super) fn without_events(meta: &Metadata) -> String {
         format!(
             "not known with --method {}: it records no scheduling events ({TR} doctor tells what \
              this machine allows)",
-            escape::text(meta.recorded_by().as_bytes())
+            escape::raw(meta.recorded_by().as_bytes())
         )
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> Str
 /// The recorder's words on a fact that it could not record.
 pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
     let missing = meta.missing(fact)?.to_string();
-    Some(escape::text(missing.as_bytes()))
+    Some(escape::raw(missing.as_bytes()))
 }
 
 impl Report for NotKnown {

@@ -192,7 +192,7 @@ fn trace(out: &mut Page, view: &View) {
     let meta = &analysis.meta;
     let events = units::count(analysis.events.total());
     let facts = [
-        escape::text(view.file.as_bytes()),
+        escape::raw(view.file.as_bytes()),
         units::date(meta.start_unix()),
         who::kernel(&analysis.meta),
         if is_blank(analysis) {
@@ -349,7 +349,7 @@ fn next(out: &mut Page, view: &View<'_>, advised: bool) {
         (false, Some(_)) => "critical-path",
         (false, None) => "tree",
     };
-    let file = escape::text(view.file.as_bytes());
+    let file = escape::raw(view.file.as_bytes());
     let text = format!("next: {TR} analyze {file} --report {report}");
     // One line, whatever its width: it is there to be pasted.
     out.painted(Paint::Dim, &text);

@@ -80,17 +80,17 @@ pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
     let device = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| disk.device.to_string());
-    let name = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| escape::text(&disk.name));
+    let name = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| escape::raw(&disk.name));
     let own = |table: Table<'a, _>| table.data("name", name).json_only().data("device", device);
-    let label = |disk: &&Disk| devices::label(&escape::text(&disk.name), disk.device);
+    let label = |disk: &&Disk| devices::label(&escape::raw(&disk.name), disk.device);
     table("disk", label, own)
 }
 
 pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
-    let file = |(_, wait): &WaitedRow<'_, &[u8]>| wait.what.map(escape::text);
+    let file = |(_, wait): &WaitedRow<'_, &[u8]>| wait.what.map(escape::raw);
     table(
         "file",
-        |name: &&[u8]| escape::text(name),
+        |name: &&[u8]| escape::raw(name),
         |table| table.data("file", file),
     )
 }
@@ -125,7 +125,7 @@ pub fn sentence(waited: &[WaitSum<&Disk>]) -> Option<String> {
         let disk = match wait.what {
             None => "a disk that is not known".to_owned(),
             Some(disk) if disk.name.is_empty() => disk.device.to_string(),
-            Some(disk) => escape::text(&disk.name),
+            Some(disk) => escape::raw(&disk.name),
         };
         format!("{} for {disk}", units::time(wait.ns))
     };
