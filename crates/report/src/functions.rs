@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::Analysis;
 use tr_analyze::stacks::{Stacks, Timed};
 use tr_analyze::timeline::{Bucket, Stretch};
@@ -13,7 +14,6 @@ use tr_format::stack::Doing;
 use crate::members::Members;
 use tr_insight::frames::{Name, Names};
 use tr_insight::query::By;
-use tr_insight::reason::Reason;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
@@ -47,7 +47,7 @@ pub struct StackSamples {
     /// On a CPU, or off CPU.
     pub doing: Doing,
     /// The reason of a wait; `None`: it was not looked for.
-    pub reason: Option<Reason>,
+    pub reason: Option<WaitReason>,
     pub sum: SampleSum,
 }
 
@@ -79,7 +79,7 @@ struct FunctionRow {
     group: Option<usize>,
     name: Name,
     doing: Doing,
-    reason: Option<Reason>,
+    reason: Option<WaitReason>,
     /// The function was the innermost one; of waits, the innermost one in user mode.
     own: SampleSum,
     /// The function was in the stack.
@@ -87,13 +87,13 @@ struct FunctionRow {
 }
 
 /// The facts that the samples of a row share: the group, what the tasks did and why, the function.
-type Key = (Option<usize>, Doing, Option<Reason>, usize);
+type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 
 /// The functions of some samples.
 #[derive(Debug, Default)]
 pub struct Functions {
     all: BTreeMap<Doing, SampleSum>,
-    reasons: BTreeMap<Reason, SampleSum>,
+    reasons: BTreeMap<WaitReason, SampleSum>,
     /// The row with the longest time of its own first.
     rows: Vec<FunctionRow>,
 }
@@ -239,8 +239,8 @@ impl Functions {
         self.table(groups, Doing::OnCpu, 0).csv(self.rows(most))
     }
 
-    fn by_reason(&self) -> Vec<(Reason, SampleSum)> {
-        let mut sums: Vec<(Reason, SampleSum)> =
+    fn by_reason(&self) -> Vec<(WaitReason, SampleSum)> {
+        let mut sums: Vec<(WaitReason, SampleSum)> =
             self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
         sums.sort_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
         sums
@@ -292,6 +292,6 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
 }
 
 /// The reason of a sampled wait.
-fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
-    Reason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
+fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<WaitReason> {
+    WaitReason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
 }

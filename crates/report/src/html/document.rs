@@ -16,7 +16,7 @@ use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
-use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
+use crate::html::segments::{kinds as piece_kinds, KindRow, Segments, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
@@ -89,7 +89,7 @@ pub struct Document {
     counters: Counters,
     /// The names of the states of a thread.
     states: [&'static str; 5],
-    kinds: &'static [KindRow],
+    kinds: Vec<KindRow>,
     segments: Sizes,
     /// The sizes of the stacks, for a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -473,7 +473,7 @@ pub fn document(
         connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
         states: STATES,
-        kinds: &KINDS,
+        kinds: piece_kinds(),
         segments: Sizes::new(segments),
         stacks: stacks.map(|stacks| StackSizes::new(stacks, &mut strings)),
         strings: strings.list(),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tr_analyze::awaited::Awaited;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::Stretch;
@@ -56,7 +56,7 @@ pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<W
     sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);
         let disk = || analysis.waited_disks.of(thread, stretch.from);
-        (awaited == Some(Awaited::Disk)).then(disk)
+        (awaited == Some(WaitReason::Disk)).then(disk)
     })
 }
 
@@ -66,7 +66,7 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<
         let sync = || {
             matches!(
                 analysis.awaited(thread, stretch),
-                Some(Awaited::Disk | Awaited::File)
+                Some(WaitReason::Disk | WaitReason::File)
             )
         };
         let file = || analysis.waited_disks.file(thread, stretch.from);
