@@ -22,12 +22,12 @@ commands() {
 	local fixture previous='' name
 	for fixture; do
 		for name in "${reports[@]}"; do
-			for format in text json csv; do
+			for format in text json csv markdown; do
 				# CSV is a format of one report.
 				[ "$name $format" = 'all csv' ] || echo "analyze $fixture --report $name --format $format --width 100"
 			done
 		done
-		for name in thread program cgroup depth step; do echo "analyze $fixture --by $name --width 80"; done
+		for name in thread program cgroup depth step; do echo "analyze $fixture --by $name --width 60"; done
 		echo "analyze $fixture --from 0.1 --to 0.5 --width 80"
 		for name in "${exports[@]}"; do echo "export $fixture --format $name -o OUT"; done
 		echo "export $fixture --format parquet -o OUT"

@@ -84,7 +84,7 @@ impl With {
         recording.imports = Imports::place(&files, &recording.analysis);
         for import in &recording.imports.files {
             if let Some(words) = imports::incomplete(import) {
-                eprintln!("tr: --with {words}");
+                eprintln!("tr: --with {}", escape::text(words.as_bytes()));
             }
         }
         Ok(())

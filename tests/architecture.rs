@@ -213,6 +213,33 @@ fn a_build_tool_is_in_one_file() {
     }
 }
 
+/// Reports return pages of blocks: no code colours, counts, divides or marks text that was already laid out.
+#[test]
+fn nothing_parses_what_it_printed() {
+    const SHAPES: [&str; 7] = [
+        ".replacen(",
+        "\\u{1}",
+        ".lines().count()",
+        ".replace('≤'",
+        "time.split_once(' ')",
+        ".split(\" (\")",
+        ".paint(Paint::",
+    ];
+    let mut all = Vec::new();
+    for name in ["text", "insight", "report", "predict", "export"] {
+        files(&root().join("crates").join(name).join("src"), &mut all);
+    }
+    all.retain(|path| !path.iter().any(|part| part == "tests"));
+    assert!(all.len() > 120, "{}", all.len());
+    for path in all {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for shape in SHAPES {
+            assert!(!code.contains(shape), "{shape} in {}", path.display());
+        }
+    }
+}
+
 /// The recorder and the analysis, which know nothing of each other, have the same clients of
 /// daemons for containers.
 #[test]

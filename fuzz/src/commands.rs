@@ -155,7 +155,7 @@ fn predict(recording: &Recording, wanted: Wanted, style: &Style) {
         Err(why) => return log(&why.to_string()),
     };
     let forecast = predictor.forecast(recording);
-    log(&forecast.text(style));
+    log(&forecast.page().text(style));
     forecast.json();
     forecast.csv().unwrap();
     page(&predictor, &recording.analysis, &forecast).unwrap();
@@ -165,7 +165,7 @@ fn pipeline(recording: &Recording) {
     let jobs = ["a", "b"].map(|name| Job::of(recording, name));
     let jobs = jobs.into_iter().flatten().collect();
     if let Ok(pipeline) = Pipeline::new(jobs, None, &[]) {
-        log(&pipeline.text());
+        log(&pipeline.page().text(&Style::PLAIN));
         tr_text::json::document(&pipeline.json(), true).unwrap();
         pipeline.html();
     }
@@ -177,7 +177,7 @@ fn summary(view: &View<'_>, style: &Style) {
         page: Some("https://x/y"),
         artifact: None,
     };
-    log(&summary.text(style, links));
+    log(&summary.page(style, links).text(style));
     summary.markdown(links);
     assert!(summary.json(view.analysis).unwrap().len() <= 8 << 10);
     summary.github();
@@ -193,7 +193,7 @@ fn compare(recording: &Recording, ask: &Ask, style: &Style) {
         strict: ask.failed,
     };
     let diff = Diff::new(runs(1), runs(2), ask);
-    log(&diff::text::render(&diff, style));
+    log(&diff::text::page(&diff, style).text(style));
     diff::markdown::render(&diff);
     diff::json::render(&diff).unwrap();
     diff::html::render(&diff);
@@ -210,11 +210,11 @@ fn reports(view: &View<'_>, style: &Style, part: usize) {
         markdown: true,
         ..*style
     };
-    log(&warnings::text(view.recording, style));
+    log(&warnings::page(view.recording).text(style));
     for (_, report) in &reports {
         report.warning(true);
         log(&report.text(style));
-        report.text(&markdown);
+        report.page(&markdown).markdown("title", &markdown);
         report.csv().unwrap();
     }
     json::render(view, &reports, true, &mut sink()).unwrap();

@@ -289,10 +289,10 @@ fn ten_lines(view: &View<'_>, style: &Style) {
         page: None,
         artifact: None,
     };
-    summary.text(style, links);
+    summary.page(style, links).text(style);
     summary.markdown(links);
     if untraced::reason(view.analysis).is_some() {
-        untraced::text(view.analysis, "x", style);
+        untraced::page(view.analysis, "x").text(style);
         json::untraced(view.recording, &mut std::io::sink()).unwrap();
     }
 }
@@ -352,7 +352,7 @@ fn compare(recording: &Recording, style: &Style) {
         strict: false,
     };
     let diff = Diff::new(run(), run(), ask);
-    diff::text::render(&diff, style);
+    diff::text::page(&diff, style).text(style);
     diff::markdown::render(&diff);
     diff::json::render(&diff).unwrap();
     diff::html::render(&diff);

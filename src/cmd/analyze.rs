@@ -18,7 +18,6 @@ use tr_report::json;
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_text::escape;
-use tr_text::style::document;
 
 use crate::budget::Budget;
 use crate::errors::{self, Done};
@@ -336,20 +335,25 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let reports: Vec<_> = reports.collect();
     let text = matches!(args.format, FormatArg::Text);
     for warning in reports.iter().filter_map(|(_, it)| it.warning(text)) {
-        eprintln!("tr: {warning}");
+        eprintln!("tr: {}", escape::text(warning.as_bytes()));
     }
     match args.format {
         FormatArg::Text => {
             let style = args.layout.style();
-            let texts = reports.iter().map(|(_, report)| report.text(&style));
-            let texts = texts.collect::<Vec<_>>().join("\n");
-            open::print_text(&(warnings::text(recording, &style) + &texts))
+            let mut page = warnings::page(recording);
+            for (at, (_, report)) in reports.iter().enumerate() {
+                if at > 0 {
+                    page.blank();
+                }
+                page.add(report.page(&style));
+            }
+            open::print_text(&page.text(&style))
         }
         FormatArg::Markdown => {
             let style = args.layout.markdown();
             let titled = kinds.iter().zip(&reports);
-            let texts =
-                titled.map(|(kind, (_, report))| document(kind.title(), &report.text(&style)));
+            let texts = titled
+                .map(|(kind, (_, report))| report.page(&style).markdown(kind.title(), &style));
             let texts = texts.collect::<Vec<_>>().join("\n");
             let warnings = warnings::markdown(&warnings::warnings(recording));
             open::print_text(&(warnings + &texts))
@@ -377,19 +381,18 @@ fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> 
     let reason = untraced::reason(analysis)?;
     match args.format {
         FormatArg::Text => {
-            let text = untraced::text(analysis, name, &args.layout.style());
-            Some(open::print_text(&text))
+            let page = untraced::page(analysis, name);
+            Some(open::print_text(&page.text(&args.layout.style())))
         }
         FormatArg::Markdown => {
-            let text = untraced::text(analysis, name, &args.layout.markdown());
-            Some(open::print_text(&document("Not traced", &text)))
+            let page = untraced::page(analysis, name);
+            let style = args.layout.markdown();
+            Some(open::print_text(&page.markdown("Not traced", &style)))
         }
         FormatArg::Json => Some(open::print_by(|out| json::untraced(recording, out))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
-            eprintln!(
-                "tr: {}: not traced: {reason}",
-                escape::text(name.as_bytes())
-            );
+            let [name, reason] = [name, &reason].map(|text| escape::text(text.as_bytes()));
+            eprintln!("tr: {name}: not traced: {reason}");
             None
         }
     }

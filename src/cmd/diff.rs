@@ -225,7 +225,10 @@ fn run(args: &Args) -> Done {
     };
     let diff = Diff::new(base, new, ask);
     let text = match args.format {
-        FormatArg::Text => escape::page(&text::render(&diff, &args.layout.style())).into_owned(),
+        FormatArg::Text => {
+            let style = args.layout.style();
+            escape::page(&text::page(&diff, &style).text(&style)).into_owned()
+        }
         FormatArg::Markdown => markdown::render(&diff),
         FormatArg::Html => html::render(&diff),
         FormatArg::BenchmarkAction => benchmarks::render(&diff, Service::Action),
@@ -294,6 +297,7 @@ fn proposal(files: &[PathBuf]) -> String {
 
 /// The exit status after the reason why the gate is not applied.
 fn passed(why: &str) -> ExitCode {
+    let why = escape::text(why.as_bytes());
     eprintln!("tr: {why}: nothing is decided, and --allow-undecided lets it pass");
     ExitCode::SUCCESS
 }

@@ -192,7 +192,7 @@ struct Lines(String);
 
 impl Lines {
     fn say(&mut self, name: &str, value: impl AsRef<str>) {
-        let value = value.as_ref();
+        let value = safe(value.as_ref());
         self.0.push_str(&format!("{name:<20}{value}\n"));
     }
 }

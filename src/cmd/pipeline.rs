@@ -9,6 +9,7 @@ use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
 use tr_insight::ci_jobs::MOST;
 use tr_insight::identity;
 use tr_text::escape;
+use tr_text::style::Style;
 
 use crate::budget::Budget;
 use crate::errors::{self, Done};
@@ -143,7 +144,7 @@ impl Subcommand for Args {
 fn run(args: &Args) -> Done {
     let pipeline = pipeline(args)?;
     let text = match args.format {
-        FormatArg::Text => escape::page(&pipeline.text()).into_owned(),
+        FormatArg::Text => escape::page(&pipeline.page().text(&Style::PLAIN)).into_owned(),
         FormatArg::Html => pipeline.html(),
         FormatArg::Json => tr_text::json::document(&pipeline.json(), true)
             .map_err(|error| open::printed(Err(error)))?,

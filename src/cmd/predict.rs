@@ -206,7 +206,7 @@ fn run(args: &Args) -> Done {
     let predictor = Predictor::new(&recording, args.wanted()).map_err(errors::refused)?;
     let forecast = predictor.forecast(&recording);
     Ok(match args.format {
-        FormatArg::Text => open::print_text(&forecast.text(&args.layout.style())),
+        FormatArg::Text => open::print_text(&forecast.page().text(&args.layout.style())),
         FormatArg::Json => open::print_json(&forecast.json()),
         FormatArg::Html => open::print_report(page(&predictor, &recording.analysis, &forecast)),
         FormatArg::Csv => open::print_report(forecast.csv()),

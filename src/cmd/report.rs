@@ -79,6 +79,7 @@ fn run(args: &Args) -> Done {
     args.span.check_in(&recording.analysis)?;
     let not_traced = untraced::reason(&recording.analysis);
     if let Some(reason) = &not_traced {
+        let reason = tr_text::escape::text(reason.as_bytes());
         eprintln!("tr: {}: not traced: {reason}", errors::shown(&args.file));
     }
     // Without the directory: pages are passed on, and it may be private.

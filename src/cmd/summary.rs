@@ -104,7 +104,10 @@ fn run(args: &Args) -> Done {
         artifact: args.artifact.as_deref(),
     };
     Ok(match args.format {
-        FormatArg::Text => open::print_text(&summary.text(&args.layout.style(), links)),
+        FormatArg::Text => {
+            let style = args.layout.style();
+            open::print_text(&summary.page(&style, links).text(&style))
+        }
         FormatArg::Markdown => open::print(summary.markdown(links).as_bytes()),
         FormatArg::Json => open::print_report(summary.json(&recording.analysis)),
         FormatArg::Github => open::print(summary.github().as_bytes()),

@@ -19,6 +19,7 @@ use tr_insight::ci_jobs::CiJob;
 use tr_insight::exit;
 use tr_insight::step_sums;
 use tr_insight::Recording;
+use tr_text::page::Page;
 use tr_text::{escape, units};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
@@ -107,7 +108,7 @@ impl Job {
         }
         let name = Ci::new(meta).get("job").map(str::to_owned);
         Some(Job {
-            name: name.unwrap_or_else(|| escape::text(file.as_bytes())),
+            name: name.unwrap_or_else(|| escape::raw(file.as_bytes())),
             start,
             end,
             failed: exit::failed(summary.and_then(|summary| summary.status)),
@@ -162,7 +163,7 @@ pub fn graph(text: &str) -> Result<Graph, String> {
             .ok_or("a job without `name`")?;
         let needs = job.get("needs").and_then(Value::as_array);
         let needs = needs.into_iter().flatten().filter_map(Value::as_str);
-        let shown = |name: &str| escape::text(name.as_bytes());
+        let shown = |name: &str| escape::raw(name.as_bytes());
         Ok::<_, String>((shown(name), needs.map(shown).collect()))
     };
     let mut graph = Graph::new();
@@ -318,44 +319,52 @@ impl Pipeline {
     }
 
     /// The pipeline as text for people.
-    pub fn text(&self) -> String {
-        let mut out = format!("{}\n{}\n", self.sum(), self.basis());
-        out.extend(self.warnings.iter().map(|text| format!("! {text}\n")));
-        out.push('\n');
-        out += &format!(
-            "{:>10} {:>10} {:>6}  the path that set the time\n",
+    pub fn page(&self) -> Page {
+        let mut out = Page::new();
+        out.spans([self.sum()]);
+        out.spans([self.basis()]);
+        for text in &self.warnings {
+            out.spans([format!("! {text}")]);
+        }
+        out.blank();
+        out.spans([format!(
+            "{:>10} {:>10} {:>6}  the path that set the time",
             "wait", "job", "of all"
-        );
+        )]);
         for job in self.path() {
             let share = units::share(job.length(), self.length);
-            out += &format!(
-                "{:>10} {:>10} {share:>6}  {}{}\n",
+            out.spans([format!(
+                "{:>10} {:>10} {share:>6}  {}{}",
                 units::time(self.wait(job)),
                 units::time(job.length()),
                 job.name,
                 job.notes(),
-            );
+            )]);
             for step in job.steps.iter().take(SHOWN) {
-                out += &format!(
-                    "{:>10} {:>10} {:>6}    {} {}\n",
+                out.spans([format!(
+                    "{:>10} {:>10} {:>6}    {} {}",
                     "",
                     units::time(step.ns),
                     "",
                     step.kind,
                     step.name
-                );
+                )]);
             }
         }
         let others = self.jobs.len() - self.path().count();
         if others > 0 {
-            out += &format!(
-                "\n{} beside the path\n",
+            out.blank();
+            out.spans([format!(
+                "{} beside the path",
                 units::plural(others as u64, "job", "jobs")
-            );
+            )]);
         }
         for (at, (saved, what)) in self.gains().iter().enumerate() {
-            out += if at == 0 { "\nsaves\n" } else { "" };
-            out += &format!("{:>10}  if {what}\n", units::time(*saved));
+            if at == 0 {
+                out.blank();
+                out.spans(["saves"]);
+            }
+            out.spans([format!("{:>10}  if {what}", units::time(*saved))]);
         }
         out
     }

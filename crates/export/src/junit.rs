@@ -109,7 +109,7 @@ fn names(class: &str, name: &str) -> [String; 3] {
 /// A name as JUnit writes it: pytest's `tests/test_a.py::Test::test_x[1/2]` is
 /// `tests.test_a.Test.test_x[1/2]`.
 fn dotted(name: &str) -> String {
-    let name = tr_text::escape::text(name.as_bytes());
+    let name = name.to_owned();
     let (path, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
     if !path.contains("::") {
         return name;
@@ -212,6 +212,7 @@ fn properties(verdicts: &Verdicts, step: StepIx) -> String {
         all.push(("held_back", it.text()));
     }
     let property = |(name, value): (&str, String)| {
+        let value = tr_text::escape::text(value.as_bytes());
         let value = quick_xml::escape::escape(&value);
         format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
     };

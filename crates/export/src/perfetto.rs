@@ -232,7 +232,7 @@ fn id(tid: u32) -> i32 {
 }
 
 fn text(bytes: &[u8]) -> String {
-    escape::text(bytes)
+    escape::raw(bytes)
 }
 
 /// Writes the clocks, and the kernel's release, which the importer needs to read the states of tasks.
@@ -277,7 +277,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
         }
         let track = packets.thread(process.pid, Tid(process.pid.0))?;
         for (at, exec) in process.execs.iter().enumerate() {
-            let mut facts = vec![words("argv", escape::command(exec.argv.args()))];
+            let mut facts = vec![words("argv", escape::quoted(exec.argv.args()))];
             let last = at + 1 == process.execs.len();
             if let Some(status) = process.status.filter(|_| last) {
                 facts.push(words("exit", exit::words(status)));

@@ -59,7 +59,9 @@ fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
         }
         let functions = names.of_stack(sample.stack).into_iter().rev();
         let functions = functions.filter_map(|number| names.name(number));
-        stack.extend(functions.map(|function| function.function.replace(';', ",")));
+        stack.extend(
+            functions.map(|function| escape::text(function.function.replace(';', ",").as_bytes())),
+        );
         let sum = sums.entry(stack).or_default();
         *sum = sum.saturating_add(sample.ns);
     }
@@ -69,7 +71,8 @@ fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
 /// The frames of a process and its ancestors, outermost first; in a long chain only the nearest ones. Semicolons separate
 /// frames.
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
-    let label = |ix| units::shorten(&label::label(analysis.process(ix)), 200);
+    let name = |ix| escape::text(label::label(analysis.process(ix)).as_bytes());
+    let label = |ix| units::shorten(&name(ix), 200);
     let line = analysis.lineage(process).take(DEEPEST);
     let mut line: Vec<String> = line.map(|ix| label(ix).replace(';', ",")).collect();
     line.reverse();

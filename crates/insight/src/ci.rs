@@ -17,7 +17,7 @@ pub struct Ci(Vec<(&'static str, String)>);
 impl Ci {
     pub fn new(meta: &Metadata) -> Ci {
         let known = tr_format::ci::identifiers(&meta.ci).into_iter();
-        let known = known.map(|(name, value)| (name, escape::text(value.as_bytes())));
+        let known = known.map(|(name, value)| (name, escape::raw(value.as_bytes())));
         Ci(known.collect())
     }
 

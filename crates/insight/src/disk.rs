@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tr_analyze::awaited::Awaited;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, ThreadIx};
@@ -48,7 +48,7 @@ impl DiskSum {
         };
         for stretch in timeline.of(thread) {
             let awaited = analysis.awaited(thread, &stretch);
-            if !matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
+            if !matches!(awaited, Some(WaitReason::Disk | WaitReason::File)) {
                 continue;
             }
             let ns = stretch.length();

@@ -27,6 +27,15 @@ impl From<u32> for Exit {
 
 /// `exit 0`, `killed by SIGKILL`.
 pub fn words(status: u32) -> String {
+    let killed = match killed_by(Some(status)) {
+        Some(_) => "killed by ",
+        None => "",
+    };
+    format!("{killed}{}", signal_or_code(status))
+}
+
+/// `exit 0`, `SIGKILL`.
+pub fn signal_or_code(status: u32) -> String {
     let Some(signal) = killed_by(Some(status)) else {
         return format!("exit {}", code(status).unwrap_or(0));
     };
@@ -35,7 +44,7 @@ pub fn words(status: u32) -> String {
     } else {
         ""
     };
-    format!("killed by {}{core}", name(signal))
+    format!("{}{core}", name(signal))
 }
 
 /// COMMAND's end in words; `None`: it is not known, or there is no COMMAND.

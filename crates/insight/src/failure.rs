@@ -30,26 +30,58 @@ use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 
 use self::ends::ProcessEnds;
-pub use self::ends::PERHAPS;
+pub use self::ends::{FailureEnd, PERHAPS};
 use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
 use self::passes::{fails, program, role};
 use super::timeout::{ran, timed_out};
-use super::verdicts::StepVerdicts;
+use super::verdicts::{StepVerdicts, Verdict};
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx};
 use crate::Recording;
 use crate::{exit, label, who};
 use tr_text::units;
 
+/// What failed: a process by its label, or a step by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailedTask {
+    /// COMMAND, among the processes that a failure made fail.
+    Command(String),
+    Process(String),
+    /// A process that is not a descendant of COMMAND.
+    ProcessOfOthers(String),
+    Step(String),
+}
+
+impl Default for FailedTask {
+    fn default() -> FailedTask {
+        FailedTask::Step(String::new())
+    }
+}
+
+/// The reason that delayed a process or a step meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The name of the step that was held back, if that is another one.
+    pub step: Option<String>,
+    pub verdict: Verdict,
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(step) = &self.step {
+            write!(f, "{step}: ")?;
+        }
+        f.write_str(&self.verdict.text())
+    }
+}
+
 /// A process or a step that failed.
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
-    /// The label of the process or step, escaped for a terminal.
-    pub name: String,
-    /// The end in words: `exit 1`, `killed: out of memory`.
-    pub end: String,
+    pub task: FailedTask,
+    pub end: FailureEnd,
     /// How long it had run, in ns: of a process its last program.
     pub after: u64,
     pub pid: Option<u32>,
@@ -58,12 +90,16 @@ pub struct Failure {
     pub above: Vec<Failure>,
     /// For a failure in `above`: whether the failure before it is only one possible reason.
     pub perhaps: bool,
+    /// For COMMAND in `above`: it has no status of a failure.
+    pub is_hidden: bool,
+    /// The kernel killed descendants at once with it.
+    pub with_descendants: bool,
     /// The time of the failure.
     at: Ktime,
     /// The step, if it is one.
     step: Option<StepIx>,
     /// The reason that delayed the process or step meanwhile, with the evidence.
-    pub held: Option<String>,
+    pub held: Option<Held>,
     /// A limit of time ended it, so that what held it back can be the reason.
     pub was_late: bool,
 }
@@ -78,14 +114,36 @@ impl Failure {
         }
     }
 
+    /// The name of what failed.
+    pub fn name(&self) -> String {
+        match &self.task {
+            FailedTask::Command(name) | FailedTask::Process(name) | FailedTask::Step(name) => {
+                name.clone()
+            }
+            FailedTask::ProcessOfOthers(name) => format!("{name} (not COMMAND's)"),
+        }
+    }
+
+    /// The end in words: `exit 1`, `killed: out of memory`.
+    pub fn ended(&self) -> String {
+        let descendants = if self.with_descendants {
+            " with those below it"
+        } else {
+            ""
+        };
+        let hidden = if self.is_hidden { " all the same" } else { "" };
+        format!("{}{descendants}{hidden}", self.end)
+    }
+
     /// The reason that delayed the process or step, if it can be the reason of its failure, too.
-    pub fn held_by(&self) -> Option<&str> {
-        self.held.as_deref().filter(|_| self.was_late)
+    pub fn held_by(&self) -> Option<String> {
+        let held = self.held.as_ref().filter(|_| self.was_late);
+        held.map(Held::to_string)
     }
 
     /// The end, and when it came.
     pub fn fact(&self) -> String {
-        format!("{} after {}", self.end, units::time(self.after))
+        format!("{} after {}", self.ended(), units::time(self.after))
     }
 }
 
@@ -376,7 +434,7 @@ impl Finder<'_> {
             .collect();
         beside.sort_by_key(|failed| (Reverse(failed.after), failed.pid));
         let mut seen = BTreeSet::new();
-        beside.retain(|failed| seen.insert((failed.name.clone(), failed.end.clone())));
+        beside.retain(|failed| seen.insert((failed.task.clone(), failed.end.clone())));
         beside.truncate(BESIDE);
         beside.sort_by_key(|failed| (failed.at, failed.pid));
         beside
@@ -395,10 +453,9 @@ impl Finder<'_> {
             .last_mut()
             .filter(|failed| failed.process == self.root)
         {
-            command.name = units::shorten(&who::headline(&self.analysis.meta), COMMAND);
-            if command.process.is_some_and(|ix| !self.fails(ix)) {
-                command.end += " all the same";
-            }
+            let headline = who::headline(&self.analysis.meta);
+            command.task = FailedTask::Command(units::shorten(&headline, COMMAND));
+            command.is_hidden = command.process.is_some_and(|ix| !self.fails(ix));
         }
         Some(Failure {
             above,
@@ -432,21 +489,20 @@ impl Finder<'_> {
     /// A process, which may have been killed with what was below it.
     fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
-        let mut failed = self.process(ix);
-        if children.iter().any(|ix| self.is_with(*ix)) {
-            failed.end += " with those below it";
+        Failure {
+            with_descendants: children.iter().any(|ix| self.is_with(*ix)),
+            ..self.process(ix)
         }
-        failed
     }
 
     fn process(&self, ix: ProcessIx) -> Failure {
         let process = self.analysis.process(ix);
         let name = label::label(process);
         Failure {
-            name: if self.sure.own.has(ix) {
-                name
+            task: if self.sure.own.has(ix) {
+                FailedTask::Process(name)
             } else {
-                format!("{name} (not COMMAND's)")
+                FailedTask::ProcessOfOthers(name)
             },
             end: self.sure.end(ix, process),
             after: ran(process),
@@ -463,14 +519,14 @@ impl Finder<'_> {
             self.sure.out_of_memory.contains_key(ix) || self.sure.was_stopped_late(*ix)
         });
         let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
-        let status = || step.status.filter(|status| *status != 0).map(exit::words);
-        let reported = step.result.clone();
+        let status = step.status.filter(|status| *status != 0);
+        let reported = step.result.clone().map(FailureEnd::Reported);
         Failure {
-            name: step.name.clone(),
+            task: FailedTask::Step(step.name.clone()),
             end: killed
                 .or(reported)
-                .or_else(status)
-                .unwrap_or_else(|| "failed".into()),
+                .or(status.map(FailureEnd::Status))
+                .unwrap_or_default(),
             after: step.wall(),
             at: step.to,
             pid: own.map(|ix| self.analysis.process(ix).pid.0),

@@ -78,7 +78,7 @@ impl<'a> Names<'a> {
             .iter()
             .rev()
             .map(|function_name| Name {
-                function: escape::text(&function_name.name),
+                function: escape::raw(&function_name.name),
                 binary: binary.clone(),
             })
             .collect();
@@ -118,7 +118,7 @@ impl<'a> Names<'a> {
 /// The last part of a file's path or, without one, the beginning of its build id.
 fn of_module(module: &Module) -> String {
     match module.path.rsplit(|byte| *byte == b'/').next() {
-        Some(name) if !name.is_empty() => escape::text(name),
+        Some(name) if !name.is_empty() => escape::raw(name),
         _ => {
             let id = module.build_id.iter().take(4);
             format!("build id {}…", hex(id))

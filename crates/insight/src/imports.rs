@@ -90,7 +90,7 @@ impl Imports {
 
 /// The file and the numbers of its spans.
 pub fn sentence(import: &Import) -> String {
-    let file = escape::text(&import.file);
+    let file = escape::raw(&import.file);
     let (placed, all) = (units::count(import.placed), units::count(import.spans));
     let mut words = format!("{file}: {placed} of {all} spans placed");
     let other = import.placed + import.outside + import.left_out;
@@ -105,7 +105,7 @@ pub fn sentence(import: &Import) -> String {
         }
     }
     if let Some(note) = &import.note {
-        words += &format!("; {}", escape::text(note.as_bytes()));
+        words += &format!("; {}", escape::raw(note.as_bytes()));
     }
     words
 }

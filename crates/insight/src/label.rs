@@ -17,7 +17,7 @@ pub fn program(process: &Process) -> String {
 /// A process's label: `cc1 lparser.c`, `ld lua`, `make -C src`, `foo.py x`.
 pub fn label(process: &Process) -> String {
     if process.kthread {
-        return format!("[{}]", escape::text(process.comm.bytes()));
+        return format!("[{}]", escape::raw(process.comm.bytes()));
     }
     if let Some(called) = &process.container {
         return container(called);
@@ -54,9 +54,9 @@ pub fn container(called: &Called) -> String {
         .find(|text| !text.is_empty());
     let mut out = CONTAINER.to_owned();
     if let Some(name) = name {
-        out = format!("{out} {}", escape::text(name));
+        out = format!("{out} {}", escape::raw(name));
     }
-    let image = (!called.image.is_empty()).then(|| escape::text(&called.image));
+    let image = (!called.image.is_empty()).then(|| escape::raw(&called.image));
     let inferred = called.inferred.then(|| "inferred".to_owned());
     let facts: Vec<String> = image.into_iter().chain(inferred).collect();
     if !facts.is_empty() {
@@ -80,7 +80,7 @@ pub fn thread(thread: &Thread, process: &Process) -> String {
 
 /// A thread's comm, before the label of its process.
 pub fn comm(thread: &Thread) -> String {
-    format!("{} · ", escape::text(thread.comm.bytes()))
+    format!("{} · ", escape::raw(thread.comm.bytes()))
 }
 
 #[cfg(test)]

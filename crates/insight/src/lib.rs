@@ -27,7 +27,6 @@ pub mod now;
 pub mod parts;
 pub mod path;
 pub mod query;
-pub mod reason;
 pub mod recording;
 pub mod servers;
 pub mod shares;

@@ -95,7 +95,7 @@ impl Group {
         }
         let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
         Ok(Group {
-            name: escape::text(name.as_bytes()),
+            name: escape::raw(name.as_bytes()),
             on,
             pattern,
         })
@@ -301,9 +301,9 @@ pub fn names<'a>(
     match by {
         By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
         By::Program => Box::new(move |ix| label::program(process(ix))),
-        By::Comm => Box::new(move |ix| escape::text(process(ix).comm.bytes())),
+        By::Comm => Box::new(move |ix| escape::raw(process(ix).comm.bytes())),
         By::Cgroup => Box::new(move |ix| {
-            cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::text)
+            cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::raw)
         }),
         By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).to_owned()),
         By::Step => {

@@ -1,8 +1,6 @@
 //! A recording that was not traced (`tr record --best-effort`): its reason, and what
 //! `wait` and `getrusage` tell of COMMAND. Everything else is unknown, and `null` in JSON.
 
-use std::fmt::Write;
-
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 use tr_format::meta::Usage;
@@ -10,13 +8,14 @@ use tr_format::meta::Usage;
 use crate::ci::Ci;
 use crate::exit;
 use crate::who;
-use tr_text::style::{Paint, Style};
+use tr_text::page::{Page, Span};
+use tr_text::style::Paint;
 use tr_text::{escape, units};
 
 /// One line for people: why nothing was traced. `None` of a trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
     let reason = analysis.meta.not_traced.as_ref()?;
-    Some(escape::text(reason.as_bytes()))
+    Some(escape::raw(reason.as_bytes()))
 }
 
 /// Wall time of COMMAND in ns; unknown without an end.
@@ -47,7 +46,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
 pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     let meta = &analysis.meta;
     [
-        escape::text(file.as_bytes()),
+        escape::raw(file.as_bytes()),
         units::date(meta.start_unix()),
         who::kernel(meta),
         "not traced".into(),
@@ -55,25 +54,22 @@ pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
 }
 
 /// In place of the reports as text.
-pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
+pub fn page(analysis: &Analysis, file: &str) -> Page {
     let usage = usage(analysis);
-    let mut out = String::new();
-    let command = units::shorten(&who::headline(&analysis.meta), style.width);
-    let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
-    style.items(&mut out, "", facts(analysis));
-    style.items(&mut out, "", origin(analysis, file));
+    let mut out = Page::new();
+    let command = Span::new(Paint::Bold, who::headline(&analysis.meta));
+    out.named::<Span, Span>([], command, 0, []);
+    out.items("", facts(analysis));
+    out.items("", origin(analysis, file));
     let reason = reason(analysis).unwrap_or_default();
-    style.items(&mut out, "CI   ", Ci::new(&analysis.meta).words());
-    out.push('\n');
-    style.wrapped(&mut out, Paint::Bad, "Not traced   ", &reason);
+    out.items("CI   ", Ci::new(&analysis.meta).words());
+    out.blank();
+    out.wrapped(Paint::Bad, "Not traced   ", &reason);
     if usage.is_some() {
-        let _ = writeln!(
-            out,
-            "Known of the command and the descendants that it waited for:"
-        );
+        out.spans(["Known of the command and the descendants that it waited for:"]);
     }
     for (name, value) in usage_lines(usage) {
-        let _ = writeln!(out, "  {name:<12}{value}");
+        out.spans([format!("  {name:<12}{value}")]);
     }
     out
 }

@@ -13,7 +13,8 @@ use crate::audit::Doubt;
 use crate::Recording;
 use crate::{label, now, untraced};
 use tr_text::called::TR;
-use tr_text::style::{Paint, Style};
+use tr_text::page::Page;
+use tr_text::style::Paint;
 use tr_text::{escape, units};
 
 /// The most streams of missing events that have a line each.
@@ -37,7 +38,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
         said.extend(inexact(&facts).map(|what| format!("samples: {what}")));
     }
     let degraded = quality.degraded.iter();
-    said.extend(degraded.map(|(_, what)| escape::text(what)));
+    said.extend(degraded.map(|(_, what)| escape::raw(what)));
     said.extend(not_recorded(analysis));
     let times = &analysis.totals.times;
     // Less than 1 % stands with the other sums.
@@ -88,7 +89,7 @@ fn cut(analysis: &Analysis) -> Option<String> {
         ));
     }
     let why = match &quality.truncated {
-        Some(truncated) => escape::text(truncated.as_bytes()),
+        Some(truncated) => escape::raw(truncated.as_bytes()),
         None if is_cut(analysis) => "it has no end".into(),
         None => return None,
     };
@@ -248,13 +249,13 @@ pub fn is_lower_bound(analysis: &Analysis) -> bool {
 }
 
 /// The warnings as text, with a blank line below; empty: there are none.
-pub fn text(recording: &Recording, style: &Style) -> String {
-    let mut out = String::new();
+pub fn page(recording: &Recording) -> Page {
+    let mut out = Page::new();
     for text in warnings(recording) {
-        style.wrapped(&mut out, Paint::Bad, "! ", &text);
+        out.wrapped(Paint::Bad, "! ", &text);
     }
     if !out.is_empty() {
-        out.push('\n');
+        out.blank();
     }
     out
 }
@@ -268,7 +269,7 @@ pub fn markdown(warnings: &[String]) -> String {
 
 /// The way of recording, and the facts that it lacks.
 pub fn recorded(analysis: &Analysis) -> Vec<String> {
-    let by = escape::text(analysis.meta.recorded_by().as_bytes());
+    let by = escape::raw(analysis.meta.recorded_by().as_bytes());
     let light = if analysis.meta.is_light() {
         " --light"
     } else {

@@ -32,7 +32,7 @@ pub fn recorded(meta: &Metadata) -> String {
     // A command without a name cannot have run.
     let has_no_name = meta.command.iter().all(Vec::is_empty);
     match (has_no_name, &meta.scope) {
-        (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
+        (false, _) => escape::quoted(meta.command.iter().map(Vec::as_slice)),
         (true, Scope::All) => "the whole machine".into(),
         (true, Scope::Pids(pids)) => {
             let numbers: Vec<String> = pids.iter().map(|pid| pid.0.to_string()).collect();
@@ -43,7 +43,7 @@ pub fn recorded(meta: &Metadata) -> String {
             };
             format!("{word} {}", numbers.join(", "))
         }
-        (true, Scope::Cgroup(path)) => format!("cgroup {}", escape::text(path)),
+        (true, Scope::Cgroup(path)) => format!("cgroup {}", escape::raw(path)),
         (true, Scope::Command) => NO_COMMAND.into(),
     }
 }
@@ -83,14 +83,14 @@ fn is_of_runner(command: &[Vec<u8>]) -> bool {
 pub fn recorded_where(meta: &Metadata) -> String {
     let what = recorded(meta);
     if meta.command.is_empty() && meta.scope == Scope::All {
-        return format!("{what} {}", escape::text(meta.host.as_bytes()));
+        return format!("{what} {}", escape::raw(meta.host.as_bytes()));
     }
     what
 }
 
 pub fn kernel(meta: &Metadata) -> String {
     let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
-    escape::text(words.join(" ").as_bytes())
+    escape::raw(words.join(" ").as_bytes())
 }
 
 /// The CPUs that the build was allowed to use, if it was not allowed all: `0-3,8 (5 of 64)`.
@@ -124,7 +124,7 @@ pub fn allowed(meta: &Metadata) -> Option<String> {
 /// The CPU's model, where the recording has it.
 pub fn cpu(meta: &Metadata) -> Option<String> {
     let model = meta.hardware(Hardware::CpuModel)?;
-    Some(escape::text(model.as_bytes()))
+    Some(escape::raw(model.as_bytes()))
 }
 
 pub fn thread(analysis: &Analysis, ix: ThreadIx) -> (&Thread, &Process) {
@@ -150,7 +150,7 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
 }
 
 pub fn comm(comm: &Comm) -> String {
-    escape::text(comm.bytes())
+    escape::raw(comm.bytes())
 }
 
 /// A task in JSON: what it is, the tid if that is known, pid and label of a recorded one.
@@ -175,7 +175,7 @@ pub fn named(analysis: &Analysis, who: Actor) -> Value {
 pub fn asked_name(lookup: &Lookup) -> String {
     match &*lookup.query.name {
         [] => ".".into(),
-        name => escape::text(name),
+        name => escape::raw(name),
     }
 }
 

@@ -12,7 +12,7 @@ use super::render::{powers, told};
 use super::{Forecast, Predictor};
 use tr_insight::{label, who};
 use tr_report::html;
-use tr_text::{escape, units};
+use tr_text::{escape, json, units};
 
 /// The largest number of processes that are drawn, so that 64 schedules fit into a page.
 const DRAWN: usize = 120;
@@ -26,11 +26,12 @@ pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
     forecast: &Forecast,
-) -> Result<String, serde_json::Error> {
+) -> std::io::Result<String> {
     let start = (forecast.cpus, forecast.jobs);
     let data = Schedules::new(predictor, analysis, start);
     // Nothing in the data ends its element.
-    let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
+    let data = String::from_utf8(json::visible(&data)?).map_err(std::io::Error::other)?;
+    let data = data.replace('<', "\\u003c");
     let title = escape::html(&who::headline(&analysis.meta));
     let warnings = forecast.warnings.iter();
     let warnings = warnings.map(|text| format!("<p class=\"bad\">{}</p>\n", escape::html(text)));

@@ -5,7 +5,8 @@ use serde_json::{json, Value};
 use tr_analyze::Analysis;
 
 use super::{Forecast, Interval, Part, Predictor, MOST_CPUS};
-use tr_text::style::{Paint, Style};
+use tr_text::page::Page;
+use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
@@ -137,20 +138,20 @@ impl Forecast {
         })
     }
 
-    pub fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    pub fn page(&self) -> Page {
+        let mut out = Page::new();
         let wall = units::interval(self.wall.likely, self.wall.low, self.wall.high);
         let from = match self.unchanged {
             Some(unchanged) => format!("unchanged {}", units::time(unchanged)),
             None => units::time(self.recorded),
         };
         let first = format!("{from} → {wall}");
-        style.painted(&mut out, Paint::Bold, &first);
+        out.painted(Paint::Bold, &first);
         for text in &self.warnings {
-            style.wrapped(&mut out, Paint::Bad, "! ", text);
+            out.wrapped(Paint::Bad, "! ", text);
         }
-        let line = |out: &mut String, lead: &str, text: &str| {
-            style.wrapped(out, Paint::Plain, lead, text);
+        let line = |out: &mut Page, lead: &str, text: &str| {
+            out.wrapped(Paint::Plain, lead, text);
         };
         line(&mut out, "  path: ", &told(&self.path, 4));
         let most = self.wall.likely.saturating_mul(self.cpus);
@@ -174,16 +175,16 @@ impl Forecast {
             line(&mut out, "  cost: ", &format!("{cost:.4}{cheapest}"));
         }
         for assumed in &self.assumed {
-            style.wrapped(&mut out, Paint::Dim, "  assumed: ", assumed);
+            out.wrapped(Paint::Dim, "  assumed: ", assumed);
         }
         if !self.table.is_empty() {
-            out.push('\n');
+            out.blank();
             let table = columns().column("COST", |row| {
                 row.cost
                     .map_or(Cell::Empty, |cost| format!("{cost:.4}").into())
             });
             let table = table.shown(self.cost.is_some());
-            out += &table.text(self.table.iter().cloned(), style, 0);
+            out.table(&table, self.table.iter().cloned());
         }
         out
     }

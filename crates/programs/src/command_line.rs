@@ -52,7 +52,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         Some((first, rest)) => (*first, rest),
         None => (&b""[..], &[][..]),
     };
-    let first = escape::text(first);
+    let first = escape::raw(first);
     // A login shell's name starts with a dash.
     let path = first.strip_prefix('-').unwrap_or(&first);
     let name = program_name(path);
@@ -67,7 +67,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     let value_of = |option: &str| {
         let at = rest.iter().position(|arg| *arg == option.as_bytes())?;
         rest.get(at + 1)
-            .map(|value| base(&escape::text(value)).to_owned())
+            .map(|value| base(&escape::raw(value)).to_owned())
     };
     let source = || source(rest);
     // Go's compiler and linker: their names are common words.
@@ -200,7 +200,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
         Runs::Mode(at) => {
             let mode = from(at)
                 .first()
-                .map_or(String::new(), |arg| escape::text(arg));
+                .map_or(String::new(), |arg| escape::raw(arg));
             said(&format!("{name} {mode}"), ask.what(|| texts(from(at + 1))))
         }
         Runs::Text(at) => match from(at) {
@@ -211,7 +211,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
             {
                 said("perl Test::Harness", ask.what(|| texts(files)))
             }
-            [option, text, ..] => said(name, ask.what(|| vec![escape::text(option), short(text)])),
+            [option, text, ..] => said(name, ask.what(|| vec![escape::raw(option), short(text)])),
             _ => said(name, Vec::new()),
         },
         Runs::Script(at) => run(from(at), script, nested, ask),
@@ -237,7 +237,7 @@ pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
         let Some((first, rest)) = inner.split_first() else {
             break;
         };
-        let name = escape::text(first);
+        let name = escape::raw(first);
         let tool = table::by_name(base(name.strip_prefix('-').unwrap_or(&name)));
         let Some(Label::Interpreter(script)) = tool.map(|tool| tool.label) else {
             break;
@@ -259,7 +259,7 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     if script.class && !first.ends_with(b".jar") && !first.contains(&b'/') {
         let class = first.rsplit(|b| *b == b'.').next().unwrap_or(first);
         return Said {
-            program: escape::text(class),
+            program: escape::raw(class),
             what: ask.what(|| texts(rest)),
         };
     }
@@ -275,7 +275,7 @@ fn short(script: &[u8]) -> String {
         .collect();
     format!(
         "'{}'",
-        units::shorten(&escape::text(&words.join(&b' ')), TEXT)
+        units::shorten(&escape::raw(&words.join(&b' ')), TEXT)
     )
 }
 
@@ -289,7 +289,7 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     Some(program_of_args(&args))
         .filter(|program| !program.is_empty())
-        .unwrap_or_else(|| escape::text(comm.bytes()))
+        .unwrap_or_else(|| escape::raw(comm.bytes()))
 }
 
 /// The label of a command line without the arguments that are of this machine alone: absolute paths, temporary names.
@@ -346,7 +346,7 @@ pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     let Said { program, what } = read(&args, 0, Ask::Label);
     if program.is_empty() {
-        return escape::text(comm.bytes());
+        return escape::raw(comm.bytes());
     }
     let mut out = program;
     for what in what {

@@ -53,7 +53,7 @@ impl OwnRule {
         let groups = self.pattern.captures(line)?;
         let mut name = String::new();
         groups.expand(&self.name, &mut name);
-        let name = escape::text(name.trim().as_bytes());
+        let name = escape::raw(name.trim().as_bytes());
         (!name.is_empty()).then(|| found(self.kind, units::shorten(&name, WIDTH)))?
     }
 }

@@ -53,7 +53,7 @@ pub fn name(args: &[&[u8]]) -> Option<String> {
         .filter_map(|command| command.output.as_deref());
     if let Some(output) = outputs.find(|output| !output.starts_with(b"/dev/")) {
         return Some(
-            escape::text(relative(output))
+            escape::raw(relative(output))
                 .trim_start_matches("./")
                 .to_owned(),
         );

@@ -136,7 +136,7 @@ fn github(line: &Line) -> Option<Found> {
         let mut parts = action.split('/');
         let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
         let name = format!("{owner}/{name}@{version}");
-        return found(StepKind::Job, escape::text(name.as_bytes()));
+        return found(StepKind::Job, escape::raw(name.as_bytes()));
     }
     let (_, script) = line.path.split_once("/_temp/")?;
     let id = script.split_once('.').map_or(script, |(id, _)| id);
@@ -154,7 +154,7 @@ fn ansible_module(line: &Line) -> Option<Found> {
     let module = module.strip_suffix(".py").unwrap_or(module);
     found(
         StepKind::Job,
-        format!("ansible {}", escape::text(module.as_bytes())),
+        format!("ansible {}", escape::raw(module.as_bytes())),
     )
 }
 
@@ -162,7 +162,7 @@ fn jenkins(line: &Line) -> Option<Found> {
     let mut parts = line.path.rsplit('/');
     let script = parts.next()?.starts_with("script.sh");
     let place = parts.next().filter(|place| place.starts_with("durable-"))?;
-    script.then(|| found(StepKind::Job, escape::text(place.as_bytes())))?
+    script.then(|| found(StepKind::Job, escape::raw(place.as_bytes())))?
 }
 
 fn cargo_test(line: &Line) -> Option<Found> {
@@ -170,10 +170,10 @@ fn cargo_test(line: &Line) -> Option<Found> {
     if line.has(&["--list"]) {
         return None;
     }
-    let name = escape::text(name.as_bytes());
+    let name = escape::raw(name.as_bytes());
     match line.words("--test-threads --skip --format --color").next() {
         Some(test) if line.has(&["--exact"]) => {
-            found(StepKind::Test, format!("{name} {}", escape::text(test)))
+            found(StepKind::Test, format!("{name} {}", escape::raw(test)))
         }
         _ => Some(Found {
             tests: Tests::Threads,
@@ -185,29 +185,29 @@ fn cargo_test(line: &Line) -> Option<Found> {
 fn go_test(line: &Line) -> Option<Found> {
     if line.path.contains("/pkg/tool/") {
         return match line.name {
-            "compile" => found(StepKind::Unit, escape::text(line.value("-p")?)),
+            "compile" => found(StepKind::Unit, escape::raw(line.value("-p")?)),
             "link" => {
-                let output = escape::text(line.value("-o")?);
+                let output = escape::raw(line.value("-o")?);
                 found(StepKind::Unit, format!("link {}", words::base(&output)))
             }
             _ => None,
         };
     }
     let package = words::test_of_go(line.path)?;
-    found(StepKind::Test, escape::text(package.as_bytes()))
+    found(StepKind::Test, escape::raw(package.as_bytes()))
 }
 
 /// A script that GitLab's custom executor writes and runs, with the name of its stage.
 fn gitlab_script(line: &Line) -> Option<Found> {
     let stage = line.args.first()?;
     let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
-    is.then(|| found(StepKind::Job, escape::text(stage)))?
+    is.then(|| found(StepKind::Job, escape::raw(stage)))?
 }
 
 fn perl_test(line: &Line) -> Option<Found> {
     let perl = line.all.first()?.ends_with(b"perl");
     let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
-    is.then(|| found(StepKind::Test, escape::text(line.path.as_bytes())))?
+    is.then(|| found(StepKind::Test, escape::raw(line.path.as_bytes())))?
 }
 
 fn node_test(line: &Line) -> Option<Found> {
@@ -222,7 +222,7 @@ fn xdist(line: &Line) -> Option<Found> {
 
 fn gradle_worker(line: &Line) -> Option<Found> {
     let is = line.path.ends_with("GradleWorkerMain");
-    is.then(|| found(StepKind::Test, escape::text(line.args.first()?)))?
+    is.then(|| found(StepKind::Test, escape::raw(line.args.first()?)))?
 }
 
 /// JUnit and TestNG, by their main classes and the names of their archives.
@@ -257,7 +257,7 @@ fn named_test(line: &Line) -> Option<Found> {
         return None;
     }
     let directory = words::base(directories);
-    let text = |text: &str| escape::text(text.as_bytes());
+    let text = |text: &str| escape::raw(text.as_bytes());
     if ["t", "test", "tests"].contains(&directory) {
         let name = format!("{directory}/{name}");
         return found(StepKind::Test, text(&name));

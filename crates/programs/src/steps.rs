@@ -146,7 +146,7 @@ pub(crate) fn call(line: &Line) -> Option<Found> {
 
 /// A file that a command makes; `None` for one that no build asks for.
 pub(crate) fn file(path: &[u8]) -> Option<Found> {
-    let name = escape::text(path);
+    let name = escape::raw(path);
     let base = words::base(&name);
     let scratch = words::is_temporary(base) || base.starts_with("conftest");
     if scratch || name == "-" || name.starts_with("/dev/") || name.starts_with("/proc/") {
@@ -176,7 +176,7 @@ pub(crate) fn in_directory<'a>(
     let mut name = program.to_owned();
     for word in directory.chain(words.map(words::relative)) {
         name.push(' ');
-        name.push_str(&escape::text(word));
+        name.push_str(&escape::raw(word));
     }
     name
 }

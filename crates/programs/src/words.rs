@@ -27,7 +27,7 @@ pub fn has(options: &str, arg: &[u8]) -> bool {
 
 /// Texts of arguments, escaped.
 pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
-    args.into_iter().map(|arg| escape::text(arg)).collect()
+    args.into_iter().map(|arg| escape::raw(arg)).collect()
 }
 
 /// The names of a compiler's source files.
@@ -36,7 +36,7 @@ pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> 
     let sources = args
         .iter()
         .filter(move |arg| is(arg) && !arg.starts_with(b"-"));
-    sources.map(|source| base(&escape::text(source)).to_owned())
+    sources.map(|source| base(&escape::raw(source)).to_owned())
 }
 
 /// The first file of a compiler's sources.
@@ -109,7 +109,7 @@ pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'
         let word = |b: &u8| b.is_ascii_alphanumeric() || b"-_:".contains(b);
         let plain = arg.len() <= 24 && arg.iter().all(word);
         let after = rest.get(at + 1..).unwrap_or_default();
-        return plain.then(|| (escape::text(arg), after));
+        return plain.then(|| (escape::raw(arg), after));
     }
     None
 }
@@ -124,7 +124,7 @@ pub(crate) fn command<'a>(
 ) -> Option<(String, &'a [&'a [u8]])> {
     let (first, after) = rest.split_first()?;
     if has(known, first) {
-        return Some((format!("{name} {}", escape::text(first)), after));
+        return Some((format!("{name} {}", escape::raw(first)), after));
     }
     let says = has("--internal --version --help -h", first);
     (!says).then(|| (format!("{name} {other}"), rest))
@@ -134,7 +134,7 @@ pub(crate) fn command<'a>(
 /// directory, has another one.
 pub fn is_of_machine(arg: &[u8]) -> bool {
     let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
-    let is_temporary_name = name.starts_with(b"tmp.") || is_temporary(&escape::text(name));
+    let is_temporary_name = name.starts_with(b"tmp.") || is_temporary(&escape::raw(name));
     let before = |at: usize| at.checked_sub(1).and_then(|at| arg.get(at));
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-+~@}/*?".contains(byte);
     let mut slashes = arg.iter().enumerate().filter(|(_, byte)| **byte == b'/');

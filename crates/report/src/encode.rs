@@ -33,38 +33,55 @@ pub(crate) struct ShownTimes {
     pub spare: bool,
 }
 
-/// Adds the columns of times, in the order of `keys`.
+/// A column of times, in the order in which people see them. Place 1 is free for the time that they are parts of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeColumn {
+    OnCpu = 0,
+    RunQueue = 2,
+    Blocked,
+    Sleep,
+    AsleepOrBlocked,
+    Unknown,
+}
+
+/// The first place after the columns of times.
+pub(crate) const AFTER_TIMES: usize = TimeColumn::Unknown as usize + 1;
+
+/// Adds the columns of times, which CSV and JSON have in the given order.
 pub(crate) fn times<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&model::Times>,
     seen: ShownTimes,
-    keys: &str,
+    columns: &[TimeColumn],
 ) -> Table<'a, R> {
     let events = seen.basis == Basis::Events;
     let known = |time: fn(&model::Times) -> Option<u64>| {
         move |row: &R| Cell::known(of(row).and_then(time), Cell::Time)
     };
     let spare = |table: Table<'a, R>| if seen.spare { table.spare() } else { table };
-    keys.split_whitespace().fold(table, |table, key| match key {
-        "on_cpu" => table
+    let add = |table: Table<'a, R>, column: &TimeColumn| match column {
+        TimeColumn::OnCpu => table
             .fact("CPU", "on_cpu_ns", known(|times| times.on_cpu_known()))
             .shown(seen.on_cpu),
-        "run_queue" => table
+        TimeColumn::RunQueue => table
             .fact(
                 RUN_QUEUE,
                 "run_queue_ns",
                 known(|times| times.run_queue_known()),
             )
             .shown(seen.waits),
-        "sleep" => spare(table.fact(SLEEP, "sleep_ns", known(|times| times.sleep_known())))
-            .shown(seen.waits && events),
-        "blocked" => table
+        TimeColumn::Sleep => {
+            spare(table.fact(SLEEP, "sleep_ns", known(|times| times.sleep_known())))
+                .shown(seen.waits && events)
+        }
+        TimeColumn::Blocked => table
             .fact(BLOCKED, "blocked_ns", known(|times| times.blocked_known()))
             .shown(seen.waits && events),
-        "unknown" => spare(table.fact(UNKNOWN, "unknown_ns", known(|times| Some(times.unknown))))
-            .shown(seen.unknown),
-        _ if events => table,
-        _ => {
+        TimeColumn::Unknown => {
+            spare(table.fact(UNKNOWN, "unknown_ns", known(|times| Some(times.unknown))))
+                .shown(seen.unknown)
+        }
+        TimeColumn::AsleepOrBlocked => {
             let asleep = known(|times| times.asleep_or_blocked_known());
             let table = table.fact(SLEEP_OR_BLOCKED, "asleep_or_blocked_ns", asleep);
             let table = table.shown(seen.waits);
@@ -73,7 +90,11 @@ pub(crate) fn times<'a, R: 'a>(
                 _ => table.csv_only(),
             }
         }
-    })
+    };
+    let placed = |table, column: &TimeColumn| add(table, column).place(*column as usize);
+    // Sleep and blocking are one time only without scheduling events.
+    let known = |column: &&TimeColumn| !events || **column != TimeColumn::AsleepOrBlocked;
+    columns.iter().filter(known).fold(table, placed)
 }
 
 pub(crate) fn argv(argv: &Argv) -> Option<Vec<String>> {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::Analysis;
 use tr_analyze::stacks::{Stacks, Timed};
 use tr_analyze::timeline::{Bucket, Stretch};
@@ -13,7 +14,7 @@ use tr_format::stack::Doing;
 use crate::members::Members;
 use tr_insight::frames::{Name, Names};
 use tr_insight::query::By;
-use tr_insight::reason::Reason;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -46,7 +47,7 @@ pub struct StackSamples {
     /// On a CPU, or off CPU.
     pub doing: Doing,
     /// The reason of a wait; `None`: it was not looked for.
-    pub reason: Option<Reason>,
+    pub reason: Option<WaitReason>,
     pub sum: SampleSum,
 }
 
@@ -78,7 +79,7 @@ struct FunctionRow {
     group: Option<usize>,
     name: Name,
     doing: Doing,
-    reason: Option<Reason>,
+    reason: Option<WaitReason>,
     /// The function was the innermost one; of waits, the innermost one in user mode.
     own: SampleSum,
     /// The function was in the stack.
@@ -86,13 +87,13 @@ struct FunctionRow {
 }
 
 /// The facts that the samples of a row share: the group, what the tasks did and why, the function.
-type Key = (Option<usize>, Doing, Option<Reason>, usize);
+type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 
 /// The functions of some samples.
 #[derive(Debug, Default)]
 pub struct Functions {
     all: BTreeMap<Doing, SampleSum>,
-    reasons: BTreeMap<Reason, SampleSum>,
+    reasons: BTreeMap<WaitReason, SampleSum>,
     /// The row with the longest time of its own first.
     rows: Vec<FunctionRow>,
 }
@@ -188,6 +189,7 @@ impl Functions {
             })
             .spare()
             .shown(!id.is_empty())
+            .place(0)
             .named("function")
             .data("binary", |row| row.name.binary.clone())
             .data("off_cpu", |row| row.doing == Doing::OffCpu)
@@ -196,6 +198,7 @@ impl Functions {
             })
             .left()
             .shown(why)
+            .place(1)
             .data("self_samples", |row| row.own.samples)
             .fact("self", "self_ns", |row| Cell::Time(row.own.ns))
             .few()
@@ -206,11 +209,12 @@ impl Functions {
             .words("in", move |row| {
                 units::shorten(&row.name.binary, binaries).into()
             })
+            .place(2)
             .words(title, move |row| {
                 let name = group(row).map(|group| units::shorten(&group.name, names));
                 name.map_or(Cell::Empty, Cell::Text)
             })
-            .last(&format!("pid, reason, in, {title}"))
+            .place(3)
     }
 
     /// The sums of the samples, those of waits by reason, and the first `most` rows in JSON.
@@ -235,16 +239,16 @@ impl Functions {
         self.table(groups, Doing::OnCpu, 0).csv(self.rows(most))
     }
 
-    fn by_reason(&self) -> Vec<(Reason, SampleSum)> {
-        let mut sums: Vec<(Reason, SampleSum)> =
+    fn by_reason(&self) -> Vec<(WaitReason, SampleSum)> {
+        let mut sums: Vec<(WaitReason, SampleSum)> =
             self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
         sums.sort_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
         sums
     }
 
     /// The tables of functions on a CPU and of functions that waited, `limit` rows each.
-    pub fn text(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> String {
-        let mut out = String::new();
+    pub fn page(&self, style: &Style, groups: FunctionGroups<'_>, limit: Option<usize>) -> Page {
+        let mut out = Page::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {
             let all = self.sum(doing);
             if all.samples == 0 {
@@ -256,19 +260,19 @@ impl Functions {
                 Doing::OnCpu => format!("Functions on a CPU: {samples}, {time}"),
                 Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
             };
-            style.painted(&mut out, Paint::Bold, &head);
+            out.painted(Paint::Bold, &head);
             if doing == Doing::OffCpu && !self.reasons.is_empty() {
                 let sums = self.by_reason().into_iter();
                 let sums =
                     sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
-                style.items(&mut out, "for ", sums);
+                out.items("for ", sums);
             }
             let rows: Vec<&FunctionRow> =
                 self.rows.iter().filter(|row| row.doing == doing).collect();
             let shown = limit.unwrap_or(ROWS);
             let table = self.table(groups, doing, style.width);
-            out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
-            style.more(&mut out, rows.len(), shown, " functions");
+            out.table(&table, rows.iter().copied().take(shown));
+            out.more(rows.len(), shown, " functions");
         }
         out
     }
@@ -288,6 +292,6 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
 }
 
 /// The reason of a sampled wait.
-fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
-    Reason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
+fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<WaitReason> {
+    WaitReason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
 }

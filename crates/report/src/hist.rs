@@ -6,6 +6,7 @@ use serde_json::{json, Value};
 use crate::members::Members;
 use tr_insight::query::By;
 use tr_insight::view::View;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -127,40 +128,32 @@ impl Hist {
     }
 
     /// The slots as `cpudist` draws them, with their times if there is room.
-    pub fn draw(&self, style: &Style) -> String {
-        use std::fmt::Write;
+    pub fn draw(&self, out: &mut Page, style: &Style) {
         let slots = self.slots();
         let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
         let columns = style.width.saturating_sub(ROW + 2).clamp(4, STARS);
         let times = style.width >= ROW + STARS + 22;
-        let mut out = String::new();
         if most == 0 {
-            return out;
+            return;
         }
         let mut head = format!("     {:<19} : {:<8}  distribution", "usecs", "count");
         if times {
             head = units::pad(&head, ROW + columns, false) + "      time";
         }
-        style.painted(&mut out, Paint::Bold, &head);
+        out.painted(Paint::Bold, &head);
         for slot in &slots {
-            let mut bar = style.bar(slot.count, most, columns);
-            if style.ascii {
-                bar = bar.replace('#', "*");
-            }
-            let bar = style.paint(Paint::Bar, &units::pad(&bar, columns, false));
-            let _ = write!(
-                out,
-                "{:>10} -> {:<10} : {:<8} |{bar}|",
-                slot.from_us, slot.to_us, slot.count
-            );
+            let bar = style.bar_of('*', slot.count, most, columns);
+            let bar = Span::new(Paint::Bar, units::pad(&bar, columns, false));
+            let range = format!("{:>10} -> {:<10}", slot.from_us, slot.to_us);
+            let lead = format!("{range} : {:<8} |", slot.count);
+            let mut end = "|".to_owned();
             if times {
                 let time = units::pad(&units::time(slot.ns), 9, true);
                 let share = units::pad(&units::share(slot.ns, self.total), 5, true);
-                let _ = write!(out, " {time} {share}");
+                end += &format!(" {time} {share}");
             }
-            out.push('\n');
+            out.spans([lead.into(), bar, end.into()]);
         }
-        out
     }
 }
 
@@ -220,24 +213,23 @@ pub(crate) struct Groups<'a> {
 
 impl Groups<'_> {
     /// A row for each of the first groups.
-    pub fn table(&self, style: &Style) -> String {
+    pub fn table(&self, out: &mut Page) {
         let top = self.view.ask.top;
         let title = units::top(self.by.title(), top, self.groups.len());
         let groups = self.groups.iter().take(top);
         let rows = groups.map(row);
-        table(self.what).titled(title).text(rows, style, 0)
+        out.table(&table(self.what).titled(title), rows);
     }
 
     /// The histograms of the first groups.
-    pub fn draw(&self, out: &mut String, style: &Style) {
+    pub fn draw(&self, out: &mut Page, style: &Style) {
         for (group, hist) in self.groups.iter().take(self.view.ask.top) {
             let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
-            let room = style.width.saturating_sub(units::width(&pid));
-            let name = units::shorten(&group.name, room) + &pid;
-            out.push('\n');
-            style.painted(out, Paint::Bold, &name);
-            style.items(out, "", hist.summary(self.what));
-            out.push_str(&hist.draw(style));
+            let [name, pid] = [&group.name, &pid].map(|text| Span::new(Paint::Bold, text));
+            out.blank();
+            out.named::<Span, _>([], name, 0, [pid]);
+            out.items("", hist.summary(self.what));
+            hist.draw(out, style);
         }
     }
 

@@ -71,5 +71,5 @@ pub fn table<'a, R: 'a>(by: By, of: fn(&R) -> &Members) -> Table<'a, R> {
             of(row).pid.map_or(Cell::Empty, Cell::Id)
         })
         .shown(matches!(by, By::Process | By::Thread))
-        .last("pid")
+        .place(0)
 }

@@ -1,11 +1,18 @@
 //! The output formats of a report.
 
 use serde_json::Value;
+use tr_text::page::Page;
 use tr_text::style::Style;
 
 /// A report in every output format.
 pub trait Report {
-    fn text(&self, style: &Style) -> String;
+    /// The report for people; a narrow terminal may have fewer columns.
+    fn page(&self, style: &Style) -> Page;
+
+    /// The report for a terminal or a log.
+    fn text(&self, style: &Style) -> String {
+        self.page(style).text(style)
+    }
 
     /// The report's value in the JSON document; `None` for a report that every
     /// document has.

@@ -21,6 +21,7 @@ use tr_insight::view::View;
 use tr_insight::{exit, untraced, warnings, who};
 use tr_programs::steps::StepKind;
 use tr_text::called::TR;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::words::RUN_QUEUE_WAIT;
 use tr_text::{escape, units};
@@ -139,43 +140,41 @@ impl Summary {
     }
 
     /// The summary for a terminal or a log.
-    pub fn text(&self, style: &Style, links: Links<'_>) -> String {
-        let mut out = String::new();
+    pub fn page(&self, style: &Style, links: Links<'_>) -> Page {
+        let mut out = Page::new();
         for warning in &self.warnings {
-            style.wrapped(&mut out, Paint::Bad, "! ", warning);
+            out.wrapped(Paint::Bad, "! ", warning);
         }
         let room = style.width.saturating_sub(units::width(&self.outcome) + 2);
         let command = units::shorten(&self.command, room.max(NAME / 2));
         let head = format!("{command}: {}", self.outcome);
-        style.wrapped(&mut out, Paint::Bold, "", &head);
-        if !self.facts.is_empty() {
-            style.items(&mut out, "", &self.facts);
-        }
+        out.wrapped(Paint::Bold, "", &head);
+        out.items("", &self.facts);
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
-            style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure);
+            out.wrapped(Paint::Bad, "Failed: ", &failure);
         }
         for (name, held) in self.slow.iter().take(MOST) {
             let slow = format!("{}: {held}", units::shorten(name, NAME));
-            style.wrapped(&mut out, Paint::Plain, "Slow: ", &slow);
+            out.wrapped(Paint::Plain, "Slow: ", &slow);
         }
         if let Some(verdict) = &self.verdict {
-            style.wrapped(&mut out, Paint::Plain, "Verdict: ", verdict);
+            out.wrapped(Paint::Plain, "Verdict: ", verdict);
         }
         for (at, advice) in self.advice.iter().enumerate() {
             let lead = if at == 0 { "Change: " } else { "        " };
-            style.wrapped(&mut out, Paint::Plain, lead, &said(advice));
+            out.wrapped(Paint::Plain, lead, &said(advice));
         }
         if let Some(combined) = &self.combined {
-            style.wrapped(&mut out, Paint::Plain, "        ", combined);
+            out.wrapped(Paint::Plain, "        ", combined);
         }
         if let Some(path) = &self.path {
-            style.items(&mut out, &format!("{}: ", path.title), path.words());
+            out.items(format!("{}: ", path.title), path.words());
         }
         if !self.steps.is_empty() {
-            style.items(&mut out, "Longest steps: ", self.longest());
+            out.items("Longest steps: ", self.longest());
         }
         for (name, link) in links.named() {
-            let _ = writeln!(out, "{name}: {}", escape::text(link.as_bytes()));
+            out.spans([format!("{name}: {link}")]);
         }
         out
     }
@@ -239,21 +238,22 @@ impl Summary {
 impl Summary {
     /// The failures that matter, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
-        let label = |failed: &Failure| name(&units::shorten(&failed.name, NAME));
+        let label = |failed: &Failure| name(&units::shorten(&failed.name(), NAME));
         let told = &self.failures.told;
         let shown = told.iter().take(MOST);
-        let lines = shown.map(|failed| {
-            let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
-            let above = failed.above.iter();
-            words.extend(
-                above.map(|above| format!("{}{} {}", above.lead(), label(above), text(&above.end))),
-            );
-            let held = failed
-                .held_by()
-                .into_iter()
-                .map(|held| format!(": {}", text(held)));
-            words.join(" → ") + &held.collect::<String>()
-        });
+        let lines =
+            shown.map(|failed| {
+                let mut words = vec![format!("{} {}", label(failed), text(&failed.fact()))];
+                let above = failed.above.iter();
+                words.extend(above.map(|above| {
+                    format!("{}{} {}", above.lead(), label(above), text(&above.ended()))
+                }));
+                let held = failed
+                    .held_by()
+                    .into_iter()
+                    .map(|held| format!(": {}", text(&held)));
+                words.join(" → ") + &held.collect::<String>()
+            });
         let mut lines: Vec<String> = lines.collect();
         if let Some(more @ 1..) = told.len().checked_sub(MOST) {
             let more = units::count(more as u64);
@@ -290,7 +290,7 @@ fn address(link: &str) -> String {
 }
 
 fn said(advice: &Advice) -> String {
-    let gain = advice.saves().replace('≤', "at most");
+    let gain = advice.saves("at most");
     format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 

@@ -6,6 +6,7 @@ use tr_format::event::{Argv, Comm};
 use tr_programs::command_line::{label_of, program_of};
 use tr_report::hist::Hist;
 use tr_text::escape::{command, text};
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units::{count, date, days, pad, share, shorten, time};
@@ -105,12 +106,15 @@ fn rows_are_powers_of_two_as_bcc_has_them() {
         markdown: false,
         ..STYLE
     };
+    let mut page = Page::new();
+    hist.draw(&mut page, &style);
+    let drawn = page.text(&style);
     assert_eq!(
-        hist.draw(&style).lines().nth(2),
+        drawn.lines().nth(2),
         Some("         2 -> 3          : 2        |****************************************|"),
         "column by column as print_log2_hist"
     );
-    assert!(hist.draw(&style).lines().all(|line| line.len() <= 80));
+    assert!(drawn.lines().all(|line| line.len() <= 80));
 }
 
 #[test]
@@ -157,7 +161,13 @@ fn hostile_command_lines_are_escaped_and_end() {
         let comm = Comm::new(b"\x1b");
         for text in [program_of(&argv, &comm), label_of(&argv, &comm, false)] {
             let bad = |c: char| c.is_control() || c == '\u{202e}';
-            assert!(!text.is_empty() && !text.contains(bad), "{text:?}");
+            let mut page = Page::new();
+            page.line(&text);
+            let shown = page.text(&STYLE);
+            assert!(
+                !text.is_empty() && !shown.trim_end().contains(bad),
+                "{shown:?}"
+            );
         }
     }
 }
@@ -169,22 +179,20 @@ fn people_see_units_and_columns() {
         (Cell::Unknown, "long", "a name of more than twenty columns"),
     ];
     type Row = (Cell, &'static str, &'static str);
-    let text = Table::new("process", |(.., name): &Row| (*name).to_owned())
+    let table = Table::new("process", |(.., name): &Row| (*name).to_owned())
         .column("CPU", |(time, ..)| time.clone())
         .column("", |_| Cell::Empty)
         .column("hidden", |_| Cell::Count(1))
         .shown(false)
         .words("why", |(_, why, _)| Cell::from(*why))
-        .paint(|(time, ..)| Paint::bad_if(*time == Cell::Unknown))
-        .text(
-            rows,
-            &Style {
-                width: 30,
-                color: true,
-                ..STYLE
-            },
-            1,
-        );
+        .paint(|(time, ..)| Paint::bad_if(*time == Cell::Unknown));
+    let mut page = Page::new();
+    page.grid(table.grid(rows), 1);
+    let text = page.text(&Style {
+        width: 30,
+        color: true,
+        ..STYLE
+    });
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines,
@@ -201,18 +209,22 @@ fn one_declaration_makes_every_form() {
     type Row = (Option<u64>, u64, &'static str);
     let table = || {
         Table::new("process", |(.., name): &Row| (*name).to_owned())
-            .named("name=label")
+            .named("label")
+            .csv_key("name")
             .fact("pid", "pid", |(_, faults, _)| Cell::Id(*faults as u32 + 7))
+            .place(1)
             .fact("CPU", "on_cpu_ns", |(ns, ..)| Cell::known(*ns, Cell::Time))
             .fact("major", "major_faults", |(_, it, _)| Cell::Count(*it))
             .few()
+            .place(0)
             .column("half", |(_, it, _)| Cell::Share(*it, 2))
             .csv_data("whole", |(ns, ..)| ns.is_some())
             .json_data("of", |_| vec![1, 2])
-            .last("major_faults, pid")
     };
     let rows: [Row; 2] = [(Some(1_500_000_000), 1, "make, \"<all>\""), (None, 0, "x")];
-    let text = table().text(rows, &STYLE, 0);
+    let mut page = Page::new();
+    page.table(&table(), rows);
+    let text = page.text(&STYLE);
     let lines: Vec<&str> = text.lines().collect();
     let head = "   CPU  half  major  pid  process";
     let first = "1.50 s  50 %      1    8  make, \"<all>\"";
@@ -226,7 +238,7 @@ fn one_declaration_makes_every_form() {
         "label": "x", "pid": 7, "on_cpu_ns": null, "major_faults": 0, "of": [1, 2],
     });
     assert_eq!(table().json(&rows[1]), value);
-    let comment = table().comment(rows);
+    let comment = table().grid(rows).comment();
     let lines: Vec<&str> = comment.lines().collect();
     assert_eq!(
         lines[..2],
@@ -236,7 +248,7 @@ fn one_declaration_makes_every_form() {
         ]
     );
     assert_eq!(lines[3], "| <code>x</code> | ? | 0 % |  | 7 |");
-    let page = table().html(rows);
+    let page = table().grid(rows).html();
     assert!(page.contains("<th class=\"num\">major</th>"), "{page}");
     assert!(
         page.contains("make, &quot;&lt;all&gt;&quot;") && !page.contains("<all>"),

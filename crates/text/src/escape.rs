@@ -8,6 +8,9 @@
 //! | Markdown | [`markdown`], [`code`] | |
 //! | HTML | [`html`] | |
 //! | JSON | `json::safe`, by [`is_hidden`] and [`is_command`] | |
+//! | data of a page | `json::visible` | |
+//!
+//! Facts have the text of a trace as it is ([`raw`], [`quoted`]): whoever shows it escapes it.
 //!
 //! A value's escapes keep it recognizable: `\n`, `\x1b` as `\u{1b}`, bytes that are not
 //! UTF-8 as `\xNN`.
@@ -82,14 +85,31 @@ fn has_command(text: &str) -> bool {
     text.contains("##") || text.contains("section_")
 }
 
-/// A command line; arguments with other than plain characters are quoted.
+/// Bytes as the text of a fact, which is escaped only where it is shown. Bytes that are not UTF-8 become `\xNN`.
+pub fn raw(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+/// A command line for a terminal; arguments with other than plain characters are quoted.
 pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
+    text(quoted(args).as_bytes())
+}
+
+/// A command line as the text of a fact; arguments with other than plain characters are quoted.
+pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=+:,@%^".contains(b) || *b >= 0x80;
     let quoted = args.into_iter().map(|arg| {
         if !arg.is_empty() && arg.iter().all(plain) {
-            return text(arg);
+            return raw(arg);
         }
-        format!("'{}'", text(arg).replace('\'', "'\\''"))
+        format!("'{}'", raw(arg).replace('\'', "'\\''"))
     });
     quoted.collect::<Vec<_>>().join(" ")
 }
@@ -197,6 +217,11 @@ fn links(word: &str) -> bool {
         || word.to_ascii_lowercase().contains("www.")
         || numbered
         || parts.into_iter().any(hex)
+}
+
+/// A figure with its unit in Markdown, in which nothing can be a mention, a reference or a link.
+pub fn figure(value: &str) -> String {
+    entities(value)
 }
 
 fn entities(value: &str) -> String {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::Value;
 
 use crate::escape;
@@ -71,6 +71,50 @@ pub fn write_safe(
 ) -> io::Result<()> {
     let mut json = serde_json::Serializer::with_formatter(out, Safe(formatter));
     Ok(value.serialize(&mut json)?)
+}
+
+/// A value as JSON for a page, whose texts show their hidden characters as [`escape::text`] does.
+pub fn visible(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut json = serde_json::Serializer::with_formatter(&mut out, Visible);
+    value.serialize(&mut json)?;
+    Ok(out)
+}
+
+/// Writes hidden characters as text that shows them.
+struct Visible;
+
+impl Formatter for Visible {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        out.write_all(
+            escape::text(text.as_bytes())
+                .replace('\\', "\\\\")
+                .as_bytes(),
+        )
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        escaped: CharEscape,
+    ) -> io::Result<()> {
+        let hidden = match escaped {
+            CharEscape::Quote => return out.write_all(b"\\\""),
+            CharEscape::ReverseSolidus => return out.write_all(b"\\\\"),
+            CharEscape::Solidus => return out.write_all(b"/"),
+            CharEscape::Backspace => 8,
+            CharEscape::FormFeed => 12,
+            CharEscape::LineFeed => b'\n',
+            CharEscape::CarriageReturn => b'\r',
+            CharEscape::Tab => b'\t',
+            CharEscape::AsciiControl(byte) => byte,
+        };
+        write!(out, "\\{}", escape::text(&[hidden]))
+    }
 }
 
 /// Writes each character that [`escape::text`] would escape as `\uXXXX`.

@@ -6,6 +6,7 @@ pub mod called;
 pub mod escape;
 pub mod json;
 pub mod names;
+pub mod page;
 pub mod pictures;
 pub mod style;
 pub mod table;

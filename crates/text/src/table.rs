@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use serde_json::{json, Map, Value};
 
-use crate::style::{Paint, Style, TABLE_ROW};
+use crate::page::Span;
+use crate::style::{Paint, Style};
 use crate::{escape, units};
 
 /// A cell of a table in text.
@@ -92,7 +93,17 @@ impl Cell {
             Cell::BytesAtLeast(count) => format!("≥ {}", units::bytes(*count)),
             Cell::Share(part, whole) => units::share(*part, *whole),
             Cell::Note(text) => (*text).to_owned(),
-            Cell::Text(text) => text.clone(),
+            Cell::Text(text) => escape::text(text.as_bytes()),
+        }
+    }
+
+    /// The cell in Markdown: text of a trace as code, and figures without the rules for words.
+    fn markdown(&self, right: bool) -> String {
+        match self {
+            Cell::Empty => String::new(),
+            cell if !right => escape::code(&cell.text()),
+            Cell::Text(text) => escape::markdown(text),
+            cell => escape::figure(&cell.text()),
         }
     }
 
@@ -156,6 +167,8 @@ struct Column<'a, R> {
     title: String,
     /// The key in CSV and JSON, with its unit; `None` if only tables for people have the column.
     key: Option<String>,
+    /// The key in CSV, if it has another one.
+    csv_key: Option<&'static str>,
     media: Media,
     right: bool,
     /// Whether tables for people have the column.
@@ -164,23 +177,81 @@ struct Column<'a, R> {
     spare: bool,
     /// Whether tables for people leave zeros out.
     few: bool,
+    /// The place in tables for people, after the columns without one.
+    place: Option<usize>,
     content: Content<'a, R>,
 }
 
 impl<R> Column<'_, R> {
-    fn text(&self, row: &R) -> String {
+    /// The cell that people see.
+    fn cell(&self, row: &R) -> Cell {
         match &self.content {
             Content::Cell(cell) => match cell(row) {
-                cell if self.few && cell.is_zero() => String::new(),
-                cell => cell.text(),
+                cell if self.few && cell.is_zero() => Cell::Empty,
+                cell => cell,
             },
-            Content::Name | Content::Data(_) => String::new(),
+            Content::Name | Content::Data(_) => Cell::Empty,
         }
     }
 }
 
-/// A row: its cells, its name, its colour.
-type TableLine = (Vec<String>, String, Paint);
+/// The title of a table's rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Title {
+    pub noun: String,
+    /// The figures that follow in brackets.
+    pub figures: Option<String>,
+}
+
+impl From<String> for Title {
+    fn from(noun: String) -> Title {
+        Title {
+            noun,
+            figures: None,
+        }
+    }
+}
+
+impl From<&str> for Title {
+    fn from(noun: &str) -> Title {
+        Title::from(noun.to_owned())
+    }
+}
+
+impl std::fmt::Display for Title {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.figures {
+            Some(figures) => write!(f, "{} ({figures})", self.noun),
+            None => f.write_str(&self.noun),
+        }
+    }
+}
+
+/// A column's title, and how a table for people lays the column out.
+#[derive(Clone, Debug)]
+struct Heading {
+    title: String,
+    right: bool,
+    spare: bool,
+}
+
+/// A row of a grid: its cells, its name, its colour.
+#[derive(Clone, Debug)]
+struct GridRow {
+    cells: Vec<Cell>,
+    name: String,
+    paint: Paint,
+}
+
+/// A table's columns and rows for people, before a renderer escapes and aligns them.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    headings: Vec<Heading>,
+    title: Title,
+    /// Whether the names are words of this program instead of code.
+    plain: bool,
+    rows: Vec<GridRow>,
+}
 
 /// The least width of the names, unless all are shorter; and on a narrow terminal.
 const NAMES: usize = 26;
@@ -201,25 +272,22 @@ fn used_by(widths: &[usize]) -> usize {
 /// The columns of a table whose rows are made from values of type `R`.
 pub struct Table<'a, R> {
     columns: Vec<Column<'a, R>>,
-    title: String,
+    title: Title,
     name: Of<'a, R, String>,
     paint: Of<'a, R, Paint>,
     /// Whether the names are words of this program instead of code.
     plain: bool,
-    /// The columns that tables for people show after all others.
-    last: Vec<String>,
 }
 
 impl<'a, R> Table<'a, R> {
-    /// Makes a table with its last column: the escaped names, which take the remaining width.
-    pub fn new(title: impl Into<String>, name: impl Fn(&R) -> String + 'a) -> Table<'a, R> {
+    /// Makes a table with its last column: the names, which take the remaining width.
+    pub fn new(title: impl Into<Title>, name: impl Fn(&R) -> String + 'a) -> Table<'a, R> {
         Table {
             columns: Vec::new(),
             title: title.into(),
             name: Box::new(name),
             paint: Box::new(|_| Paint::Plain),
             plain: false,
-            last: Vec::new(),
         }
     }
 
@@ -230,7 +298,7 @@ impl<'a, R> Table<'a, R> {
 
     /// Replaces the title of the rows in tables for people.
     #[must_use]
-    pub fn titled(mut self, title: impl Into<String>) -> Table<'a, R> {
+    pub fn titled(mut self, title: impl Into<Title>) -> Table<'a, R> {
         self.title = title.into();
         self
     }
@@ -254,8 +322,7 @@ impl<'a, R> Table<'a, R> {
         self.column(title, cell).left()
     }
 
-    /// Adds a column of numbers with its key in CSV and JSON: `waited_ns`, or `name=label` if CSV
-    /// has another one.
+    /// Adds a column of numbers with its key in CSV and JSON: `waited_ns`.
     #[must_use]
     pub fn fact(
         self,
@@ -309,11 +376,13 @@ impl<'a, R> Table<'a, R> {
         self.columns.push(Column {
             title: title.to_owned(),
             key,
+            csv_key: None,
             media: Media::Both,
             right: true,
             shown: matches!(content, Content::Cell(_)),
             spare: false,
             few: false,
+            place: None,
             content,
         });
         self
@@ -362,27 +431,16 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.right = false)
     }
 
-    /// The columns, by key or title, that people see in this order after the others, of a table
-    /// that has another order in CSV.
+    /// Shows the last column in tables for people after all columns without a place, in the order of places.
     #[must_use]
-    pub fn last(mut self, columns: &str) -> Table<'a, R> {
-        self.last = columns
-            .split(',')
-            .map(|name| name.trim().to_owned())
-            .collect();
-        self
+    pub fn place(self, place: usize) -> Table<'a, R> {
+        self.with(|column| column.place = Some(place))
     }
 
-    /// The columns that tables for people show.
-    fn seen(&self) -> Vec<&Column<'a, R>> {
-        let mut seen: Vec<&Column<'a, R>> =
-            self.columns.iter().filter(|column| column.shown).collect();
-        let place = |column: &&Column<'a, R>| {
-            let is = |name: &String| column.key.as_ref() == Some(name) || column.title == *name;
-            self.last.iter().position(is)
-        };
-        seen.sort_by_key(place);
-        seen
+    /// Sets another key of the last column in CSV.
+    #[must_use]
+    pub fn csv_key(self, key: &'static str) -> Table<'a, R> {
+        self.with(|column| column.csv_key = Some(key))
     }
 
     #[must_use]
@@ -391,182 +449,34 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// The table as text, `indent` columns from the left. A column without title
-    /// and content is left out, and a narrow table has no spare columns.
-    pub fn text(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> String {
-        let seen = self.seen();
-        let rows = self.lines(&seen, rows);
-        if style.markdown {
-            return self.markdown(&seen, &rows);
+    /// The columns and rows that tables for people show.
+    pub fn grid(&self, rows: impl IntoIterator<Item = R>) -> Grid {
+        let mut seen: Vec<&Column<'a, R>> =
+            self.columns.iter().filter(|column| column.shown).collect();
+        seen.sort_by_key(|column| column.place);
+        let row = |row: R| GridRow {
+            cells: seen.iter().map(|column| column.cell(&row)).collect(),
+            name: (self.name)(&row),
+            paint: (self.paint)(&row),
+        };
+        let rows = rows.into_iter().map(row).collect();
+        let heading = |column: &&Column<'a, R>| Heading {
+            title: column.title.clone(),
+            right: column.right,
+            spare: column.spare,
+        };
+        Grid {
+            headings: seen.iter().map(heading).collect(),
+            title: self.title.clone(),
+            plain: self.plain,
+            rows,
         }
-        let widths = self.widths(&seen, &rows, style, indent);
-        let room = left(&widths, style, indent);
-        let mut out = String::new();
-        let title = self.heading(&mut out, room, style);
-        let titles = seen.iter().map(|column| column.title.clone());
-        let titles = (titles.collect(), title.to_owned(), Paint::Bold);
-        for (at, (cells, name, paint)) in std::iter::once(&titles).chain(&rows).enumerate() {
-            let mut text = " ".repeat(indent);
-            let columns = seen.iter().zip(&widths).zip(cells);
-            for ((column, width), cell) in columns.filter(|((_, width), _)| **width > 0) {
-                text.push_str(&units::pad(cell, *width, column.right));
-                text.push_str("  ");
-            }
-            let name = if at == 0 || self.plain {
-                units::clip(name, room)
-            } else {
-                units::shorten(name, room)
-            };
-            text.push_str(&name);
-            style.painted(&mut out, *paint, text.trim_end());
-        }
-        out
     }
 
-    /// The width that `text` leaves for the names of the given rows.
+    /// The width that a terminal leaves for the names of the given rows.
     pub fn room(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> usize {
-        let seen = self.seen();
-        let rows = self.lines(&seen, rows);
-        left(&self.widths(&seen, &rows, style, indent), style, indent)
-    }
-
-    fn lines(&self, seen: &[&Column<'a, R>], rows: impl IntoIterator<Item = R>) -> Vec<TableLine> {
-        let line = |row: R| {
-            let cells = seen.iter().map(|column| column.text(&row));
-            (cells.collect(), (self.name)(&row), (self.paint)(&row))
-        };
-        rows.into_iter().map(line).collect()
-    }
-
-    /// The width of each column; 0 if it is left out.
-    fn widths(
-        &self,
-        seen: &[&Column<'a, R>],
-        rows: &[TableLine],
-        style: &Style,
-        indent: usize,
-    ) -> Vec<usize> {
-        let titles = seen.iter().map(|column| units::width(&column.title));
-        let mut widths: Vec<usize> = titles.collect();
-        for (cells, ..) in rows {
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = units::width(cell).max(*width);
-            }
-        }
-        let names = rows.iter().map(|(_, name, _)| units::width(name)).max();
-        let names = names.unwrap_or(0).max(units::width(noun(&self.title)));
-        // First what can be spared; then whatever has no room on a narrow terminal, but the first two.
-        let last = || (0..seen.len()).rev();
-        let spare = last().filter(|at| seen.get(*at).is_some_and(|column| column.spare));
-        let spare = spare.map(|at| (at, NAMES));
-        let others = last().filter(|at| *at > 1).map(|at| (at, LEAST));
-        for (at, least) in spare.chain(others) {
-            let used = indent + used_by(&widths);
-            if let Some(width) = widths.get_mut(at) {
-                if used + names.min(least) > style.width {
-                    *width = 0;
-                }
-            }
-        }
-        widths
-    }
-
-    /// The title of the names. If the whole title has no room there, the figures in its brackets
-    /// have a line of their own.
-    fn heading(&self, out: &mut String, room: usize, style: &Style) -> &str {
-        let noun = noun(&self.title);
-        if units::width(&self.title) <= room || noun.len() == self.title.len() {
-            return &self.title;
-        }
-        let figures = self.title.get(noun.len()..).unwrap_or_default();
-        let figures = units::sentence(figures.trim_start_matches(" (").trim_end_matches(')'));
-        for line in units::wrap(&figures, style.width) {
-            style.painted(out, Paint::Bold, &line);
-        }
-        noun
-    }
-
-    /// The rows of a table in Markdown, each marked as such, names last.
-    fn markdown(&self, seen: &[&Column<'a, R>], rows: &[TableLine]) -> String {
-        let grid = self.grid(seen, rows, |mut cells, name| {
-            cells.push(name);
-            cells
-        });
-        let marked = grid.iter().map(|line| format!("{TABLE_ROW}{line}"));
-        marked.collect()
-    }
-
-    /// The rows as a table in Markdown, names first.
-    pub fn comment(&self, rows: impl IntoIterator<Item = R>) -> String {
-        let seen = self.seen();
-        let rows = self.lines(&seen, rows);
-        let grid = self.grid(&seen, &rows, |cells, name| {
-            std::iter::once(name).chain(cells).collect()
-        });
-        grid.concat()
-    }
-
-    /// The lines of a table in Markdown; `put` adds the name to a row's cells.
-    fn grid(
-        &self,
-        seen: &[&Column<'a, R>],
-        rows: &[TableLine],
-        put: impl Fn(Vec<String>, String) -> Vec<String>,
-    ) -> Vec<String> {
-        let used = used(seen, rows);
-        let line = |cells, name| format!("| {} |\n", put(cells, name).join(" | "));
-        let titles = used.iter().map(|(_, it)| escape::markdown(&it.title));
-        let rule = |right: bool| if right { "---:" } else { "---" }.to_owned();
-        let rules = used.iter().map(|(_, it)| rule(it.right));
-        let mut lines = vec![
-            line(titles.collect(), escape::markdown(&self.title)),
-            line(rules.collect(), rule(false)),
-        ];
-        for (cells, name, _) in rows {
-            let name = if self.plain {
-                escape::markdown(name)
-            } else {
-                escape::code(name)
-            };
-            let cells = used.iter().map(|(at, column)| {
-                let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
-                column.markdown(cell)
-            });
-            lines.push(line(cells.collect(), name));
-        }
-        lines
-    }
-
-    /// The rows as a table in HTML, names first.
-    pub fn html(&self, rows: impl IntoIterator<Item = R>) -> String {
-        let seen = self.seen();
-        let rows = self.lines(&seen, rows);
-        let used = used(&seen, &rows);
-        let class = |right| if right { "num" } else { "text" };
-        let title = escape::html(&self.title);
-        let mut out = format!("<table><thead><tr><th class=\"text\">{title}</th>");
-        for (_, column) in &used {
-            let (class, title) = (class(column.right), escape::html(&column.title));
-            let _ = write!(out, "<th class=\"{class}\">{title}</th>");
-        }
-        out.push_str("</tr></thead><tbody>");
-        let cell = |out: &mut String, class: &str, cell: &str| {
-            let cell = escape::html(cell);
-            let _ = write!(out, "<td class=\"{class}\" title=\"{cell}\">{cell}</td>");
-        };
-        for (cells, name, _) in &rows {
-            out.push_str("<tr>");
-            // On a narrow screen it ends in an ellipsis; shorter ones are wrapped.
-            let long = name.chars().nth(60).is_some();
-            cell(&mut out, if long { "text long" } else { "text" }, name);
-            for (at, column) in &used {
-                let text = cells.get(*at).map(String::as_str).unwrap_or_default();
-                cell(&mut out, class(column.right), text);
-            }
-            out.push_str("</tr>\n");
-        }
-        out.push_str("</tbody></table>");
-        out
+        let grid = self.grid(rows);
+        left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
     /// The columns with a key in one format, CSV or JSON: their keys and the columns.
@@ -580,7 +490,7 @@ impl<'a, R> Table<'a, R> {
             .filter(move |column| column.media != not);
         keyed.filter_map(|column| {
             let key = column.key.as_deref()?;
-            Some((key.split_once('=').unwrap_or((key, key)), column))
+            Some(((column.csv_key.unwrap_or(key), key), column))
         })
     }
 
@@ -624,37 +534,171 @@ impl<'a, R> Table<'a, R> {
     }
 }
 
-impl<R> Column<'_, R> {
-    fn markdown(&self, cell: &str) -> String {
-        if !self.right {
-            escape::code(cell)
-        } else if is_figure(cell) {
-            cell.to_owned()
-        } else {
-            escape::markdown(cell)
+impl Grid {
+    /// The texts of each row's cells, and then its name.
+    fn texts(&self) -> Vec<(Vec<String>, String)> {
+        let text = |row: &GridRow| {
+            let cells = row.cells.iter().map(Cell::text);
+            (cells.collect(), escape::text(row.name.as_bytes()))
+        };
+        self.rows.iter().map(text).collect()
+    }
+
+    /// The width of each column; 0 if it is left out: a column without title and content, and on a narrow terminal
+    /// what has no room.
+    fn widths(&self, texts: &[(Vec<String>, String)], style: &Style, indent: usize) -> Vec<usize> {
+        let titles = self.headings.iter();
+        let titles = titles.map(|heading| units::width(&heading.title));
+        let mut widths: Vec<usize> = titles.collect();
+        for (cells, _) in texts {
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = units::width(cell).max(*width);
+            }
+        }
+        let names = texts.iter().map(|(_, name)| units::width(name)).max();
+        let names = names.unwrap_or(0).max(units::width(&self.title.noun));
+        // First what can be spared; then whatever has no room on a narrow terminal, but the first two.
+        let last = || self.headings.iter().enumerate().rev();
+        let spare = last().filter(|(_, heading)| heading.spare);
+        let spare = spare.map(|(at, _)| (at, NAMES));
+        let others = last().filter(|(at, _)| *at > 1).map(|(at, _)| (at, LEAST));
+        for (at, least) in spare.chain(others) {
+            let used = indent + used_by(&widths);
+            if let Some(width) = widths.get_mut(at) {
+                if used + names.min(least) > style.width {
+                    *width = 0;
+                }
+            }
+        }
+        widths
+    }
+
+    /// The title of the names. If the whole title has no room there, its figures have lines of their own.
+    fn heading(&self, lines: &mut Vec<Vec<Span>>, room: usize, style: &Style) -> String {
+        let whole = self.title.to_string();
+        match &self.title.figures {
+            Some(figures) if units::width(&whole) > room => {
+                let figures = units::wrap(&units::sentence(figures), style.width);
+                lines.extend(
+                    figures
+                        .into_iter()
+                        .map(|line| vec![Span::new(Paint::Bold, line)]),
+                );
+                self.title.noun.clone()
+            }
+            _ => whole,
         }
     }
-}
 
-impl<'a, R> Table<'a, &'a R> {
-    /// The first of these rows as text, below a title with their number.
-    pub fn first(self, what: &str, rows: &'a [R], most: usize, style: &Style) -> String {
-        let title = units::top(what, most, rows.len());
-        self.titled(title).text(rows.iter().take(most), style, 0)
+    /// The lines of the table on a terminal, `indent` columns from the left. A narrow table has no spare columns.
+    pub(crate) fn lines(&self, style: &Style, indent: usize) -> Vec<Vec<Span>> {
+        let texts = self.texts();
+        let widths = self.widths(&texts, style, indent);
+        let room = left(&widths, style, indent);
+        let mut lines = Vec::new();
+        let title = self.heading(&mut lines, room, style);
+        let mut line = |cells: &mut dyn Iterator<Item = &str>, name: &str, paint| {
+            let mut text = " ".repeat(indent);
+            let columns = self.headings.iter().zip(&widths).zip(cells);
+            for ((heading, width), cell) in columns.filter(|((_, width), _)| **width > 0) {
+                text.push_str(&units::pad(cell, *width, heading.right));
+                text.push_str("  ");
+            }
+            text.push_str(name);
+            lines.push(vec![Span::new(paint, text.trim_end())]);
+        };
+        let titles = &mut self.headings.iter().map(|heading| heading.title.as_str());
+        line(titles, &units::clip(&title, room), Paint::Bold);
+        for (row, (cells, name)) in self.rows.iter().zip(&texts) {
+            let name = if self.plain {
+                units::clip(name, room)
+            } else {
+                units::shorten(name, room)
+            };
+            line(&mut cells.iter().map(String::as_str), &name, row.paint);
+        }
+        lines
     }
-}
 
-/// The columns with a title or a content, and their places.
-fn used<'t, 'a, R>(
-    seen: &[&'t Column<'a, R>],
-    rows: &[TableLine],
-) -> Vec<(usize, &'t Column<'a, R>)> {
-    let used = seen.iter().copied().enumerate();
-    let used = used.filter(|(at, column)| {
-        let filled = |(cells, ..): &TableLine| cells.get(*at).is_some_and(|cell| !cell.is_empty());
-        !column.title.is_empty() || rows.iter().any(filled)
-    });
-    used.collect()
+    /// The columns with a title or a content, and their places.
+    fn used(&self) -> Vec<(usize, &Heading)> {
+        let filled = |at: usize| {
+            let mut cells = self.rows.iter().filter_map(|row| row.cells.get(at));
+            cells.any(|cell| !cell.text().is_empty())
+        };
+        let all = self.headings.iter().enumerate();
+        all.filter(|(at, heading)| !heading.title.is_empty() || filled(*at))
+            .collect()
+    }
+
+    /// The rows as a table in Markdown, names last.
+    pub fn markdown(&self) -> String {
+        self.rows_of_markdown(|mut cells, name| {
+            cells.push(name);
+            cells
+        })
+    }
+
+    /// The rows as a table in Markdown, names first.
+    pub fn comment(&self) -> String {
+        self.rows_of_markdown(|cells, name| std::iter::once(name).chain(cells).collect())
+    }
+
+    /// A table in Markdown; `put` adds the name to a row's cells.
+    fn rows_of_markdown(&self, put: impl Fn(Vec<String>, String) -> Vec<String>) -> String {
+        let used = self.used();
+        let line = |cells, name| format!("| {} |\n", put(cells, name).join(" | "));
+        let titles = used
+            .iter()
+            .map(|(_, heading)| escape::markdown(&heading.title));
+        let rule = |right: bool| if right { "---:" } else { "---" }.to_owned();
+        let rules = used.iter().map(|(_, heading)| rule(heading.right));
+        let mut out = line(titles.collect(), escape::markdown(&self.title.to_string()));
+        out += &line(rules.collect(), rule(false));
+        for row in &self.rows {
+            let name = if self.plain {
+                escape::markdown(&row.name)
+            } else {
+                escape::code(&row.name)
+            };
+            let cells = used.iter().map(|(at, heading)| {
+                let cell = row.cells.get(*at).unwrap_or(&Cell::Empty);
+                cell.markdown(heading.right)
+            });
+            out += &line(cells.collect(), name);
+        }
+        out
+    }
+
+    /// The rows as a table in HTML, names first.
+    pub fn html(&self) -> String {
+        let used = self.used();
+        let class = |right| if right { "num" } else { "text" };
+        let title = escape::html(&self.title.to_string());
+        let mut out = format!("<table><thead><tr><th class=\"text\">{title}</th>");
+        for (_, heading) in &used {
+            let (class, title) = (class(heading.right), escape::html(&heading.title));
+            let _ = write!(out, "<th class=\"{class}\">{title}</th>");
+        }
+        out.push_str("</tr></thead><tbody>");
+        let cell = |out: &mut String, class: &str, cell: &str| {
+            let cell = escape::html(cell);
+            let _ = write!(out, "<td class=\"{class}\" title=\"{cell}\">{cell}</td>");
+        };
+        for row in &self.rows {
+            out.push_str("<tr>");
+            // On a narrow screen it ends in an ellipsis; shorter ones are wrapped.
+            let long = row.name.chars().nth(60).is_some();
+            cell(&mut out, if long { "text long" } else { "text" }, &row.name);
+            for (at, heading) in &used {
+                let text = row.cells.get(*at).map(Cell::text).unwrap_or_default();
+                cell(&mut out, class(heading.right), &text);
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table>");
+        out
+    }
 }
 
 /// Rows of several tables as one CSV, which has the columns of all of them.
@@ -693,21 +737,6 @@ impl Sheet {
     pub fn end(self) -> Result<Vec<u8>, csv::Error> {
         self.out.into_inner().map_err(|e| e.into_error().into())
     }
-}
-
-/// Whether a cell is a number with its unit, in which Markdown has nothing to escape.
-fn is_figure(cell: &str) -> bool {
-    let number = |word: &str| {
-        word.chars()
-            .all(|c| c.is_ascii_digit() || ".,%–−+".contains(c))
-    };
-    let unit = |word: &str| word.len() <= 3 && word.chars().all(char::is_alphabetic);
-    cell.split(' ').all(|word| number(word) || unit(word))
-}
-
-/// The title without the figures in brackets at its end.
-fn noun(title: &str) -> &str {
-    title.split(" (").next().unwrap_or(title)
 }
 
 fn plain(value: &Value) -> String {

@@ -2,63 +2,86 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::table::Title;
+
+/// A duration with three digits and its unit.
+#[derive(PartialEq, Eq)]
+struct Duration {
+    figure: String,
+    /// The unit; 0 has none.
+    unit: &'static str,
+}
+
+impl Duration {
+    fn of(ns: u64) -> Duration {
+        const UNITS: [(u64, &str); 4] = [
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "µs"),
+            (1, "ns"),
+        ];
+        let (figure, unit) = match ns {
+            0 => ("–".into(), ""),
+            // Two digits after the point would round it to 60 s.
+            59_995_000_000.. => {
+                let seconds = ns.saturating_add(5_000_000) / 1_000_000_000;
+                let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
+                match hours {
+                    0 => (format!("{minutes}:{:02}", seconds % 60), "min"),
+                    _ => (format!("{hours}:{minutes:02}"), "h"),
+                }
+            }
+            _ => {
+                // 999.5 ms rounds to 1000 ms, which is 1 s.
+                let (unit, name) = UNITS
+                    .into_iter()
+                    .find(|(unit, _)| ns + unit / 2000 >= *unit)
+                    .unwrap_or((1, "ns"));
+                let value = ns as f64 / unit as f64;
+                let digits = match name {
+                    "s" => 2,
+                    _ if value < 10.0 && name != "ns" => 1,
+                    _ => 0,
+                };
+                (format!("{value:.digits$}"), name)
+            }
+        };
+        Duration { figure, unit }
+    }
+}
+
+impl std::fmt::Display for Duration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let space = if self.unit.is_empty() { "" } else { " " };
+        write!(f, "{}{space}{}", self.figure, self.unit)
+    }
+}
+
 /// A duration with three digits and a unit; `–` for 0.
 pub fn time(ns: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "µs"),
-        (1, "ns"),
-    ];
-    match ns {
-        0 => "–".into(),
-        // Two digits after the point would round it to 60 s.
-        59_995_000_000.. => {
-            let seconds = ns.saturating_add(5_000_000) / 1_000_000_000;
-            let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
-            match hours {
-                0 => format!("{minutes}:{:02} min", seconds % 60),
-                _ => format!("{hours}:{minutes:02} h"),
-            }
-        }
-        _ => {
-            // 999.5 ms rounds to 1000 ms, which is 1 s.
-            let (unit, name) = UNITS
-                .into_iter()
-                .find(|(unit, _)| ns + unit / 2000 >= *unit)
-                .unwrap_or((1, "ns"));
-            let value = ns as f64 / unit as f64;
-            let digits = match name {
-                "s" => 2,
-                _ if value < 10.0 && name != "ns" => 1,
-                _ => 0,
-            };
-            format!("{value:.digits$} {name}")
-        }
-    }
+    Duration::of(ns).to_string()
 }
 
 /// Two durations with one unit, the second at least as long as the first: `1.1 to 1.3 s`.
 pub fn range(least: u64, most: u64) -> String {
-    let (low, high) = (time(least), time(most));
-    match (low.split_once(' '), high.split_once(' ')) {
-        _ if low == high => high,
-        (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} to {high}"),
+    let (low, high) = (Duration::of(least), Duration::of(most));
+    match low {
+        _ if low == high => high.to_string(),
+        _ if low.unit == high.unit => format!("{} to {high}", low.figure),
         _ => format!("{low} to {high}"),
     }
 }
 
 /// A duration and its bounds: `7.1 s (6.8 to 7.5)`.
 pub fn interval(ns: u64, least: u64, most: u64) -> String {
-    let value = time(ns);
-    let (range, low, high) = (range(least, most), time(least), time(most));
+    let [value, low, high] = [ns, least, most].map(Duration::of);
     if low == high {
-        return value;
+        return value.to_string();
     }
-    let unit = value.find(' ').and_then(|at| value.get(at..));
-    let unit = unit.filter(|unit| low.ends_with(unit) && high.ends_with(unit));
-    let shown = unit.and_then(|unit| range.strip_suffix(unit));
-    format!("{value} ({})", shown.unwrap_or(&range))
+    if value.unit == low.unit && low.unit == high.unit {
+        return format!("{value} ({} to {})", low.figure, high.figure);
+    }
+    format!("{value} ({})", range(least, most))
 }
 
 /// A point in time, in seconds since the start of the trace.
@@ -98,8 +121,12 @@ pub fn cpus(number: u64) -> String {
 }
 
 /// A table's title with the number of rows shown and in all.
-pub fn top(what: &str, shown: usize, all: usize) -> String {
-    format!("{what} (top {} of {})", shown.min(all), count(all as u64))
+pub fn top(what: &str, shown: usize, all: usize) -> Title {
+    let figures = format!("top {} of {}", shown.min(all), count(all as u64));
+    Title {
+        noun: what.to_owned(),
+        figures: Some(figures),
+    }
 }
 
 /// The text with a capital first letter.
@@ -142,6 +169,11 @@ pub fn date(unix_ns: Option<u64>) -> String {
             format!("{date} {hour:02}:{minute:02} UTC")
         },
     )
+}
+
+/// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
+pub fn day(unix_ns: u64) -> String {
+    moment(unix_ns / 1_000_000_000).0
 }
 
 /// A moment as RFC 3339 has it, in UTC, from ns since 1970.

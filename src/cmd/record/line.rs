@@ -182,6 +182,7 @@ impl Line {
         let longest = longest.map(|task| {
             let (name, forked) = &task.name;
             let label = command_line::label_of(&name.0, &name.1, *forked);
+            let label = tr_text::escape::text(label.as_bytes());
             (label, time.0.saturating_sub(task.since))
         });
         let text = jobs.text(longest);

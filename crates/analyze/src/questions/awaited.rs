@@ -1,4 +1,4 @@
-//! The object of a wait. It follows from the system call in which a thread went to sleep, the state of the
+//! Why a thread is off CPU. The object of a wait follows from the system call in which a thread went to sleep, the state of the
 //! thread, and the task or interrupt that woke it.
 
 use tr_format::event::{Ktime, Reason};
@@ -7,58 +7,120 @@ use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The object of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Awaited {
-    /// The end of a child, or another change of its state.
-    Child,
-    /// The exec or the exit of a vfork child.
-    Vfork,
-    /// A job slot of a build tool, which another client of the job server has given back.
-    Slot,
-    /// The other end of a pipe.
-    Pipe,
-    /// A lock, or another condition of a futex.
-    Lock,
-    /// The other end of a socket.
-    Socket,
-    /// A moment in time: a timer or a timeout.
-    Timer,
-    /// One of several descriptors (`poll`), an eventfd, inotify, io_uring.
-    Events,
-    /// Input or output of a terminal.
-    Terminal,
-    /// The data or the metadata of a file, without block I/O of the thread itself: a page, a directory,
-    /// `fsync`.
-    File,
-    Disk,
-    /// The continuation of a stopped thread by a signal or a tracer.
-    Continue,
-    /// Another uninterruptible wait.
-    Kernel,
-    /// A sleep whose object is not known: its system call is not recorded, or does not show the object.
-    Sleep,
-    /// The object is not known.
-    Unknown,
+/// The words for a reason.
+struct Words {
+    /// The name in JSON and CSV.
+    name: &'static str,
+    /// What the thread waits for, without an article.
+    noun: &'static str,
+    /// The reason in a list of reasons.
+    title: &'static str,
 }
 
-impl Awaited {
+/// Declares the reasons, each with its words.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal, $noun:literal, $title:literal;)*) => {
+        /// Why a thread is off CPU: a run queue, or the object of its wait.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum WaitReason {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl WaitReason {
+            pub const ALL: [WaitReason; [$($name),*].len()] = [$(WaitReason::$reason),*];
+
+            fn words(self) -> Words {
+                let (name, noun, title) = match self {
+                    $(WaitReason::$reason => ($name, $noun, $title),)*
+                };
+                Words { name, noun, title }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The task is in a run queue after a wake-up or its fork.
+    Woken = "woken", "run queue", "run queue, after a wake-up";
+    /// The task is in a run queue after another task preempted it.
+    Preempted = "preempted", "run queue, preempted", "run queue, preempted";
+    /// The end of a child, or another change of its state.
+    Child = "child", "child", "its child";
+    /// The exec or the exit of a vfork child.
+    Vfork = "vfork", "vfork child", "its vfork child";
+    /// A job slot of a build tool, which another client of the job server has given back.
+    Slot = "slot", "job slot", "a job slot";
+    /// The other end of a pipe.
+    Pipe = "pipe", "pipe", "a pipe";
+    /// A lock, or another condition of a futex.
+    Lock = "lock", "lock", "a lock";
+    /// The other end of a socket.
+    Socket = "socket", "socket", "a socket";
+    /// A moment in time: a timer or a timeout.
+    Timer = "timer", "timer", "a timer";
+    /// One of several descriptors (`poll`), an eventfd, inotify, io_uring.
+    Events = "events", "events (poll)", "events (poll)";
+    /// Input or output of a terminal.
+    Terminal = "terminal", "terminal", "its terminal";
+    /// The data or the metadata of a file, without block I/O of the thread itself: a page, a directory,
+    /// `fsync`.
+    File = "file", "file", "a file";
+    Disk = "block-io", "disk", "block I/O";
+    /// A sleep whose object is not known: its system call is not recorded, or does not show the object.
+    Sleep = "sleep", "sleep", "sleep";
+    /// Another uninterruptible wait.
+    Kernel = "blocked", "blocked in the kernel", "blocked in the kernel";
+    /// The continuation of a stopped thread by a signal or a tracer.
+    Continue = "stopped", "stopped", "stopped";
+    /// The reason is not known; in a time that is not known the thread may have been on a CPU.
+    Unknown = "unknown", "unknown", "unknown";
+}
+
+impl WaitReason {
+    /// The name in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        self.words().name
+    }
+
+    /// What the thread waits for, without an article.
+    pub fn noun(self) -> &'static str {
+        self.words().noun
+    }
+
+    /// The reason in a list of reasons.
+    pub fn title(self) -> &'static str {
+        self.words().title
+    }
+
+    /// The reason of a stretch of a thread's timeline; `None` of one on a CPU.
+    pub fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<WaitReason> {
+        match stretch.doing {
+            Bucket::OnCpu(_) => None,
+            Bucket::RunQueue { preempted: false } => Some(WaitReason::Woken),
+            Bucket::RunQueue { preempted: true } => Some(WaitReason::Preempted),
+            Bucket::Wait(_) | Bucket::Unknown => {
+                let awaited = analysis.awaited(thread, stretch);
+                Some(awaited.unwrap_or(WaitReason::Unknown))
+            }
+        }
+    }
+
     /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
     /// thread ended it. `online` is whether the waiting process had a connection or an open DNS query
     /// then.
     pub(super) fn kind(self, by_task: bool, online: bool) -> Kind {
         match self {
             // The last step of block I/O may be a kernel thread's.
-            Awaited::Disk | Awaited::File => Kind::Disk,
+            WaitReason::Disk | WaitReason::File => Kind::Disk,
             // Whoever let it go on.
-            Awaited::Continue => Kind::Stopped,
+            WaitReason::Continue => Kind::Stopped,
             // The other end of a connection may be a server of this machine; that of a Unix
             // socket is no network.
-            Awaited::Socket if online || !by_task => Kind::Network,
+            WaitReason::Socket if online || !by_task => Kind::Network,
             _ if by_task => Kind::Outside,
-            Awaited::Unknown => Kind::Unknown,
-            Awaited::Terminal => Kind::Terminal,
-            Awaited::Kernel | Awaited::Vfork => Kind::Blocked,
+            WaitReason::Unknown => Kind::Unknown,
+            WaitReason::Terminal => Kind::Terminal,
+            WaitReason::Kernel | WaitReason::Vfork => Kind::Blocked,
             _ => Kind::Sleep,
         }
     }
@@ -66,55 +128,55 @@ impl Awaited {
 
 impl Analysis {
     /// The object that a thread waits for in a stretch; `None` if the stretch is not a wait.
-    pub fn awaited(&self, thread: ThreadIx, stretch: &Stretch) -> Option<Awaited> {
+    pub fn awaited(&self, thread: ThreadIx, stretch: &Stretch) -> Option<WaitReason> {
         let Bucket::Wait(wait) = stretch.doing else {
             return None;
         };
         Some(match wait {
-            Wait::Io => Awaited::Disk,
-            Wait::Vfork => Awaited::Vfork,
-            Wait::Stopped => Awaited::Continue,
-            Wait::Unknown => Awaited::Unknown,
-            Wait::Blocked if is_file(stretch.reason) => Awaited::File,
-            Wait::Blocked => Awaited::Kernel,
+            Wait::Io => WaitReason::Disk,
+            Wait::Vfork => WaitReason::Vfork,
+            Wait::Stopped => WaitReason::Continue,
+            Wait::Unknown => WaitReason::Unknown,
+            Wait::Blocked if is_file(stretch.reason) => WaitReason::File,
+            Wait::Blocked => WaitReason::Kernel,
             Wait::Sleep => self.slept_for(thread, stretch),
         })
     }
 
-    fn slept_for(&self, thread: ThreadIx, stretch: &Stretch) -> Awaited {
+    fn slept_for(&self, thread: ThreadIx, stretch: &Stretch) -> WaitReason {
         let waker = stretch.waker();
         // The timeout of a call; its other conditions come by softirqs and tasks.
         let timeout = waker == Actor::Interrupt;
         match stretch.reason {
-            Reason::Child => Awaited::Child,
-            Reason::Timer => Awaited::Timer,
-            Reason::Terminal => Awaited::Terminal,
+            Reason::Child => WaitReason::Child,
+            Reason::Timer => WaitReason::Timer,
+            Reason::Terminal => WaitReason::Terminal,
             // For another task: a FIFO's other end, a file system's daemon. The kernel's own file systems
             // wait uninterruptibly.
-            Reason::Path => Awaited::Sleep,
-            reason if is_file(reason) => Awaited::File,
+            Reason::Path => WaitReason::Sleep,
+            reason if is_file(reason) => WaitReason::File,
             // A call that waits for a socket and for a timeout is called again after the timeout.
             Reason::Poll | Reason::SocketRead | Reason::SocketWrite
                 if !matches!(waker, Actor::Thread(_)) && self.is_online(thread, stretch) =>
             {
-                Awaited::Socket
+                WaitReason::Socket
             }
             Reason::Lock | Reason::Poll | Reason::SocketRead | Reason::SocketWrite if timeout => {
-                Awaited::Timer
+                WaitReason::Timer
             }
-            Reason::Lock | Reason::FileLock | Reason::Ipc => Awaited::Lock,
-            Reason::SocketRead | Reason::SocketWrite => Awaited::Socket,
-            Reason::Poll | Reason::PipeRead if self.is_slot(thread, stretch) => Awaited::Slot,
+            Reason::Lock | Reason::FileLock | Reason::Ipc => WaitReason::Lock,
+            Reason::SocketRead | Reason::SocketWrite => WaitReason::Socket,
+            Reason::Poll | Reason::PipeRead if self.is_slot(thread, stretch) => WaitReason::Slot,
             // SIGCHLD.
             Reason::Poll | Reason::PipeRead | Reason::Signal
                 if self.is_ended_child(thread, stretch) =>
             {
-                Awaited::Child
+                WaitReason::Child
             }
-            Reason::PipeRead | Reason::PipeWrite => Awaited::Pipe,
-            Reason::Poll if waker == Actor::SoftIrq => Awaited::Socket,
-            Reason::Poll | Reason::OtherDescriptor | Reason::IoUring => Awaited::Events,
-            _ => Awaited::Sleep,
+            Reason::PipeRead | Reason::PipeWrite => WaitReason::Pipe,
+            Reason::Poll if waker == Actor::SoftIrq => WaitReason::Socket,
+            Reason::Poll | Reason::OtherDescriptor | Reason::IoUring => WaitReason::Events,
+            _ => WaitReason::Sleep,
         }
     }
 

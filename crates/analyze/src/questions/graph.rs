@@ -7,7 +7,7 @@
 
 use tr_format::event::{Ktime, Reason, Tid};
 
-use super::awaited::Awaited;
+use super::awaited::WaitReason;
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
@@ -92,7 +92,7 @@ impl<'a> Graph<'a> {
         }
         let online = self.analysis.is_online(thread, stretch);
         let awaited = self.analysis.awaited(thread, stretch);
-        awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
+        awaited.unwrap_or(WaitReason::Unknown).kind(by_task, online)
     }
 
     /// The thread that forked this one, if it lived at that time.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_format::event::{Ktime, Reason};
 
-use super::awaited::Awaited;
+use super::awaited::WaitReason;
 use super::graph::{Cause, Graph};
 use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx};
@@ -68,7 +68,7 @@ struct Wait {
     from: Ktime,
     to: Ktime,
     reason: Reason,
-    awaited: Option<Awaited>,
+    awaited: Option<WaitReason>,
     child: Option<ProcessIx>,
 }
 
@@ -182,7 +182,7 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
             let read: BTreeSet<ProcessIx> = waits
                 .iter()
                 .filter(|wait| {
-                    wait.reason == Reason::PipeRead && wait.awaited != Some(Awaited::Slot)
+                    wait.reason == Reason::PipeRead && wait.awaited != Some(WaitReason::Slot)
                 })
                 .filter_map(|wait| wait.child)
                 .collect();
@@ -363,7 +363,7 @@ fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
                 continue;
             }
             let awaited = analysis.awaited(*thread, &stretch);
-            if awaited == Some(Awaited::Vfork) {
+            if awaited == Some(WaitReason::Vfork) {
                 continue;
             }
             let by = analysis.thread(by).process;

@@ -26,7 +26,7 @@ use tr_format::event::{Ktime, Reason};
 use crate::arena::Arena;
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
-use crate::questions::awaited::Awaited;
+use crate::questions::awaited::WaitReason;
 use crate::questions::critical_path::{CriticalPath, NoPath};
 use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{Group, Groups};
@@ -88,7 +88,7 @@ pub struct Without {
     /// Whether time of the thread itself is left out, by its kind and, for a wait, its reason.
     pub own: fn(Kind, Reason) -> bool,
     /// Whether a wait that another thread ended is left out.
-    pub waits: fn(Awaited, Reason) -> bool,
+    pub waits: fn(WaitReason, Reason) -> bool,
     /// Whether the time of each group is left out, by the number of the group; `None` for all groups.
     pub of: Option<Box<[bool]>>,
 }
@@ -139,7 +139,7 @@ pub fn limits(
     });
     let slots = Without {
         own: |_, _| false,
-        waits: |awaited, _| awaited == Awaited::Slot,
+        waits: |awaited, _| awaited == WaitReason::Slot,
         of: None,
     };
     let left_out: Vec<Without> = work.chain([slots]).collect();

@@ -78,7 +78,8 @@ pub fn json(runs: &[Run], service: Service) -> String {
         Service::Action => action(&figures),
         Service::Bencher => bencher(&figures),
     };
-    format!("{document:#}\n")
+    // Memory takes all that is written.
+    tr_text::json::document(&document, true).unwrap_or_default()
 }
 
 /// The figures of the new runs. There are none where the new runs or the base do not measure a whole build:

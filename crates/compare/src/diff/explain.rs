@@ -4,7 +4,7 @@ use super::functions::FunctionChange;
 use super::profile::ProfilePair;
 use super::{Diff, ProgramChange};
 use tr_text::called::TR;
-use tr_text::units;
+use tr_text::{escape, units};
 
 /// Warnings about runs without stacks beside runs with stacks, and about samples that are left out.
 pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
@@ -51,7 +51,8 @@ pub fn folded(diff: &Diff) -> Result<String, String> {
         let lacking = runs.find(|run| run.profile.is_none());
         let file = lacking.map_or("", |run| run.file.as_str());
         return Err(format!(
-            "{file}: no stacks were recorded: {TR} record --stacks records them"
+            "{}: no stacks were recorded: {TR} record --stacks records them",
+            escape::text(file.as_bytes())
         ));
     };
     Ok(stacks.folded())

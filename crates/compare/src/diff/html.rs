@@ -20,8 +20,11 @@ struct Page<'a>(&'a mut String);
 
 impl Medium for Page<'_> {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
-        let title = units::sentence(&frame.counted());
-        let table = table.titled(frame.noun.unwrap_or("figure")).html(rows);
+        let title = units::sentence(&frame.counted().to_string());
+        let table = table
+            .titled(frame.noun.unwrap_or("figure"))
+            .grid(rows)
+            .html();
         let note = frame.note.map_or(String::new(), |note| {
             format!("<p class=\"dim\">{}</p>", html(note))
         });

@@ -13,8 +13,9 @@ use super::{
     CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load, ProgramChange, Run,
     StepChange,
 };
+use serde_json::ser::PrettyFormatter;
 use tr_insight::exit::Exit;
-use tr_text::object;
+use tr_text::{json, object};
 
 object! {
     Document(diff: &Diff) {
@@ -167,6 +168,6 @@ fn values<T: Copy>(all: &[(T, Difference)], key: fn(T) -> String) -> Values {
 }
 
 /// The JSON document.
-pub fn render(diff: &Diff) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(&Document::new(diff)).map(|json| json + "\n")
+pub fn render(diff: &Diff) -> std::io::Result<String> {
+    json::safe(&Document::new(diff), PrettyFormatter::new()).map(|json| json + "\n")
 }

@@ -22,7 +22,7 @@ impl Medium for Comment<'_> {
             .note
             .map_or(String::new(), |note| format!("\n{note}\n"));
         let Some(noun) = frame.noun else {
-            let table = table.titled(frame.title).comment(rows);
+            let table = table.titled(frame.title).grid(rows).comment();
             let _ = writeln!(self.0, "{table}{note}");
             return;
         };
@@ -30,7 +30,7 @@ impl Medium for Comment<'_> {
             (shown, all) if shown == all => format!("({shown})"),
             (shown, all) => format!("({shown} of {})", units::count(all as u64)),
         };
-        let table = table.titled(noun).comment(rows);
+        let table = table.titled(noun).grid(rows).comment();
         let name = frame.title;
         let _ = if fold {
             writeln!(

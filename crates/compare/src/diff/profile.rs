@@ -215,7 +215,8 @@ impl ProfilePair {
         while let Some((node, depth)) = open.pop() {
             stack.truncate(depth);
             let name = self.tree.name(node).map(|name| name.function.as_str());
-            stack.push(name.unwrap_or_default().replace(';', ","));
+            let name = escape::text(name.unwrap_or_default().as_bytes());
+            stack.push(name.replace(';', ","));
             let [base, new] = ProfilePair::at(&self.own, node).map(us);
             if base > 0 || new > 0 {
                 let stack = stack.join(";");

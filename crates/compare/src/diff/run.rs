@@ -187,14 +187,14 @@ impl Run {
         let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
         let wall = analysis.wall();
         Run {
-            file: escape::text(file.as_bytes()),
-            command: escape::command(meta.command.iter().map(Vec::as_slice)),
+            file: escape::raw(file.as_bytes()),
+            command: escape::quoted(meta.command.iter().map(Vec::as_slice)),
             status: analysis.summary.as_ref().and_then(|s| s.status),
             cpus: meta.cpus.len(),
             allowed: analysis.limited_to,
-            kernel: escape::text(meta.kernel.as_bytes()),
+            kernel: escape::raw(meta.kernel.as_bytes()),
             cpu: who::cpu(meta).unwrap_or_default(),
-            method: escape::text(meta.recorded_by().as_bytes()),
+            method: escape::raw(meta.recorded_by().as_bytes()),
             basis: analysis.basis(),
             no_path: path.is_none().then(|| {
                 let left_out = recording.budget.left_out.clone();

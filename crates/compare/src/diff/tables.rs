@@ -10,7 +10,7 @@ use super::{
     percent, signed, CallChange, Change, Demand, Diff, Difference, Figure, FunctionChange, Load,
     ProgramChange, StepChange, Verdict, What,
 };
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::RUN_QUEUE;
 
@@ -29,10 +29,13 @@ pub(super) struct Frame {
 
 impl Frame {
     /// The title with the numbers of rows.
-    pub fn counted(&self) -> String {
+    pub fn counted(&self) -> Title {
         match (self.noun, self.rows) {
-            (None, _) => self.title.to_owned(),
-            (_, (shown, all)) if shown == all => format!("{} ({shown})", self.title),
+            (None, _) => self.title.into(),
+            (_, (shown, all)) if shown == all => Title {
+                noun: self.title.to_owned(),
+                figures: Some(shown.to_string()),
+            },
             (_, (shown, all)) => units::top(self.title, shown, all),
         }
     }

@@ -4,11 +4,12 @@ use super::functions::NONE;
 use super::tables::{Frame, Medium};
 use super::Diff;
 use super::{commands, conclusion, ends, gate, tables, warnings};
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 
 struct Terminal<'a> {
-    out: &'a mut String,
+    out: &'a mut Page,
     style: &'a Style,
 }
 
@@ -19,30 +20,33 @@ impl Medium for Terminal<'_> {
     }
 
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
-        let table = table.titled(frame.counted()).text(rows, self.style, 0);
-        self.out.push_str(&format!("\n{table}"));
+        self.out.blank();
+        self.out.table(&table.titled(frame.counted()), rows);
         if let Some(note) = frame.note {
-            self.style.wrapped(self.out, Paint::Dim, "", note);
+            self.out.wrapped(Paint::Dim, "", note);
         }
     }
 }
 
-pub fn render(diff: &Diff, style: &Style) -> String {
-    let mut out = String::new();
+pub fn page(diff: &Diff, style: &Style) -> Page {
+    let mut out = Page::new();
     let paint = match ends::no_build(diff) {
         Some(_) => Paint::Bad,
         None => Paint::Bold,
     };
-    style.wrapped(&mut out, paint, "", &conclusion::sentence(diff));
+    out.wrapped(paint, "", &conclusion::sentence(diff));
     if let Some(text) = conclusion::explanation(diff) {
-        style.wrapped(&mut out, Paint::Bold, "", &text);
+        out.wrapped(Paint::Bold, "", &text);
     }
     header(diff, &mut out, style);
     for text in warnings::warnings(diff) {
-        style.wrapped(&mut out, Paint::Bad, "! ", &text);
+        out.wrapped(Paint::Bad, "! ", &text);
     }
     match diff.unchanged() {
-        Some(text) => out += &format!("\n{text}\n"),
+        Some(text) => {
+            out.blank();
+            out.spans([text]);
+        }
         None => tables::show_changes(
             diff,
             &mut Terminal {
@@ -58,21 +62,21 @@ pub fn render(diff: &Diff, style: &Style) -> String {
     tables::show_machine(diff, &mut terminal);
     tables::show_functions(diff, &mut terminal);
     if diff.functions.as_ref().is_some_and(Vec::is_empty) {
-        out.push('\n');
-        style.wrapped(&mut out, Paint::Dim, "", NONE);
+        out.blank();
+        out.wrapped(Paint::Dim, "", NONE);
     }
     if let Some((text, failed)) = gate::gate_words(diff) {
-        out.push('\n');
-        style.wrapped(&mut out, Paint::bad_if(failed), "", &text);
+        out.blank();
+        out.wrapped(Paint::bad_if(failed), "", &text);
     }
     out
 }
 
-fn header(diff: &Diff, out: &mut String, style: &Style) {
-    style.line(out, &commands::title(diff, style.width));
+fn header(diff: &Diff, out: &mut Page, style: &Style) {
+    out.line(&commands::title(diff, style.width));
     for (lead, runs) in [("base  ", &diff.base), ("new   ", &diff.new)] {
         let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
-        style.items(out, lead, &files);
+        out.items(lead, &files);
     }
-    style.wrapped(out, Paint::Dim, "", &warnings::statistic(diff));
+    out.wrapped(Paint::Dim, "", &warnings::statistic(diff));
 }

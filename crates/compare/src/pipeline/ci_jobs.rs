@@ -70,7 +70,7 @@ pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Optio
         jobs.push(job);
     }
     for one in left {
-        let name = escape::text(one.name.as_bytes());
+        let name = escape::raw(one.name.as_bytes());
         names.insert(&one.name, name.clone());
         jobs.push(Job {
             name,

@@ -175,7 +175,11 @@ impl Pipeline {
                 Cell::from(steps.collect::<Vec<_>>().join(" · "))
             })
             .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));
-        card(out, "The path that set the time", &table.html(self.path()));
+        card(
+            out,
+            "The path that set the time",
+            &table.grid(self.path()).html(),
+        );
     }
 
     fn gains_table(&self, out: &mut String) {
@@ -185,7 +189,7 @@ impl Pipeline {
         }
         let table = Table::new("if", |(_, what): &(u64, String)| what.clone())
             .column("saves", |(saved, _)| Cell::Time(*saved));
-        card(out, "What would save time", &table.html(gains));
+        card(out, "What would save time", &table.grid(gains).html());
     }
 
     fn jobs_table(&self, out: &mut String) {
@@ -202,7 +206,7 @@ impl Pipeline {
             .words("after", |job| {
                 Cell::from(self.needs(job).collect::<Vec<_>>().join(", "))
             });
-        card(out, "All jobs", &table.html(&self.jobs));
+        card(out, "All jobs", &table.grid(&self.jobs).html());
     }
 }
 

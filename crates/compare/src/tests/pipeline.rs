@@ -1,6 +1,7 @@
 //! Unit tests of `pipeline`.
 
 use super::*;
+use tr_text::style::Style;
 
 const S: u64 = 1_000_000_000;
 
@@ -66,7 +67,7 @@ fn the_path_goes_through_the_job_that_ended_last() {
         assert_eq!(of("build")["saved_without_it_ns"], build * S);
         assert_eq!(of("e2e")["wait_ns"], 4 * S);
         assert_eq!(of("unit")["on_path"], false);
-        let text = pipeline.text();
+        let text = pipeline.page().text(&Style::PLAIN);
         assert!(
             text.contains("10.00 s  if e2e waits for no other job"),
             "{text}"
@@ -107,7 +108,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
         said.starts_with("e2e began 23.00 s before the end of unit"),
         "{said}"
     );
-    for text in [told.text(), told.html()] {
+    for text in [told.page().text(&Style::PLAIN), told.html()] {
         assert!(text.contains(said), "{text}");
     }
     // A difference that network time leaves is none to tell.
@@ -208,7 +209,7 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     assert_eq!(json["duration_ns"], 30 * S);
     assert_eq!(json["jobs"][1]["recorded"], false);
     assert_eq!(json["jobs"][2]["needs"], serde_json::json!(["image"]));
-    let text = pipeline.text();
+    let text = pipeline.page().text(&Style::PLAIN);
     let row = "image (not recorded, waited 1.00 s for a runner)";
     assert!(text.contains(row), "{text}");
 }
@@ -285,10 +286,13 @@ fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
     let all = [told(odd, 0, 5, &[]), told("b", 6, 9, &[odd])];
     let pipeline = pipeline(Vec::new(), None, &all);
     let json = pipeline.json();
-    let shown = escape::text(odd.as_bytes());
-    assert_eq!(json["jobs"][1]["needs"], serde_json::json!([shown]));
+    assert_eq!(json["jobs"][1]["needs"], serde_json::json!([odd]));
     let hidden = |it: char| it != '\n' && it.is_control() || it == '\u{202e}';
-    for text in [json.to_string(), pipeline.text(), pipeline.html()] {
+    for text in [
+        tr_text::json::safe(&json, serde_json::ser::CompactFormatter).unwrap(),
+        pipeline.page().text(&Style::PLAIN),
+        pipeline.html(),
+    ] {
         assert!(!text.contains(hidden) && text.contains("202e"), "{text}");
     }
 }

@@ -55,13 +55,12 @@ impl Place {
     pub fn of(meta: &Metadata, project: Option<&str>, job: Option<&str>) -> Place {
         let ci = Ci::new(meta);
         let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
-        let project = tr_text::escape::text(project.as_bytes());
         Place {
-            repo: format!("repo={}", directory(&project)),
-            date: format!("date={}", day(meta.start_clock.real)),
+            repo: format!("repo={}", directory(project)),
+            date: format!("date={}", units::day(meta.start_clock.real)),
             run: identity::id(meta),
-            project,
-            job: job.map(|name| tr_text::escape::text(name.as_bytes())),
+            project: project.to_owned(),
+            job: job.map(str::to_owned),
             queued: None,
         }
     }
@@ -71,7 +70,7 @@ impl Place {
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {
-            self.job = leg.map(|name| tr_text::escape::text(name.as_bytes()));
+            self.job = leg.map(str::to_owned);
         }
     }
 }
@@ -103,12 +102,6 @@ fn directory(value: &str) -> String {
             out + "-" + &hex(Sha256::digest(value).iter().take(8))
         }
     }
-}
-
-/// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
-fn day(unix: u64) -> String {
-    let date = units::date(Some(unix));
-    date.split(' ').next().unwrap_or_default().to_owned()
 }
 
 pub fn columns() -> Vec<(&'static str, &'static [Column])> {

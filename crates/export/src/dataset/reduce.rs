@@ -80,8 +80,8 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let failed = processes.filter(|process| exit::failed(process.status));
     Run {
         run: place.run.clone(),
-        tool: escape::text(meta.tool_version.as_bytes()),
-        method: escape::text(meta.recorded_by().as_bytes()),
+        tool: escape::raw(meta.tool_version.as_bytes()),
+        method: escape::raw(meta.recorded_by().as_bytes()),
         project: place.project.clone(),
         ci_run: known("run"),
         attempt: known("attempt"),
@@ -170,7 +170,7 @@ fn normal_arguments<'a>(
 }
 
 fn shown(arguments: &[String]) -> String {
-    let text = escape::command(arguments.iter().map(String::as_bytes));
+    let text = escape::quoted(arguments.iter().map(String::as_bytes));
     units::shorten(&text, COMMAND)
 }
 
@@ -324,14 +324,14 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
     let range = |counter| samples.range(counter, span);
     let hardware = |fact| {
         meta.hardware(fact)
-            .map(|value| escape::text(value.as_bytes()))
+            .map(|value| escape::raw(value.as_bytes()))
     };
     let withheld = tr_analyze::machine::withheld(analysis);
     Machine {
         run: run.to_owned(),
-        host: escape::text(meta.host.as_bytes()),
-        kernel: escape::text(meta.kernel.as_bytes()),
-        arch: escape::text(meta.machine.as_bytes()),
+        host: escape::raw(meta.host.as_bytes()),
+        kernel: escape::raw(meta.kernel.as_bytes()),
+        arch: escape::raw(meta.machine.as_bytes()),
         cpus: meta.cpus.len() as u64,
         busy_ns: total(Counter::Busy),
         others_ns: loads.load(Load::Others),

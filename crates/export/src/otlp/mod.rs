@@ -18,6 +18,7 @@ use tr_format::meta::Metadata;
 
 use self::ids::Ids;
 use self::messages::*;
+use serde_json::ser::CompactFormatter;
 use tr_insight::ancestors::down;
 use tr_insight::ci::Ci;
 use tr_insight::exit;
@@ -28,6 +29,7 @@ use tr_insight::view::View;
 use tr_insight::{label, query};
 use tr_programs::steps::StepKind;
 use tr_text::escape;
+use tr_text::json::write_safe;
 use tr_text::units::hex;
 
 /// The least length of a step or a process with a span of its own, unless the user gives one.
@@ -83,7 +85,7 @@ pub fn write(
                 out.write_all(&bytes)?;
             }
             Encoding::Json => {
-                serde_json::to_writer(&mut *out, &part)?;
+                write_safe(&part, CompactFormatter, out)?;
                 if all.peek().is_some() {
                     out.write_all(b",")?;
                 }
@@ -386,7 +388,7 @@ fn long(view: &View<'_>, step: &Step) -> bool {
 
 fn program(process: &Process) -> Vec<KeyValue> {
     let args = process.argv.args().map(|arg| AnyValue {
-        value: Some(Any::String(escape::text(arg))),
+        value: Some(Any::String(escape::raw(arg))),
     });
     let args = Any::Array(ArrayValue {
         values: args.collect(),
@@ -395,10 +397,7 @@ fn program(process: &Process) -> Vec<KeyValue> {
         text("process.executable.name", &label::program(process)),
         fact("process.command_args", args),
     ];
-    let file = process
-        .execs
-        .last()
-        .map(|exec| escape::text(&exec.filename));
+    let file = process.execs.last().map(|exec| escape::raw(&exec.filename));
     let file = file.filter(|file| !file.is_empty());
     facts.extend(file.map(|file| text("process.executable.path", &file)));
     facts
@@ -412,7 +411,7 @@ fn container(called: &Called) -> impl Iterator<Item = KeyValue> + '_ {
         ("container.image.name", &called.image),
     ];
     let known = all.into_iter().filter(|(_, value)| !value.is_empty());
-    known.map(|(name, value)| text(name, &escape::text(value)))
+    known.map(|(name, value)| text(name, &escape::raw(value)))
 }
 
 fn times(times: &Times) -> impl Iterator<Item = KeyValue> {
@@ -483,8 +482,8 @@ fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
     let mut attributes = vec![
         text("service.name", ci.get("project").unwrap_or("tr")),
         text("os.type", "linux"),
-        text("host.name", &escape::text(meta.host.as_bytes())),
-        text("host.arch", &escape::text(arch.as_bytes())),
+        text("host.name", &escape::raw(meta.host.as_bytes())),
+        text("host.arch", &escape::raw(arch.as_bytes())),
     ];
     let names = [
         ("project", "vcs.repository.name"),

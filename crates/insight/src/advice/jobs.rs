@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use tr_programs::changes;
 
-use tr_analyze::awaited::Awaited;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
@@ -214,7 +214,7 @@ fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
             let mut stretches = timeline.of(*thread);
             stretches.any(|stretch| {
                 stretch.reason == Reason::Poll
-                    || analysis.awaited(*thread, &stretch) == Some(Awaited::Slot)
+                    || analysis.awaited(*thread, &stretch) == Some(WaitReason::Slot)
             })
         })
     })

@@ -81,11 +81,10 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// The time that the change saves, in words.
-    pub fn saves(&self) -> String {
-        let most = units::time(self.gain);
+    /// The time that the change saves, in words; `at_most` stands before a time that is only an upper bound.
+    pub fn saves(&self, at_most: &str) -> String {
         match self.at_least {
-            0 => format!("≤ {most}"),
+            0 => format!("{at_most} {}", units::time(self.gain)),
             least => units::range(least, self.gain),
         }
     }

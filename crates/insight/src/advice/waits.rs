@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::awaited::Awaited;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::{Kind as Time, Segment};
 use tr_analyze::dns::Lookup;
 use tr_analyze::killed;
@@ -570,8 +570,8 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     kinds.into_iter().filter_map(candidate).collect()
 }
 
-fn is_file_lock(awaited: Awaited, reason: Reason) -> bool {
-    awaited == Awaited::Lock && reason == Reason::FileLock
+fn is_file_lock(awaited: WaitReason, reason: Reason) -> bool {
+    awaited == WaitReason::Lock && reason == Reason::FileLock
 }
 
 /// Waits for a file's lock that another process held.

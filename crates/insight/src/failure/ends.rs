@@ -38,6 +38,73 @@ pub(super) struct ProcessEnds<'a> {
     pub(super) own: Own,
 }
 
+/// How a process or a step that failed ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureEnd {
+    /// A step failed, and nothing more is known.
+    #[default]
+    Failed,
+    /// The raw status of `wait`.
+    Status(u32),
+    /// A program ended the process after a time-out.
+    Stopped {
+        by: &'static str,
+        is_proven: bool,
+        status: u32,
+    },
+    /// The program had a limit of time, and reports with this status that it was exceeded.
+    TimedOut(u32),
+    /// The kernel killed the process for lack of memory; sizes in bytes.
+    OutOfMemory {
+        container: Option<String>,
+        resident: Option<u64>,
+        limit: Option<u64>,
+    },
+    /// The result in the words of a test runner.
+    Reported(String),
+}
+
+impl std::fmt::Display for FailureEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FailureEnd::Failed => f.write_str("failed"),
+            FailureEnd::Status(status) => f.write_str(&exit::words(*status)),
+            FailureEnd::Stopped {
+                by,
+                is_proven,
+                status,
+            } => {
+                let perhaps = if *is_proven { "" } else { PERHAPS };
+                write!(
+                    f,
+                    "{perhaps}stopped by {by} ({})",
+                    exit::signal_or_code(*status)
+                )
+            }
+            FailureEnd::TimedOut(status) => {
+                write!(f, "timed out ({})", exit::signal_or_code(*status))
+            }
+            FailureEnd::OutOfMemory {
+                container,
+                resident,
+                limit,
+            } => {
+                match container {
+                    Some(container) => write!(f, "killed in {container}: out of memory")?,
+                    None => f.write_str("killed: out of memory")?,
+                }
+                match (resident.map(units::bytes), limit.map(units::bytes)) {
+                    (Some(resident), Some(limit)) => write!(f, " at {resident} of {limit}"),
+                    (Some(resident), None) => write!(f, " at {resident}"),
+                    (None, Some(limit)) => write!(f, ", limit {limit}"),
+                    (None, None) => Ok(()),
+                }
+            }
+            FailureEnd::Reported(result) => f.write_str(result),
+        }
+    }
+}
+
 impl<'a> ProcessEnds<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> ProcessEnds<'a> {
         let killed = killed(analysis).map(|kill| (kill.process, kill.resident));
@@ -101,19 +168,21 @@ impl<'a> ProcessEnds<'a> {
         timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
     }
 
-    /// The end of a process in words.
-    pub(super) fn end(&self, ix: ProcessIx, process: &Process) -> String {
+    /// The end of a process that failed.
+    pub(super) fn end(&self, ix: ProcessIx, process: &Process) -> FailureEnd {
+        let status = process.status.unwrap_or(0);
         let Some(resident) = self.out_of_memory.get(&ix) else {
-            let end = exit::words(process.status.unwrap_or(0));
             if let Some(stop) = self.stop(ix).filter(|stop| stop.time_out != TimeOut::No) {
-                let signal = end.trim_start_matches("killed by ");
-                let perhaps = if stop.is_proven { "" } else { PERHAPS };
-                return format!("{perhaps}stopped by {} ({signal})", stop.by);
+                return FailureEnd::Stopped {
+                    by: stop.by,
+                    is_proven: stop.is_proven,
+                    status,
+                };
             }
             return if timed_out(process) {
-                format!("timed out ({})", end.trim_start_matches("killed by "))
+                FailureEnd::TimedOut(status)
             } else {
-                end
+                FailureEnd::Status(status)
             };
         };
         let container = self
@@ -123,15 +192,10 @@ impl<'a> ProcessEnds<'a> {
         let limit = self
             .limit
             .filter(|limit| container.is_none() && resident.is_none_or(|bytes| bytes <= *limit));
-        let killed = match container {
-            Some(called) => format!("killed in {}: out of memory", label::container(called)),
-            None => "killed: out of memory".to_owned(),
-        };
-        match (resident.map(units::bytes), limit.map(units::bytes)) {
-            (Some(resident), Some(limit)) => format!("{killed} at {resident} of {limit}"),
-            (Some(resident), None) => format!("{killed} at {resident}"),
-            (None, Some(limit)) => format!("{killed}, limit {limit}"),
-            (None, None) => killed,
+        FailureEnd::OutOfMemory {
+            container: container.map(label::container),
+            resident: *resident,
+            limit,
         }
     }
 

@@ -7,9 +7,9 @@ use tr_programs::steps::StepKind;
 use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::ends::ProcessEnds;
-use super::Failure;
+use super::{Failure, Held};
 use crate::steps::{Step, StepIx};
-use crate::verdicts::{StepVerdicts, Verdict};
+use crate::verdicts::StepVerdicts;
 
 /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
 pub(super) fn add(
@@ -39,7 +39,10 @@ pub(super) fn add(
     for failed in found {
         let step = failed.step.or_else(|| of.get(&failed.process?).copied());
         let verdict = step.and_then(|step| verdicts.told(step));
-        failed.held = verdict.map(Verdict::text);
+        failed.held = verdict.map(|verdict| Held {
+            step: None,
+            verdict: verdict.clone(),
+        });
         failed.was_late = failed
             .process
             .is_some_and(|ix| sure.was_late(ix, analysis.process(ix)))
@@ -59,7 +62,10 @@ pub(super) fn add(
             let named = longest.or(suite);
             let named = named.and_then(|at| list.get(at).zip(verdicts.told(at)));
             failed.was_late |= named.is_some_and(|(_, held)| held.is_late);
-            failed.held = named.map(|(step, held)| format!("{}: {}", step.name, held.text()));
+            failed.held = named.map(|(step, held)| Held {
+                step: Some(step.name.clone()),
+                verdict: held.clone(),
+            });
         }
     }
 }

@@ -340,7 +340,7 @@ impl Build<'_> {
             || container.called.id.starts_with(b"buildah-");
         let name = match args.as_slice() {
             [_, b"-c", line] if built && container.called.name.is_empty() => {
-                format!("RUN {}", escape::text(line))
+                format!("RUN {}", escape::raw(line))
             }
             _ => label::container(&container.called),
         };
@@ -365,7 +365,7 @@ impl Build<'_> {
         let process = span.process.map(|ix| self.analysis.process(ix));
         let whole = process.filter(|_| span.whole);
         let step = self.add(Step {
-            name: escape::text(&span.name),
+            name: escape::raw(&span.name),
             kind: span.kind,
             parent: around,
             depth: 0,
@@ -380,7 +380,7 @@ impl Build<'_> {
             has_work: !span.overlaps && span.doubt.is_none() && process.is_some(),
             doubt: span.doubt,
             status: whole.and_then(|process| process.status),
-            result: (!span.result.is_empty()).then(|| escape::text(&span.result)),
+            result: (!span.result.is_empty()).then(|| escape::raw(&span.result)),
         });
         if whole.is_some() {
             self.whole.insert(step);
@@ -464,5 +464,5 @@ fn named_test(leader: &Thread, thread: &Thread) -> Option<String> {
         return None;
     }
     let cut = if name.len() == 15 { "…" } else { "" };
-    Some(escape::text(name) + cut)
+    Some(escape::raw(name) + cut)
 }

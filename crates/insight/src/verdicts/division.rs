@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tr_analyze::awaited::Awaited;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::{self, killed};
@@ -259,15 +259,15 @@ impl<'a> Divider<'a> {
         });
         divided.times.add(Part::Unknown, unknown);
         let part = match awaited {
-            Some(Awaited::Lock) => Part::Lock,
-            Some(Awaited::Socket) => Part::Server,
+            Some(WaitReason::Lock) => Part::Lock,
+            Some(WaitReason::Socket) => Part::Server,
             _ => Part::Steps,
         };
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
     /// The event that a thread waited for right before the given time.
-    fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
+    fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;
         self.analysis.awaited(thread, &stretch)
@@ -294,8 +294,8 @@ impl<'a> Divider<'a> {
                     .ended_by(self.analysis)
                     .map(|waker| who::comm(&waker.comm));
                 let part = match self.awaited(segment.thread, segment.to) {
-                    Some(Awaited::Lock) => Part::Lock,
-                    Some(Awaited::Socket) => Part::Server,
+                    Some(WaitReason::Lock) => Part::Lock,
+                    Some(WaitReason::Socket) => Part::Server,
                     _ => Part::Outside,
                 };
                 divided.add_by(part, by, ns);
@@ -422,10 +422,10 @@ impl<'a> Divider<'a> {
             Bucket::RunQueue { .. } => return Some(Part::Nobody),
             Bucket::Unknown => return None,
             Bucket::Wait(_) => match self.analysis.awaited(thread, stretch)? {
-                Awaited::Disk | Awaited::File => return Some(Part::Disk),
-                Awaited::Kernel => return Some(Part::Other),
-                Awaited::Lock => Part::Lock,
-                Awaited::Socket => Part::Server,
+                WaitReason::Disk | WaitReason::File => return Some(Part::Disk),
+                WaitReason::Kernel => return Some(Part::Other),
+                WaitReason::Lock => Part::Lock,
+                WaitReason::Socket => Part::Server,
                 _ => return None,
             },
         };

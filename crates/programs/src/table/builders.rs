@@ -480,7 +480,7 @@ fn cmake(line: &Line) -> Option<Found> {
     }
     for verb in ["--build", "--install"] {
         if let Some(directory) = line.after(verb) {
-            let directory = escape::text(relative(directory));
+            let directory = escape::raw(relative(directory));
             return found(StepKind::Target, format!("cmake {verb} {directory}"));
         }
     }
@@ -493,16 +493,16 @@ fn cargo(line: &Line) -> Option<Found> {
     let mut words = line.words("");
     let verb = words.next()?;
     if verb == b"nextest" {
-        let second = escape::text(words.next()?);
+        let second = escape::raw(words.next()?);
         return found(StepKind::Target, format!("cargo nextest {second}"));
     }
     let is = has(KNOWN, verb);
-    is.then(|| found(StepKind::Target, format!("cargo {}", escape::text(verb))))?
+    is.then(|| found(StepKind::Target, format!("cargo {}", escape::raw(verb))))?
 }
 
 /// `cargo-nextest nextest run`, as cargo executes it.
 fn cargo_tool(line: &Line) -> Option<Found> {
-    let words: Vec<String> = line.words("").take(2).map(escape::text).collect();
+    let words: Vec<String> = line.words("").take(2).map(escape::raw).collect();
     found(StepKind::Target, format!("cargo {}", words.join(" ")))
 }
 

@@ -288,13 +288,13 @@ fn archive(line: &Line) -> Option<Found> {
 }
 
 fn rustc(line: &Line) -> Option<Found> {
-    let name = escape::text(line.value("--crate-name")?);
+    let name = escape::raw(line.value("--crate-name")?);
     if name == "___" {
         return None; // cargo asks for the target's properties
     }
     if name == "build_script_build" || name == "build_script_main" {
         let source = line.args.iter().find(|arg| arg.ends_with(b".rs"))?;
-        let source = escape::text(source);
+        let source = escape::raw(source);
         let package = source.rsplit('/').nth(1).unwrap_or("build.rs");
         return found(StepKind::Unit, format!("{package} (build script)"));
     }
@@ -307,7 +307,7 @@ fn rustc(line: &Line) -> Option<Found> {
 }
 
 fn rustdoc(line: &Line) -> Option<Found> {
-    let name = escape::text(line.value("--crate-name")?);
+    let name = escape::raw(line.value("--crate-name")?);
     if line.has(&["--test"]) {
         return test_runner(name + " (doctests)");
     }

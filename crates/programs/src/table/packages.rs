@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Tool] = &[
 
 fn npm(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?.trim_end_matches("-cli");
-    let mut words = line.words("").map(escape::text);
+    let mut words = line.words("").map(escape::raw);
     match words.next()?.as_str() {
         "run" | "run-script" => found(StepKind::Job, format!("{name} run {}", words.next()?)),
         verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start") => {

@@ -81,11 +81,11 @@ fn git(line: &Line) -> Option<Found> {
     let mut words = line.words("");
     match words.next()? {
         b"submodule" => {
-            let verb = escape::text(words.next()?);
+            let verb = escape::raw(words.next()?);
             found(StepKind::Job, format!("git submodule {verb}"))
         }
         verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
-            found(StepKind::Job, format!("git {}", escape::text(verb)))
+            found(StepKind::Job, format!("git {}", escape::raw(verb)))
         }
         _ => None,
     }
@@ -96,7 +96,7 @@ fn docker(line: &Line) -> Option<Found> {
     if line.name.starts_with("docker-") {
         return None;
     }
-    let mut words = line.words("").map(escape::text);
+    let mut words = line.words("").map(escape::raw);
     let verb = words.next()?;
     let name = match (verb.as_str(), ContainerVerb::of(&verb)?) {
         ("buildx", _) => format!("{} buildx {}", line.name, words.next()?),
@@ -120,13 +120,13 @@ fn gitlab(line: &Line) -> Option<Found> {
     const KNOWN: &str =
         "artifacts-uploader artifacts-downloader cache-archiver cache-extractor read-logs";
     let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
-    found(StepKind::Job, escape::text(verb))
+    found(StepKind::Job, escape::raw(verb))
 }
 
 /// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
 fn mark(line: &Line) -> Option<Found> {
     match Mark::of(line.all)? {
-        Mark::Command(name) => found(StepKind::Mark, escape::text(name)),
+        Mark::Command(name) => found(StepKind::Mark, escape::raw(name)),
         Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
     }
 }

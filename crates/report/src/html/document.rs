@@ -16,7 +16,7 @@ use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
-use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
+use crate::html::segments::{kinds as piece_kinds, KindRow, Segments, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
@@ -89,7 +89,7 @@ pub struct Document {
     counters: Counters,
     /// The names of the states of a thread.
     states: [&'static str; 5],
-    kinds: &'static [KindRow],
+    kinds: Vec<KindRow>,
     segments: Sizes,
     /// The sizes of the stacks, for a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,18 +98,18 @@ pub struct Document {
 
 object! {
     Trace(analysis: &Analysis, imports: &Imports, file: &str) {
-        file: String = escape::text(file.as_bytes()),
+        file: String = escape::raw(file.as_bytes()),
         command: String = who::headline(&analysis.meta),
         // COMMAND's status in words; `None` without COMMAND.
         result: Option<String> = exit::of_command(analysis),
         failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
         date: String = units::date(analysis.meta.start_unix()),
-        host: String = escape::text(analysis.meta.host.as_bytes()),
+        host: String = escape::raw(analysis.meta.host.as_bytes()),
         kernel: String = who::kernel(&analysis.meta),
         // Those that the build could use, and all.
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
-        machine: String = escape::text(analysis.meta.machine.as_bytes()),
+        machine: String = escape::raw(analysis.meta.machine.as_bytes()),
         // COMMAND's process.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
         // The outermost program that was told a number of jobs.
@@ -166,7 +166,7 @@ object! {
         more: usize = failures.told.len().saturating_sub(FAILURES),
         // What failed and led to what is not known: how many, and the first.
         unclear: usize = failures.unclear,
-        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name, failed.end)).collect(),
+        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name(), failed.ended())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
@@ -175,14 +175,14 @@ object! {
 
     FailureRow(failed: &Failure) {
         process: Option<u32> = failed.process.map(|ix| ix.0),
-        name: String = failed.name.clone(),
-        end: String = failed.end.clone(),
+        name: String = failed.name(),
+        end: String = failed.ended(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
         // Among those above: for one of several possible reasons.
         perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
-        held: Option<String> = failed.held_by().map(str::to_owned),
+        held: Option<String> = failed.held_by(),
     }
 
     // A change that would save time.
@@ -225,10 +225,10 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
     label: u32 = strings.add(label::label(process)),
     program: u32 = strings.add(label::program(process)),
-    comm: u32 = strings.add(escape::text(process.comm.bytes())),
+    comm: u32 = strings.add(escape::raw(process.comm.bytes())),
     argv: Option<u32> = argv(&process.argv, strings),
     cgroup: Option<u32> = query::cgroup_path(analysis, process)
-        .map(|path| strings.add(escape::text(path))),
+        .map(|path| strings.add(escape::raw(path))),
     // Since the start of the process before.
     start: i64 = difference(process.start.since(analysis.meta.start), around.0),
     wall: u64 = process.wall(),
@@ -265,7 +265,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
 
 columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
     tid: u32 = thread.tid.0,
-    comm: u32 = strings.add(escape::text(thread.comm.bytes())),
+    comm: u32 = strings.add(escape::raw(thread.comm.bytes())),
     start: u64 = thread.start.since(zero),
     end: u64 = thread.end.since(zero),
     on_cpu: Option<u64> = thread.times.on_cpu_known(),
@@ -473,7 +473,7 @@ pub fn document(
         connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
         states: STATES,
-        kinds: &KINDS,
+        kinds: piece_kinds(),
         segments: Sizes::new(segments),
         stacks: stacks.map(|stacks| StackSizes::new(stacks, &mut strings)),
         strings: strings.list(),
@@ -505,7 +505,7 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
     argv.full_len?;
-    let mut text = escape::command(argv.args());
+    let mut text = escape::quoted(argv.args());
     if argv.truncated() {
         text.push('…');
     }

@@ -62,7 +62,7 @@ pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
     let stacks = stacks::stacks(analysis, &stacks::Room::default());
     let (found, sampled) = (path.as_ref(), stacks.as_ref());
     let document = document::document(recording, file, found, &segments, sampled);
-    let document = serde_json::to_vec(&document)?;
+    let document = tr_text::json::visible(&document)?;
     let mut columns = blob::Columns::default();
     columns.varints(segments.counts.iter().copied());
     columns.bytes(&segments.kinds);
@@ -75,9 +75,9 @@ pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
     let data = blob::pack(&document, &columns)?;
     let command = analysis.meta.command.iter().map(Vec::as_slice);
     let title = if analysis.meta.command.is_empty() {
-        escape::text(file.as_bytes())
+        escape::raw(file.as_bytes())
     } else {
-        escape::command(command)
+        escape::quoted(command)
     };
     let policy = format!("script-src {} {}; ", hash(LOADER), hash(script()));
     let code = blob::zip(&[script().as_bytes()])?;

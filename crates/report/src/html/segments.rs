@@ -6,13 +6,15 @@
 //! without zooming in stay sharp. Samples of a recording without scheduling events are such
 //! pieces from the start.
 
-use tr_analyze::awaited::Awaited;
+use std::sync::LazyLock;
+
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::share as share_of;
 use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
 use tr_format::event::Reason;
 
-use tr_text::words::{ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
+use tr_text::words::{ON_CPU, UNKNOWN};
 
 /// The most pieces of a page: 2 to 6 bytes each in the file.
 pub const ROOM: u64 = 500_000;
@@ -58,38 +60,86 @@ const SAMPLE: u64 = 1_000_000;
 /// for storage the part of them: 0 fsync, 1 page faults, 2 all else.
 pub type KindRow = (&'static str, usize, Option<u8>);
 
+/// A kind of pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PieceKind {
+    Unknown,
+    OnCpu,
+    /// Several stretches, merged.
+    Mixed,
+    /// Off CPU: the reason, the state, and the part of the waits for storage.
+    Off(WaitReason, usize, Option<Storage>),
+}
+
+/// A part of the waits for storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Storage {
+    Sync,
+    PageFault,
+    Other,
+}
+
+const STORAGE: [Storage; 3] = [Storage::Other, Storage::Sync, Storage::PageFault];
+
 /// The kinds by their numbers.
-pub const KINDS: [KindRow; 27] = [
-    (UNKNOWN, 4, None),
-    (ON_CPU, 0, None),
-    (RUN_QUEUE, 1, None),
-    ("run queue, preempted", 1, None),
-    (SLEEP, 3, None),
-    ("stopped", 3, None),
-    ("several", 4, None),
-    ("vfork child", 2, None),
-    ("blocked in the kernel", 2, None),
-    // A wait.
-    (UNKNOWN, 4, None),
-    ("child", 3, None),
-    ("job slot", 3, None),
-    ("pipe", 3, None),
-    ("lock", 3, None),
-    ("socket", 3, None),
-    ("timer", 3, None),
-    ("events (poll)", 3, None),
-    ("terminal", 3, None),
-    ("disk", 2, Some(2)),
-    ("fsync", 2, Some(0)),
-    ("page fault", 2, Some(1)),
-    ("file", 2, Some(2)),
-    ("fsync", 2, Some(0)),
-    ("page fault", 2, Some(1)),
-    // Asleep, not blocked: the states count apart.
-    ("file", 3, Some(2)),
-    ("fsync", 3, Some(0)),
-    ("page fault", 3, Some(1)),
-];
+static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
+    let off = |reason, state| PieceKind::Off(reason, state, None);
+    let mut kinds = vec![
+        PieceKind::Unknown,
+        PieceKind::OnCpu,
+        off(WaitReason::Woken, 1),
+        off(WaitReason::Preempted, 1),
+        off(WaitReason::Sleep, ASLEEP),
+        off(WaitReason::Continue, ASLEEP),
+        PieceKind::Mixed,
+        off(WaitReason::Vfork, BLOCKED),
+        off(WaitReason::Kernel, BLOCKED),
+        off(WaitReason::Unknown, 4),
+    ];
+    let asleep = [
+        WaitReason::Child,
+        WaitReason::Slot,
+        WaitReason::Pipe,
+        WaitReason::Lock,
+        WaitReason::Socket,
+        WaitReason::Timer,
+        WaitReason::Events,
+        WaitReason::Terminal,
+    ];
+    kinds.extend(asleep.map(|reason| off(reason, ASLEEP)));
+    // A wait for a file is blocked or asleep: the states count apart.
+    let files = [
+        (WaitReason::Disk, BLOCKED),
+        (WaitReason::File, BLOCKED),
+        (WaitReason::File, ASLEEP),
+    ];
+    for (reason, state) in files {
+        kinds.extend(STORAGE.map(|part| PieceKind::Off(reason, state, Some(part))));
+    }
+    kinds
+});
+
+/// The places of two states in [`tr_text::words::STATES`].
+const BLOCKED: usize = 2;
+const ASLEEP: usize = 3;
+
+impl PieceKind {
+    fn row(&self) -> KindRow {
+        match *self {
+            PieceKind::Unknown => (UNKNOWN, 4, None),
+            PieceKind::OnCpu => (ON_CPU, 0, None),
+            PieceKind::Mixed => ("several", 4, None),
+            PieceKind::Off(_, state, Some(Storage::Sync)) => ("fsync", state, Some(0)),
+            PieceKind::Off(_, state, Some(Storage::PageFault)) => ("page fault", state, Some(1)),
+            PieceKind::Off(reason, state, part) => (reason.noun(), state, part.map(|_| 2)),
+        }
+    }
+}
+
+/// The kinds in words, by their numbers.
+pub fn kinds() -> Vec<KindRow> {
+    KINDS.iter().map(PieceKind::row).collect()
+}
 
 /// The kind of a merged piece.
 pub const MIXED: u8 = 6;
@@ -100,40 +150,23 @@ pub(super) const UNKNOWN_WAIT: u8 = 9;
 
 /// The kind of a stretch.
 pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
-    let wait = match stretch.doing {
-        Bucket::Unknown => return 0,
-        Bucket::OnCpu(_) => return RUNNING,
-        Bucket::RunQueue { preempted: false } => return 2,
-        Bucket::RunQueue { preempted: true } => return 3,
-        Bucket::Wait(wait) => wait,
+    let kind = match (stretch.doing, WaitReason::of(analysis, thread, stretch)) {
+        (Bucket::Unknown, _) => PieceKind::Unknown,
+        (_, None) => PieceKind::OnCpu,
+        (_, Some(WaitReason::Unknown)) => return UNKNOWN_WAIT,
+        (doing, Some(reason)) => {
+            let is_storage = matches!(reason, WaitReason::Disk | WaitReason::File);
+            let part = is_storage.then_some(match stretch.reason {
+                Reason::Sync => Storage::Sync,
+                Reason::PageFault => Storage::PageFault,
+                _ => Storage::Other,
+            });
+            PieceKind::Off(reason, share(doing), part)
+        }
     };
-    match analysis.awaited(thread, stretch) {
-        Some(Awaited::Sleep) => 4,
-        Some(Awaited::Continue) => 5,
-        Some(Awaited::Disk) => 18 + on_storage(stretch.reason),
-        Some(Awaited::Vfork) => 7,
-        Some(Awaited::Kernel) => 8,
-        None | Some(Awaited::Unknown) => UNKNOWN_WAIT,
-        Some(Awaited::Child) => 10,
-        Some(Awaited::Slot) => 11,
-        Some(Awaited::Pipe) => 12,
-        Some(Awaited::Lock) => 13,
-        Some(Awaited::Socket) => 14,
-        Some(Awaited::Timer) => 15,
-        Some(Awaited::Events) => 16,
-        Some(Awaited::Terminal) => 17,
-        Some(Awaited::File) if wait == Wait::Blocked => 21 + on_storage(stretch.reason),
-        Some(Awaited::File) => 24 + on_storage(stretch.reason),
-    }
-}
-
-/// The distance of a wait for storage from its first kind.
-fn on_storage(reason: Reason) -> u8 {
-    match reason {
-        Reason::Sync => 1,
-        Reason::PageFault => 2,
-        _ => 0,
-    }
+    let at = KINDS.iter().position(|known| *known == kind);
+    at.and_then(|at| u8::try_from(at).ok())
+        .unwrap_or(UNKNOWN_WAIT)
 }
 
 /// The index of a state's share in a merged piece; 4 is the unknown rest.

@@ -9,6 +9,7 @@ use tr_insight::advice::{Advice, BuildAdvice};
 use tr_insight::path;
 use tr_insight::view::View;
 use tr_text::called::TR;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
@@ -81,40 +82,37 @@ impl<'a> AdviceReport<'a> {
 }
 
 /// Writes the verdict, the first changes, a line each, and what these have in common.
-pub(super) fn lines(out: &mut String, advised: &BuildAdvice, most: usize, style: &Style) {
-    verdict(out, advised, style);
+pub(super) fn lines(out: &mut Page, advised: &BuildAdvice, most: usize) {
+    verdict(out, advised);
     let changes: Vec<&Advice> = advised.to_change().take(most).collect();
     if changes.is_empty() {
         return;
     }
-    out.push('\n');
-    style.painted(out, Paint::Bold, TITLE);
+    out.blank();
+    out.painted(Paint::Bold, TITLE);
     let room = changes
         .iter()
-        .map(|advice| units::width(&advice.saves()))
+        .map(|advice| units::width(&advice.saves("≤")))
         .max();
     for advice in &changes {
-        let gain = units::pad(&advice.saves(), room.unwrap_or(0), true);
-        line(out, advice, &gain, style);
+        let gain = units::pad(&advice.saves("≤"), room.unwrap_or(0), true);
+        line(out, advice, &gain);
     }
     if let Some(combined) = advised.combined(changes.len()) {
         let text = combined.text(changes.len());
-        style.painted(out, Paint::Dim, &format!("  {text}"));
+        out.painted(Paint::Dim, &format!("  {text}"));
     }
 }
 
-fn verdict(out: &mut String, advised: &BuildAdvice, style: &Style) {
+fn verdict(out: &mut Page, advised: &BuildAdvice) {
     if let Some(verdict) = &advised.verdict {
-        let mut text = String::new();
-        style.wrapped(&mut text, Paint::Plain, LEAD, &verdict.text());
-        let lead = style.paint(Paint::Bold, LEAD.trim_end());
-        out.push_str(&text.replacen(LEAD.trim_end(), &lead, 1));
+        out.led(Span::new(Paint::Bold, LEAD), verdict.text().into());
     }
 }
 
-fn line(out: &mut String, advice: &Advice, gain: &str, style: &Style) {
+fn line(out: &mut Page, advice: &Advice, gain: &str) {
     let text = format!("{}: {}", advice.finding, advice.action);
-    style.wrapped(out, Paint::Plain, &format!("  {gain}  "), &text);
+    out.wrapped(Paint::Plain, &format!("  {gain}  "), &text);
 }
 
 const LEAD: &str = "Verdict  ";
@@ -122,32 +120,32 @@ const LEAD: &str = "Verdict  ";
 const TITLE: &str = "What to change   (what it saves)";
 
 impl Report for AdviceReport<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         if self.all.verdict.is_none() {
             let why = match self.view.analysis.basis() {
                 Basis::Events => "nothing is known of this part".to_owned(),
                 _ => format!("not known without scheduling events ({TR} doctor)"),
             };
-            style.line(&mut out, &format!("What to change: {why}"));
+            out.line(&format!("What to change: {why}"));
             return out;
         }
-        verdict(&mut out, &self.all, style);
+        verdict(&mut out, &self.all);
         if self.all.to_change().next().is_some() {
-            out.push('\n');
-            style.painted(&mut out, Paint::Bold, TITLE);
+            out.blank();
+            out.painted(Paint::Bold, TITLE);
         }
         for advice in self.all.to_change() {
-            line(&mut out, advice, &advice.saves(), style);
+            line(&mut out, advice, &advice.saves("≤"));
             if advice.processes.is_empty() {
                 continue;
             }
             let evidence = self.evidence(advice, style.width.saturating_sub(6));
-            style.wrapped(&mut out, Paint::Dim, "      ", &evidence);
+            out.wrapped(Paint::Dim, "      ", &evidence);
         }
         let shown = self.all.to_change().count();
         if let Some(combined) = self.all.combined(shown) {
-            style.line(&mut out, &format!("  {}", combined.text(shown)));
+            out.sentence("  ", &combined.text(shown));
         }
         out
     }

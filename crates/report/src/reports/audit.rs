@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::output::Report;
 use tr_insight::audit::{Audit, Worst};
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -37,20 +38,21 @@ fn off(is: u64, should: u64) -> String {
 }
 
 impl Report for Audit {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
         if self.tasks == 0 {
-            return "Audit   no task began and ended in this span\n".into();
+            out.spans(["Audit   no task began and ended in this span"]);
+            return out;
         }
-        let mut out = String::new();
         let of = |n: u64| format!("{} of {}", units::count(n), units::count(self.tasks));
         let title = format!(
             "Audit: {} tasks that began and ended here, beside the kernel's own figures",
             units::count(self.tasks)
         );
-        style.wrapped(&mut out, Paint::Plain, "", &title);
+        out.wrapped(Paint::Plain, "", &title);
         let mut fact = |lead: &str, text: &str| {
             let lead = format!("  {lead:<11}");
-            style.wrapped(&mut out, Paint::Plain, &lead, text);
+            out.wrapped(Paint::Plain, &lead, text);
         };
         let sums = of(self.switches_equal_in_sum);
         let switches = format!("equal for {}, in sum for {sums}", of(self.switches_equal));
@@ -82,7 +84,8 @@ impl Report for Audit {
             units::time(self.kernel_more_ns)
         );
         fact("in sum", &sum);
-        out + &table().text(&self.worst, style, 2)
+        out.grid(table().grid(&self.worst), 2);
+        out
     }
 
     fn json(&self) -> Option<Value> {

@@ -19,6 +19,7 @@ use crate::output::Report;
 use tr_insight::view::View;
 use tr_insight::{label, who};
 use tr_text::called::TR;
+use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -136,7 +137,7 @@ impl Cpus {
 
 impl Cpus {
     /// Prints the tasks that had the CPU while recorded tasks waited for it.
-    fn who_had_the_cpu(&self, out: &mut String, style: &Style) {
+    fn who_had_the_cpu(&self, out: &mut Page) {
         let Some((sum, names)) = &self.waits else {
             return;
         };
@@ -150,17 +151,15 @@ impl Cpus {
             ("nobody known", rest),
         ];
         let parts = parts.map(|(who, ns)| format!("{who} {}", units::time(ns)));
-        style.line(
-            out,
-            "During the run-queue wait of recorded tasks their CPU was that of (two that wait at once \
+        out.line("During the run-queue wait of recorded tasks their CPU was that of (two that wait at once \
              count twice):",
         );
-        style.items(out, "  ", &parts);
+        out.items("  ", &parts);
         let names = names.iter().take(self.shown).map(|(occupant, ns)| {
             let name = who::occupant(*occupant).unwrap_or_else(|| "?".to_owned());
             format!("{name} {}", units::time(*ns))
         });
-        style.items(out, "  other tasks   ", names);
+        out.items("  other tasks   ", names);
     }
 }
 
@@ -247,14 +246,14 @@ fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(Strin
 }
 
 impl Report for Cpus {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         let title = format!(
             "Time of the CPUs in {}; \"build\": {}",
             units::time(self.span),
             self.build
         );
-        style.line(&mut out, &title);
+        out.line(&title);
         let single = self.cpus.iter().filter(|cpu| cpu.cpu.is_some()).count();
         let cpus = self.cpus.iter().map(|cpu| {
             let name = cpu.cpu.map_or("?".into(), |cpu| cpu.to_string());
@@ -262,15 +261,15 @@ impl Report for Cpus {
         });
         let whole = self.span.saturating_mul(single as u64);
         let sum = (self.cpus.len() > 1).then(|| ("all".to_owned(), whole, self.sum()));
-        out.push_str(&self.table(style).text(cpus.chain(sum), style, 0));
+        out.table(&self.table(style), cpus.chain(sum));
         if !self.all {
             let hint = format!("Only {TR} record -a tells idle time from the time of others.");
-            style.line(&mut out, &hint);
-            self.who_had_the_cpu(&mut out, style);
+            out.line(&hint);
+            self.who_had_the_cpu(&mut out);
         } else {
             let others = self.others.iter().take(self.shown);
             let parts = others.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
-            style.items(&mut out, "others   ", parts);
+            out.items("others   ", parts);
         }
         out
     }

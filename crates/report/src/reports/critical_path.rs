@@ -24,6 +24,7 @@ use tr_insight::path::{shares, title, Part, Share};
 use tr_insight::view::View;
 use tr_insight::{label, who};
 use tr_text::called::TR;
+use tr_text::page::{Bars, Page};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -39,11 +40,15 @@ pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
 /// Draws the first `most` shares as bars.
-pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, style: &Style) {
+pub(crate) fn bars(out: &mut Page, shares: &[Share], whole: u64, most: usize) {
     let (shown, hidden) = shares.split_at(shares.len().min(most));
     let rows = shown.iter();
-    let rows: Vec<_> = rows.map(|s| (s.name.as_str(), s.time, s.count)).collect();
-    style.bars(out, &rows, whole, (28, 33));
+    out.bars(Bars {
+        rows: rows.map(|s| (s.name.clone(), s.time, s.count)).collect(),
+        whole,
+        name: 28,
+        beside: 33,
+    });
     let rest: u64 = hidden
         .iter()
         .map(|share| share.time)
@@ -54,7 +59,7 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
             format!(", {} of it unknown", units::time(share.time))
         });
         let text = format!("  and {} in other ways{unknown}", units::time(rest));
-        style.painted(out, Paint::Dim, &text);
+        out.painted(Paint::Dim, &text);
     }
 }
 
@@ -272,7 +277,7 @@ impl<'a> PathReport<'a> {
         rows
     }
 
-    fn table(&self, found: &FoundPath, style: &Style) -> String {
+    fn table(&self, out: &mut Page, found: &FoundPath, style: &Style) {
         let length = found.path.length();
         let mut spent = ByKind::default();
         found.legs.iter().for_each(|leg| spent.add_all(&leg.spent));
@@ -308,7 +313,7 @@ impl<'a> PathReport<'a> {
         };
         let rows = |room| self.rows(&found.legs, room).into_iter().chain([sum()]);
         let room = table.room(rows(usize::MAX), style, 2);
-        table.text(rows(room), style, 2)
+        out.grid(table.grid(rows(room)), 2);
     }
 
     /// A leg's task, and what its end did where that has room.
@@ -355,12 +360,12 @@ impl<'a> PathReport<'a> {
     }
 
     /// The gain without each program's work, and lower bounds of the wall time.
-    fn limits(&self, out: &mut String, limits: &Limits, style: &Style) {
+    fn limits(&self, out: &mut Page, limits: &Limits, style: &Style) {
         let widest = |free: &Free| units::width(self.groups.name(free.group));
         let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);
         if !limits.free.is_empty() {
             let what = "If this took no time, with the same waits:";
-            style.line(out, what);
+            out.line(what);
         }
         for free in &limits.free {
             let gain = limits.recorded.saturating_sub(free.same_waits);
@@ -374,13 +379,13 @@ impl<'a> PathReport<'a> {
                 let room = style.width.saturating_sub(room + 40).max(16);
                 format!("; then {} decides", units::shorten(&label, room))
             });
-            let line = format!("  {name}  {} faster{decides}", least_time(gain));
-            style.line(out, &line);
+            let line = format!("{name}  {} faster{decides}", least_time(gain));
+            out.sentence("  ", &line);
         }
         if let Some(least) = limits.more_slots {
             let gain = limits.recorded.saturating_sub(least);
             let line = format!("With more job slots: {} faster", least_time(gain));
-            style.line(out, &line);
+            out.line(&line);
         }
         let mut machines = Vec::new();
         for cpus in super::machines(limits.cpus) {
@@ -395,8 +400,8 @@ impl<'a> PathReport<'a> {
         }
         machines.push(format!("any number {}", least_time(limits.span)));
         let what = "With CPUs to itself it would take at least (no timed waits counted):";
-        style.line(out, what);
-        style.items(out, "  ", &machines);
+        out.line(what);
+        out.items("  ", &machines);
     }
 
     /// The columns of legs in JSON and CSV.
@@ -425,7 +430,8 @@ impl<'a> PathReport<'a> {
                 Then::Waited => "waited",
                 Then::Awaited => "awaited",
             })
-            .named("name=label")
+            .named("label")
+            .csv_key("name")
     }
 
     fn path(&self, found: &FoundPath) -> Value {
@@ -494,13 +500,13 @@ fn no_stacks() -> String {
 }
 
 impl Report for PathReport<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         let found = match &self.found {
             Ok(found) => found,
             Err(why) => {
                 let title = title(self.view.analysis);
-                style.line(&mut out, &format!("{title}: {why}"));
+                out.line(&format!("{title}: {why}"));
                 return out;
             }
         };
@@ -536,30 +542,30 @@ impl Report for PathReport<'_> {
             16.. => format!("{title} · {}", units::shorten(&name, room)),
             _ => title,
         };
-        style.wrapped(&mut out, Paint::Bold, "", &title);
-        bars(&mut out, &found.shares, path.length(), 8, style);
+        out.wrapped(Paint::Bold, "", &title);
+        bars(&mut out, &found.shares, path.length(), 8);
         let inferred = inferred(&found.legs);
         if self.view.analysis.basis() != Basis::Events {
             let text = format!("  {BY_LIVES}");
-            style.painted(&mut out, Paint::Dim, &text);
+            out.painted(Paint::Dim, &text);
         } else if inferred > 0 {
             let share = units::share(inferred, path.length());
             let text = format!(
                 "{} ({share}) of the path is inferred: no event shows these steps.",
                 units::time(inferred)
             );
-            style.wrapped(&mut out, Paint::Dim, "  ", &text);
+            out.wrapped(Paint::Dim, "  ", &text);
         }
-        out.push('\n');
+        out.blank();
         if self.view.ask.functions {
             match &self.functions {
-                Some(functions) => out.push_str(&functions.text(style, self.view.ask.limit)),
-                None => style.line(&mut out, &no_stacks()),
+                Some(functions) => out.add(functions.page(style, self.view.ask.limit)),
+                None => out.line(&no_stacks()),
             }
             return out;
         }
-        out.push_str(&self.table(found, style));
-        out.push('\n');
+        self.table(&mut out, found, style);
+        out.blank();
         if let Some(limits) = &found.limits {
             self.limits(&mut out, limits, style);
         }

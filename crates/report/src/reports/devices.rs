@@ -12,7 +12,8 @@ use super::not_known;
 use tr_insight::view::View;
 use tr_text::escape;
 use tr_text::json::with;
-use tr_text::style::{Paint, Style};
+use tr_text::page::Page;
+use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 
 /// The disks that had requests, those with the longest busy time first.
@@ -42,20 +43,20 @@ impl<'a> Devices<'a> {
         }
     }
 
-    pub fn text(&self, out: &mut String, style: &Style) {
+    pub fn add(&self, out: &mut Page) {
         let Some(disks) = &self.disks else {
             let why = not_known::why(&self.view.analysis.meta, Extra::Block);
-            why.iter().for_each(|why| style.line(out, why));
+            why.iter().for_each(|why| out.line(why));
             return;
         };
         if disks.is_empty() {
             return;
         }
-        out.push('\n');
-        style.painted(out, Paint::Bold, "Requests to disks, of the whole machine");
+        out.blank();
+        out.painted(Paint::Bold, "Requests to disks, of the whole machine");
         let shown = disks.iter().take(self.view.ask.top);
-        out.push_str(&self.table().text(shown, style, 0));
-        style.more(out, disks.len(), self.view.ask.top, " disks");
+        out.table(&self.table(), shown);
+        out.more(disks.len(), self.view.ask.top, " disks");
     }
 
     /// The requests as JSON; null if the recording lacks them.
@@ -90,7 +91,6 @@ impl<'a> Devices<'a> {
             .csv_only()
             .column("busy", move |disk| Cell::Share(disk.busy, span))
             .column("depth", |disk| Cell::Text(disk.depth()))
-            .last("p50_ns, p99_ns, longest_ns")
     }
 }
 
@@ -99,7 +99,7 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
     for (time, block) in &analysis.blocks {
         let disk = disks.entry(block.device).or_insert_with(|| DiskRequests {
             device: block.device,
-            name: escape::text(&block.name),
+            name: escape::raw(&block.name),
             busy: 0,
             groups: Default::default(),
             all: Requests::default(),
@@ -172,10 +172,13 @@ fn requests<'a, R: 'a>(
     busy(table)
         .data("latency_ns", move |row| of(row).latency)
         .fact("p50 ≤", "p50_ns", bound(50))
+        .place(0)
         .fact("p99 ≤", "p99_ns", bound(99))
+        .place(1)
         .fact("longest", "longest_ns", move |row| {
             Cell::Time(of(row).longest)
         })
+        .place(2)
 }
 
 fn sample(at: u64, block: &Block) -> Value {

@@ -15,6 +15,7 @@ use tr_insight::path;
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
@@ -113,43 +114,43 @@ impl<'a> Disk<'a> {
 }
 
 impl Report for Disk<'_> {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, _style: &Style) -> Page {
         let all = &self.all;
-        let mut out = String::new();
+        let mut out = Page::new();
         let head = format!("I/O wait of threads {}", units::time(all.waited));
-        style.painted(&mut out, Paint::Bold, &head);
+        out.painted(Paint::Bold, &head);
         if let Some((read, written)) = all.io {
             let least = if all.part { "at least " } else { "" };
             let (read, written) = (units::bytes(read), units::bytes(written));
             let text = format!("{least}{read} read from disks, {written} written");
-            style.line(&mut out, &text);
+            out.line(&text);
         }
         if let Some(path) = all.path.filter(|ns| *ns > 0) {
             let text = format!("{} of it on the critical path", units::time(path));
-            style.line(&mut out, &text);
+            out.line(&text);
         }
         if let Some(text) = self.waited.as_deref().and_then(sentence) {
-            style.line(&mut out, &text);
+            out.line(&text);
         }
         if self.rows.is_empty() {
-            self.devices.text(&mut out, style);
+            self.devices.add(&mut out);
             return out;
         }
         let (title, most) = (self.by.title(), self.view.ask.top);
-        out.push('\n');
-        out += &self.table().first(title, &self.rows, most, style);
+        out.blank();
+        out.first(self.table(), title, &self.rows, most);
         // Who waited for which disk, if there were several; in fsync for which file, if one is known.
         let disks = self.waited.iter().flatten();
         if disks.filter(|wait| wait.what.is_some()).count() >= 2 {
             let title = "waits for block I/O";
-            self.waits(&mut out, style, title, waited::disks(), |row| &row.waited);
+            self.waits(&mut out, title, waited::disks(), |row| &row.waited);
         }
         let mut synced = self.rows.iter().flat_map(|row| &row.synced);
         if synced.any(|wait| wait.what.is_some()) {
             let title = "waits in fsync";
-            self.waits(&mut out, style, title, waited::files(), |row| &row.synced);
+            self.waits(&mut out, title, waited::files(), |row| &row.synced);
         }
-        self.devices.text(&mut out, style);
+        self.devices.add(&mut out);
         out
     }
 
@@ -202,8 +203,7 @@ impl<'a> Disk<'a> {
     /// The waits of each row, the longest ones first.
     fn waits<'r, T>(
         &'r self,
-        out: &mut String,
-        style: &Style,
+        out: &mut Page,
         title: &str,
         table: Table<'r, waited::WaitedRow<'r, T>>,
         of: fn(&'r DiskRow<'a>) -> &'r [WaitSum<T>],
@@ -214,11 +214,7 @@ impl<'a> Disk<'a> {
         waits.sort_by_key(|(_, wait)| Reverse((wait.ns, wait.count)));
         let most = self.view.ask.top;
         let title = units::top(title, most, waits.len());
-        out.push('\n');
-        out.push_str(
-            &table
-                .titled(title)
-                .text(waits.into_iter().take(most), style, 0),
-        );
+        out.blank();
+        out.table(&table.titled(title), waits.into_iter().take(most));
     }
 }

@@ -9,12 +9,13 @@ use tr_programs::command_line;
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
 
-use crate::encode::{self, ShownTimes};
+use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
 use tr_insight::exit;
 use tr_insight::query::Sort;
 use tr_insight::view::View;
 use tr_text::json;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::words::OFF_CPU;
@@ -60,11 +61,11 @@ impl Execution<'_> {
     fn command(&self) -> String {
         let argv = &self.exec.argv;
         let mut out = if !argv.bytes.is_empty() {
-            escape::command(argv.args())
+            escape::quoted(argv.args())
         } else if self.exec.filename.is_empty() {
-            escape::text(self.exec.comm.bytes())
+            escape::raw(self.exec.comm.bytes())
         } else {
-            escape::text(&self.exec.filename)
+            escape::raw(&self.exec.filename)
         };
         if let Some(full) = argv.full_len.filter(|_| argv.truncated()) {
             out.push_str(&format!(" … of {}", units::bytes(full.into())));
@@ -125,19 +126,30 @@ impl<'a> Execs<'a> {
         let table = exit::columns(table, "", |row| (row.status(), false)).shown(false);
         let table = table
             .fact("PID", "pid", |row| Cell::Id(row.process.pid.0))
+            .place(AFTER_TIMES + 2)
             .fact("PPID", "ppid", |row| {
                 Cell::known(row.process.ppid, |ppid| Cell::Id(ppid.0))
-            });
-        let keys = "on_cpu run_queue blocked sleep unknown asleep";
-        encode::times(table, |row| Some(&row.exec.times), seen, keys)
+            })
+            .place(AFTER_TIMES + 3);
+        let columns = [
+            TimeColumn::OnCpu,
+            TimeColumn::RunQueue,
+            TimeColumn::Blocked,
+            TimeColumn::Sleep,
+            TimeColumn::Unknown,
+            TimeColumn::AsleepOrBlocked,
+        ];
+        encode::times(table, |row| Some(&row.exec.times), seen, &columns)
             .column(OFF_CPU, |row| Cell::Time(row.exec.times.off_cpu()))
             .shown(!wide)
+            .place(1)
             .fact("memory", "max_rss_bytes", |row| {
                 Cell::known(row.exec.max_rss, Cell::Bytes)
             })
             .shown(self.view.ask.sort == Some(Sort::Rss))
+            .place(AFTER_TIMES)
             .json_data("comm", |row| json::text(row.exec.comm.bytes()))
-            .csv_data("filename", |row| escape::text(&row.exec.filename))
+            .csv_data("filename", |row| escape::raw(&row.exec.filename))
             .json_data("filename", |row| {
                 let filename = &row.exec.filename;
                 (!filename.is_empty()).then(|| json::text(filename))
@@ -153,10 +165,7 @@ impl<'a> Execs<'a> {
                     Cell::from("exec")
                 }
             })
-            .last(
-                "on_cpu_ns, off CPU, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, \
-                 unknown_ns, max_rss_bytes, CODE, pid, ppid",
-            )
+            .place(AFTER_TIMES + 1)
             .paint(|row| Paint::bad_if(exit::failed(row.status())))
     }
 }
@@ -187,12 +196,13 @@ fn sort(rows: &mut [Execution], by: Sort) {
 const WIDE: usize = 120;
 
 impl Report for Execs<'_> {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, style: &Style) -> Page {
         let wide = style.width >= WIDE;
         let most = self.view.ask.most();
         let rows = self.view.asked(&self.rows);
-        let mut out = self.table(wide).text(rows, style, 0);
-        style.more(&mut out, self.rows.len(), most, " executions");
+        let mut out = Page::new();
+        out.table(&self.table(wide), rows);
+        out.more(self.rows.len(), most, " executions");
         out
     }
 

@@ -1,10 +1,9 @@
 //! What failed: first what explains COMMAND's own failure.
 
-use std::fmt::Write;
-
 use tr_insight::failure::{Failure, Failures, PERHAPS};
 use tr_insight::view::View;
 use tr_text::called::TR;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::units;
 
@@ -17,7 +16,7 @@ const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
 /// Writes the failures that matter, and the number of the others if COMMAND failed.
-pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
+pub(super) fn failed(out: &mut Page, view: &View<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, None);
     let shown = failures.told.iter().enumerate();
     // COMMAND's own stands among them, wherever it is.
@@ -27,11 +26,11 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     for (_, failure) in shown {
         line(out, failure, style);
-        if let Some(held) = held.take_if(|reason| Some(&**reason) == failure.held_by()) {
-            style.wrapped(out, Paint::Dim, &indent(), held);
+        if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
+            out.wrapped(Paint::Dim, &indent(), &held);
         }
         if !failure.above.is_empty() {
-            let _ = writeln!(out, "{}{}", indent(), to_the_root(&failure.above, style));
+            out.spans([indent(), to_the_root(&failure.above, style)]);
         }
         count += 1;
     }
@@ -42,8 +41,13 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let mut parts = Vec::new();
     if let more @ 1.. = failures.told.len() - count + unclear {
         let beside = failures.beside.iter().take(unclear);
-        let name =
-            |failed: &Failure| format!("{} {}", units::shorten(&failed.name, NAME), failed.end);
+        let name = |failed: &Failure| {
+            format!(
+                "{} {}",
+                units::shorten(&failed.name(), NAME),
+                failed.ended()
+            )
+        };
         let mut beside: Vec<String> = beside.map(name).collect();
         if (1..more).contains(&beside.len()) {
             beside.push("…".to_owned());
@@ -61,7 +65,7 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     }
     if !parts.is_empty() {
         let text = format!("{}: {TR} analyze --report execs --failed", parts.join(", "));
-        style.wrapped(out, Paint::Dim, &indent(), &text);
+        out.wrapped(Paint::Dim, &indent(), &text);
     }
 }
 
@@ -69,7 +73,7 @@ fn indent() -> String {
     " ".repeat(LEAD.len())
 }
 
-fn line(out: &mut String, failure: &Failure, style: &Style) {
+fn line(out: &mut Page, failure: &Failure, style: &Style) {
     let pid = failure.pid.map(|pid| format!(" (pid {pid})"));
     let room = |fact: &str| {
         style
@@ -79,13 +83,12 @@ fn line(out: &mut String, failure: &Failure, style: &Style) {
     let whole = failure.fact() + &pid.unwrap_or_default();
     // Rather than the name the pid.
     let fact = match room(&whole) {
-        0..20 if units::width(&failure.name) > room(&whole) => failure.fact(),
+        0..20 if units::width(&failure.name()) > room(&whole) => failure.fact(),
         _ => whole,
     };
-    let what = units::shorten(&failure.name, room(&fact).max(12));
-    let lead = style.paint(Paint::Bad, LEAD.trim_end());
-    let fact = style.paint(Paint::Bad, &fact);
-    let _ = writeln!(out, "{lead}   {what}   {fact}");
+    let lead = [Span::new(Paint::Bad, LEAD.trim_end()), "   ".into()];
+    let fact = [Span::from("   "), Span::new(Paint::Bad, fact)];
+    out.named(lead, failure.name(), 12, fact);
 }
 
 /// The parents of the first failure, from it up to the command: with shorter names, or fewer of
@@ -96,8 +99,8 @@ fn to_the_root(above: &[Failure], style: &Style) -> String {
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
         let name = |lead: &str, failed: &Failure| {
-            let name = units::shorten(&failed.name, length);
-            format!("{lead}{name} {}", failed.end)
+            let name = units::shorten(&failed.name(), length);
+            format!("{lead}{name} {}", failed.ended())
         };
         let own = |failed: &Failure| name(failed.lead(), failed);
         let mut names: Vec<String> = between.iter().take(most).map(own).collect();

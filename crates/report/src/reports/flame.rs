@@ -10,6 +10,7 @@ use crate::output::Report;
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
+use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::units;
 
@@ -145,18 +146,18 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
 }
 
 impl Report for Flame<'_> {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, style: &Style) -> Page {
         let (groups, limit) = (self.groups(), self.view.ask.limit);
-        let mut out = self.functions.text(style, groups, limit);
+        let mut out = self.functions.page(style, groups, limit);
         if self.functions.is_empty() {
-            style.line(&mut out, "No stack was sampled.");
+            out.line("No stack was sampled.");
         }
         if let Some(missing) = self.unsampled() {
             let cpu = units::time(self.cpu.unwrap_or(0));
             let missing = units::time(missing);
             let line =
                 format!("{missing} of {cpu} of CPU time have no sample: the kernel took none");
-            style.line(&mut out, &line);
+            out.line(&line);
         }
         type Part = fn(&SampledProgram) -> u64;
         let parts: [(Part, u64, &str); 2] = [
@@ -179,7 +180,7 @@ impl Report for Flame<'_> {
             for program in self.programs.iter().filter(many).take(PROGRAMS) {
                 let share = of(program).saturating_mul(100) / program.samples.max(1);
                 let line = format!("{share} % of {}'s samples {what}", program.name);
-                style.line(&mut out, &line);
+                out.line(&line);
             }
         }
         out

@@ -18,6 +18,7 @@ use crate::output::Report;
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
+use tr_text::page::Page;
 use tr_text::style::Style;
 
 /// A report about lengths. With `--by` it draws each group; otherwise it draws all pieces together and lists the
@@ -126,43 +127,42 @@ impl<'a> Lengths<'a> {
 
 impl OfWaits {
     /// The demand for CPUs, and the waits by CPU if there are any.
-    fn text(&self, has_waits: bool, style: &Style) -> String {
-        let mut out = String::new();
+    fn add(&self, out: &mut Page, has_waits: bool) {
         if let Some(wanted) = &self.wanted {
-            out.push('\n');
-            out.push_str(&wanted.text(style));
+            out.blank();
+            out.add(wanted.page());
         }
         if has_waits {
             let cpus = self.cpus.iter();
             let rows = cpus.map(|(cpu, hist)| ("cpu", format!("CPU {}", cpu.0), None, hist));
             let table = hist::table("waits").titled("by CPU that the wait ended on");
-            out.push('\n');
-            out += &table.text(rows, style, 0);
+            out.blank();
+            out.table(&table, rows);
         }
-        out
     }
 }
 
 impl Report for Lengths<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         let ask = self.groups.view.ask;
-        style.items(&mut out, &self.title(), self.all.summary(self.groups.what));
+        out.items(self.title(), self.all.summary(self.groups.what));
         if let Some(waits) = &self.waits {
-            out.push_str(&self.all.draw(style));
-            out.push_str(&waits.text(self.all.count() > 0, style));
+            self.all.draw(&mut out, style);
+            waits.add(&mut out, self.all.count() > 0);
         } else if ask.by.is_none() {
-            out.push_str(&self.all.draw(style));
+            self.all.draw(&mut out, style);
         }
         if ask.by.is_none() {
-            out.push('\n');
-            return out + &self.groups.table(style);
+            out.blank();
+            self.groups.table(&mut out);
+            return out;
         }
         self.groups.draw(&mut out, style);
         let number = self.groups.groups.len();
         if self.waits.is_none() && number > ask.top {
-            out.push('\n');
-            style.more(&mut out, number, ask.top, ": --top shows them");
+            out.blank();
+            out.more(number, ask.top, ": --top shows them");
         }
         out
     }

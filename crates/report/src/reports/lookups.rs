@@ -11,7 +11,8 @@ use tr_format::meta::Extra;
 use super::not_known;
 use tr_insight::view::View;
 use tr_insight::{label, who};
-use tr_text::style::{Paint, Style};
+use tr_text::page::Page;
+use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
@@ -68,11 +69,11 @@ impl<'a> Lookups<'a> {
         rows
     }
 
-    pub fn text(&self, out: &mut String, style: &Style) {
+    pub fn add(&self, out: &mut Page) {
         let analysis = self.view.analysis;
         let Some(chosen) = &self.chosen else {
             let why = not_known::why(&analysis.meta, Extra::Dns);
-            why.iter().for_each(|why| style.line(out, why));
+            why.iter().for_each(|why| out.line(why));
             return;
         };
         if chosen.is_empty() {
@@ -84,8 +85,8 @@ impl<'a> Lookups<'a> {
             units::plural(chosen.len() as u64, "DNS query", "DNS queries"),
             units::plural(rows.len() as u64, "name", "names"),
         );
-        out.push('\n');
-        style.painted(out, Paint::Bold, &head);
+        out.blank();
+        out.painted(Paint::Bold, &head);
         let any = |of: fn(&Name) -> u64| rows.iter().any(|row| of(row) > 0);
         let by = |row: &&Name| match row.processes.first() {
             Some(ix) if row.processes.len() == 1 => label::label(analysis.process(*ix)).into(),
@@ -105,8 +106,8 @@ impl<'a> Lookups<'a> {
             .column("longest", |row| Cell::Time(row.longest))
             .few()
             .words("process", by);
-        out.push_str(&table.text(rows.iter().take(self.view.ask.top), style, 0));
-        style.more(out, rows.len(), self.view.ask.top, " names");
+        out.table(&table, rows.iter().take(self.view.ask.top));
+        out.more(rows.len(), self.view.ask.top, " names");
     }
 
     /// The lookups as JSON; null if the recording lacks them.
@@ -137,13 +138,17 @@ impl<'a> Lookups<'a> {
             })
             .data("process", move |lookup| process(lookup).map(label::label))
             .csv_data("direction", |_| "dns")
-            .data("remote=server", |lookup| lookup.query.server.to_string())
+            .data("server", |lookup| lookup.query.server.to_string())
+            .csv_key("remote")
             .csv_data("remote_port", |_| 53)
-            .data("begun_ns=asked_ns", |lookup| self.view.since(lookup.asked))
-            .data("closed_ns=answered_ns", |lookup| {
+            .data("asked_ns", |lookup| self.view.since(lookup.asked))
+            .csv_key("begun_ns")
+            .data("answered_ns", |lookup| {
                 lookup.answered.map(|at| self.view.since(at))
             })
-            .data("ending=answer", |lookup| answer(lookup))
+            .csv_key("closed_ns")
+            .data("answer", |lookup| answer(lookup))
+            .csv_key("ending")
             .named("name")
             .data("type", |lookup| kind(lookup.query.kind))
             .json_data("addresses", |lookup| {

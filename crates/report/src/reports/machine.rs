@@ -13,6 +13,7 @@ use crate::output::Report;
 use tr_insight::label;
 use tr_insight::view::View;
 use tr_text::json::with;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -322,15 +323,15 @@ fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec
 }
 
 impl Report for MachineReport<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         let head = format!(
             "{} for {}, sampled {} times",
             units::cpus(self.cpus),
             units::time(self.whole.length()),
             units::count(self.intervals.len() as u64 + 1),
         );
-        style.painted(&mut out, Paint::Bold, &head);
+        out.painted(Paint::Bold, &head);
         let room = (style.width as u64).saturating_sub(68).clamp(8, 60);
         let table = Table::new("", |fact: &Fact| fact.name.clone())
             .column("", |fact| fact.value.clone())
@@ -338,7 +339,7 @@ impl Report for MachineReport<'_> {
             .words("in time", |fact| {
                 Cell::Text(self.strip(&fact.strip, room, style.ascii))
             });
-        out.push_str(&table.text(self.facts(), style, 0));
+        out.table(&table, self.facts());
         out
     }
 

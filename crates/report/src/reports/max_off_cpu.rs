@@ -16,6 +16,7 @@ use tr_analyze::waits::{self, Piece};
 use crate::output::Report;
 use tr_insight::label;
 use tr_insight::view::View;
+use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -91,11 +92,11 @@ impl<'a> MaxOffCpu<'a> {
         let interval = self.interval;
         let from = move |row: &&Longest<'a>| row.number.saturating_mul(interval);
         Table::new("process", |row: &&Longest<'a>| label::label(row.process))
-            .fact("interval", "interval_ns=from_ns", move |row| {
-                Cell::At(from(row))
-            })
+            .fact("interval", "from_ns", move |row| Cell::At(from(row)))
+            .csv_key("interval_ns")
             .json_data("to_ns", move |row| from(row).saturating_add(interval))
             .fact("pid", "pid", |row| Cell::Id(row.process.pid.0))
+            .place(0)
             .fact(OFF_CPU, "max_off_cpu_ns", |row| {
                 Cell::wait(row.piece.length(), row.piece.whole_wait())
             })
@@ -109,13 +110,12 @@ impl<'a> MaxOffCpu<'a> {
             .data("whole", |row| row.piece.whole_wait())
             .fact("times", "count", |row| Cell::Count(row.count))
             .named("process")
-            .last("pid")
     }
 }
 
 impl Report for MaxOffCpu<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
         let top = self.view.ask.top;
         let on = match self.view.ask.cpu {
             Some(cpu) => format!(", of threads that left CPU {}", cpu.0),
@@ -125,22 +125,23 @@ impl Report for MaxOffCpu<'_> {
             "Longest time off CPU per process and {}{on}",
             units::time(self.interval)
         );
-        style.line(&mut out, &title);
+        out.line(&title);
         if self.rows.is_empty() {
             let unknown = self
                 .view
                 .processes()
                 .any(|process| process.times.unknown > 0);
             let unknown = if unknown {
-                "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out"
+                "unknown: events are missing, or tasks may have run on CPUs that --cpu left out"
             } else {
-                "  none"
+                "none"
             };
-            style.line(&mut out, unknown);
+            out.sentence("  ", unknown);
             return out;
         }
         let name = units::top("process", top, self.rows.len());
-        out + &self.table().titled(name).text(self.longest(top), style, 0)
+        out.table(&self.table().titled(name), self.longest(top));
+        out
     }
 
     fn json(&self) -> Option<Value> {

@@ -1,7 +1,6 @@
 //! Memory: the largest resident sets, waits for memory, and kills for lack of it.
 
 use std::cmp::Reverse;
-use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::memory::{killed, Killed};
@@ -15,6 +14,7 @@ use tr_insight::label;
 use tr_insight::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
 use tr_insight::query::By;
 use tr_insight::view::View;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::{escape, units};
@@ -129,7 +129,7 @@ impl<'a> Memory<'a> {
         match meta.facts().memory {
             Known::Absent => format!(
                 "Peak memory: not known of a recording by {}",
-                escape::text(meta.recorded_by().as_bytes())
+                escape::raw(meta.recorded_by().as_bytes())
             ),
             _ => "Peak memory: not known before the processes' exits".to_owned(),
         }
@@ -179,11 +179,11 @@ impl<'a> Memory<'a> {
 }
 
 impl Report for Memory<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        style.wrapped(&mut out, Paint::Bold, "", &self.head());
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
+        out.wrapped(Paint::Bold, "", &self.head());
         for line in self.sums() {
-            style.line(&mut out, &line);
+            out.line(&line);
         }
         for kill in &self.killed {
             let process = self.view.analysis.process(kill.process);
@@ -192,20 +192,16 @@ impl Report for Memory<'_> {
                 resident.map_or_else(String::new, |bytes| format!(" with {bytes} resident"));
             let at = units::at(self.view.since(kill.at));
             let what = format!(" (pid {}) at {at}{resident}", process.pid.0);
-            let lead = "Killed for lack of memory";
-            let room = style
-                .width
-                .saturating_sub(lead.len() + 3 + units::width(&what));
-            let who = units::shorten(&label::label(process), room.max(12));
-            let lead = style.paint(Paint::Bad, lead);
-            let _ = writeln!(out, "{lead}   {who}{what}");
+            let lead = Span::new(Paint::Bad, "Killed for lack of memory");
+            out.named([lead, "   ".into()], label::label(process), 12, [what]);
         }
         if self.rows.is_empty() {
             return out;
         }
         let (title, most) = (self.by.title(), self.view.ask.top);
-        out.push('\n');
-        out + &self.table().first(title, &self.rows, most, style)
+        out.blank();
+        out.first(self.table(), title, &self.rows, most);
+        out
     }
 
     fn json(&self) -> Option<Value> {

@@ -15,6 +15,7 @@ use tr_insight::label;
 use tr_insight::network::{Host, NetworkSum, Remotes};
 use tr_insight::path;
 use tr_insight::view::View;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
@@ -197,21 +198,20 @@ impl<'a> Network<'a> {
             .fact("pid", "pid", move |row| {
                 Cell::known(process(row), |process| Cell::Id(process.pid.0))
             })
-            .last("pid");
+            .place(0);
         self.table(table, &self.processes)
     }
 
     fn rows_text<'r, K>(
         &self,
-        out: &mut String,
+        out: &mut Page,
         table: &Table<'r, NetworkRow<'r, K>>,
         rows: &'r [(K, NetworkSum)],
-        style: &Style,
     ) {
         let most = self.view.ask.top;
-        out.push('\n');
-        out.push_str(&table.text(rows.iter().take(most), style, 0));
-        style.more(out, rows.len(), most, "");
+        out.blank();
+        out.table(table, rows.iter().take(most));
+        out.more(rows.len(), most, "");
     }
 
     /// The wait of the critical path, with its hosts and the process that waited longest.
@@ -233,7 +233,7 @@ impl<'a> Network<'a> {
         text
     }
 
-    fn failures(&self, out: &mut String, style: &Style) {
+    fn failures(&self, out: &mut Page, style: &Style) {
         let mut failed: BTreeMap<(Ending, Option<ProcessIx>, Host), u64> = BTreeMap::new();
         for connection in self.chosen.iter().filter(|connection| connection.failed()) {
             let process = process_of(self.view.analysis, connection);
@@ -258,10 +258,9 @@ impl<'a> Network<'a> {
                 &format!("   {who}{what}"),
                 style.width.saturating_sub(units::width(words)),
             );
-            let lead = style.paint(Paint::Bad, words);
-            let _ = writeln!(out, "{lead}{text}");
+            out.spans([Span::new(Paint::Bad, words), text.into()]);
         }
-        style.more(out, failed.len(), most, " that failed");
+        out.more(failed.len(), most, " that failed");
     }
 
     fn connections(&self) -> Table<'_, &Connection> {
@@ -345,15 +344,15 @@ fn words(ending: Ending) -> &'static str {
 }
 
 impl Report for Network<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, &self.head());
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
+        out.painted(Paint::Bold, &self.head());
         if let Some(ns) = self.path_wait.filter(|ns| *ns > 0) {
             let text = self.path_words(ns);
-            style.line(&mut out, &text);
+            out.line(&text);
         }
         if self.chosen.is_empty() {
-            self.lookups.text(&mut out, style);
+            self.lookups.add(&mut out);
             return out;
         }
         self.failures(&mut out, style);
@@ -373,9 +372,9 @@ impl Report for Network<'_> {
             }
             _ => self.remotes.text(host),
         };
-        self.rows_text(&mut out, &self.hosts(host), &self.hosts, style);
-        self.rows_text(&mut out, &self.by_process(), &self.processes, style);
-        self.lookups.text(&mut out, style);
+        self.rows_text(&mut out, &self.hosts(host), &self.hosts);
+        self.rows_text(&mut out, &self.by_process(), &self.processes);
+        self.lookups.add(&mut out);
         out
     }
 

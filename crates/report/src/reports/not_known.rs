@@ -7,6 +7,7 @@ use super::ReportKind;
 use crate::output::Report;
 use tr_text::called::TR;
 use tr_text::escape;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 
 pub struct NotKnown {
@@ -22,7 +23,7 @@ pub(super) fn without_events(meta: &Metadata) -> String {
         format!(
             "not known with --method {}: it records no scheduling events ({TR} doctor tells what \
              this machine allows)",
-            escape::text(meta.recorded_by().as_bytes())
+            escape::raw(meta.recorded_by().as_bytes())
         )
     }
 }
@@ -39,14 +40,14 @@ pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> Str
 /// The recorder's words on a fact that it could not record.
 pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
     let missing = meta.missing(fact)?.to_string();
-    Some(escape::text(missing.as_bytes()))
+    Some(escape::raw(missing.as_bytes()))
 }
 
 impl Report for NotKnown {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, self.kind.title());
-        style.line(&mut out, &self.why);
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
+        out.painted(Paint::Bold, self.kind.title());
+        out.line(&self.why);
         out
     }
 

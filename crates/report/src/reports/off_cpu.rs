@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use serde_json::{json, Value};
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
 
@@ -10,18 +11,17 @@ use crate::members::{self, members, Members};
 use crate::output::Report;
 use tr_insight::label;
 use tr_insight::query::{By, Sort};
-use tr_insight::reason::Reason;
 use tr_insight::view::View;
 use tr_insight::who;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
-use tr_text::words::{OFF_CPU, RUN_QUEUE};
+use tr_text::words::OFF_CPU;
 
-fn column(reason: Reason) -> &'static str {
+fn column(reason: WaitReason) -> &'static str {
     match reason {
-        Reason::Woken => RUN_QUEUE,
-        Reason::Io => "disk",
+        WaitReason::Woken | WaitReason::Disk => reason.noun(),
         reason => reason.name(),
     }
 }
@@ -30,7 +30,7 @@ fn column(reason: Reason) -> &'static str {
 struct ThreadWait {
     thread: ThreadIx,
     stretch: Stretch,
-    reason: Reason,
+    reason: WaitReason,
     /// Whether the start and the end of the wait are known.
     whole: bool,
 }
@@ -43,11 +43,11 @@ struct ReasonSum {
 }
 
 /// A row of sums: its group, if it has one, the reason and the sum.
-type ReasonRow<'r> = (Option<&'r Members>, Reason, &'r ReasonSum);
+type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 
 /// The waits by reason, and by the thread's state.
 #[derive(Clone, Copy, Debug, Default)]
-struct ReasonSums([ReasonSum; Reason::ALL.len()], Times);
+struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
 
 impl ReasonSums {
     fn add(&mut self, waited: ThreadWait) {
@@ -68,19 +68,21 @@ impl ReasonSums {
         &self.1
     }
 
-    fn used(&self) -> impl Iterator<Item = (Reason, &ReasonSum)> {
-        let all = Reason::ALL.into_iter().zip(&self.0);
+    fn used(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
+        let all = WaitReason::ALL.into_iter().zip(&self.0);
         all.filter(|(_, sum)| sum.count > 0)
     }
 
-    fn of(&self, reasons: &[Reason]) -> u64 {
+    fn of(&self, reasons: &[WaitReason]) -> u64 {
         let used = self.used().filter(|(reason, _)| reasons.contains(reason));
         used.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
     }
 
     /// The time off CPU for a known reason.
     fn total(&self) -> u64 {
-        let known = self.used().filter(|(reason, _)| *reason != Reason::Unknown);
+        let known = self
+            .used()
+            .filter(|(reason, _)| *reason != WaitReason::Unknown);
         known.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
     }
 }
@@ -123,7 +125,7 @@ impl<'a> OffCpu<'a> {
                 for waited in waits(view.analysis, timeline, *thread) {
                     sums.add(waited);
                     report.all.add(waited);
-                    if waited.reason != Reason::Unknown {
+                    if waited.reason != WaitReason::Unknown {
                         report.longest.push(waited);
                     }
                 }
@@ -138,10 +140,10 @@ impl<'a> OffCpu<'a> {
         }
         shorten(&mut report.longest, keep);
         let key = |sums: &ReasonSums| match view.ask.sort {
-            Some(Sort::RunQueue) => sums.of(&[Reason::Woken, Reason::Preempted]),
+            Some(Sort::RunQueue) => sums.of(&[WaitReason::Woken, WaitReason::Preempted]),
             Some(Sort::Sleep) => sums.states().sleep,
             Some(Sort::Blocked) => sums.states().blocked,
-            Some(Sort::Unknown) => sums.of(&[Reason::Unknown]),
+            Some(Sort::Unknown) => sums.of(&[WaitReason::Unknown]),
             _ => sums.total(),
         };
         report.groups.sort_by_key(|(_, sums)| Reverse(key(sums)));
@@ -157,7 +159,7 @@ impl<'a> OffCpu<'a> {
             (_, who) => who::name(analysis, who),
         };
         let actor = move |waited: &&ThreadWait, preempted: bool| {
-            let is = (waited.reason == Reason::Preempted) == preempted;
+            let is = (waited.reason == WaitReason::Preempted) == preempted;
             is.then(|| who::named(analysis, waited.stretch.actor))
         };
         Table::new("ended, or CPU taken, by", by)
@@ -186,7 +188,7 @@ impl<'a> OffCpu<'a> {
     fn sums(&self, whole: u64, by_kernel: u64) -> Table<'_, ReasonRow<'_>> {
         let waits = self.table(0);
         let name = move |(_, reason, _): &ReasonRow| match reason {
-            Reason::Unknown if by_kernel > 0 => format!(
+            WaitReason::Unknown if by_kernel > 0 => format!(
                 "unknown; {} of it running or runnable, by the kernel's totals",
                 units::time(by_kernel)
             ),
@@ -201,7 +203,7 @@ impl<'a> OffCpu<'a> {
             .data("reason", |(_, reason, _)| reason.name())
             .fact("time", "total_ns", |(.., sum)| Cell::Time(sum.total))
             .column("share", move |(_, reason, sum)| match reason {
-                Reason::Unknown => Cell::Empty,
+                WaitReason::Unknown => Cell::Empty,
                 _ => Cell::Share(sum.total, whole),
             })
             .fact("times", "count", |(.., sum)| Cell::Count(sum.count))
@@ -221,19 +223,19 @@ impl<'a> OffCpu<'a> {
                 who.map(|who| who::name(self.view.analysis, who))
             })
             .paint(|(_, reason, _)| match reason {
-                Reason::Unknown => Paint::Dim,
+                WaitReason::Unknown => Paint::Dim,
                 _ => Paint::Plain,
             })
     }
 
     /// The sums of all reasons in JSON.
     fn all_sums(&self, sums: &ReasonSums) -> Value {
-        let all = Reason::ALL.into_iter().zip(&sums.0);
+        let all = WaitReason::ALL.into_iter().zip(&sums.0);
         self.sums(0, 0)
             .rows(all.map(|(reason, sum)| (None, reason, sum)))
     }
 
-    fn reasons(&self, style: &Style) -> String {
+    fn reasons(&self, out: &mut Page) {
         let one_or_more = match self.view.chosen.len() {
             1 => "one process".into(),
             n => format!("{} processes", units::count(n as u64)),
@@ -241,7 +243,7 @@ impl<'a> OffCpu<'a> {
         let title = format!("reasons of the time off CPU of {one_or_more}");
         let whole = self.all.total();
         let mut rows: Vec<_> = self.all.used().collect();
-        rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
+        rows.sort_by_key(|(reason, sum)| (*reason == WaitReason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
         self.view
@@ -249,28 +251,26 @@ impl<'a> OffCpu<'a> {
             .for_each(|process| sums.add(&process.by_kernel));
         let by_kernel = sums.on_cpu.saturating_add(sums.run_queue);
         let rows = rows.into_iter().map(|(reason, sum)| (None, reason, sum));
-        self.sums(whole, by_kernel)
-            .titled(title)
-            .plain()
-            .text(rows, style, 0)
+        out.table(&self.sums(whole, by_kernel).titled(title).plain(), rows);
     }
 
-    fn waits(&self, style: &Style) -> String {
+    fn waits(&self, out: &mut Page, style: &Style) {
         let shown: Vec<&ThreadWait> = self.longest.iter().take(self.view.ask.top).collect();
         let reasons = shown.iter().map(|waited| waited.reason.title());
         // The two names share the rest of the width.
         let widest = reasons.map(units::width).max().unwrap_or(0);
         let room = style.width.saturating_sub(widest + 32) / 2;
         let room = room.clamp(13, 60);
-        self.table(room).text(shown, style, 0)
+        out.table(&self.table(room), shown);
     }
 
     /// The reasons with a column of their own, and the rest: a narrow table has the reasons
     /// with the longest waits.
-    fn columns(&self, style: &Style) -> (Vec<Reason>, Vec<Reason>) {
+    fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
         let used = self.all.used().filter(|(_, sum)| sum.total > 0);
-        let mut used: Vec<(Reason, u64)> = used.map(|(reason, sum)| (reason, sum.total)).collect();
-        let width = |reason: Reason| units::width(column(reason)).max(TIME) + 2;
+        let mut used: Vec<(WaitReason, u64)> =
+            used.map(|(reason, sum)| (reason, sum.total)).collect();
+        let width = |reason: WaitReason| units::width(column(reason)).max(TIME) + 2;
         let mut room = if style.markdown {
             usize::MAX
         } else {
@@ -280,7 +280,7 @@ impl<'a> OffCpu<'a> {
             return (used.into_iter().map(|(reason, _)| reason).collect(), vec![]);
         }
         room = room.saturating_sub(TIME + 2); // of the rest's column
-        used.sort_by_key(|(reason, total)| (*reason != Reason::Unknown, Reverse(*total)));
+        used.sort_by_key(|(reason, total)| (*reason != WaitReason::Unknown, Reverse(*total)));
         let mut columns = Vec::new();
         let mut rest = Vec::new();
         for (reason, _) in used {
@@ -296,7 +296,7 @@ impl<'a> OffCpu<'a> {
         (columns, rest)
     }
 
-    fn by(&self, style: &Style) -> String {
+    fn by(&self, out: &mut Page, style: &Style) {
         let mut table = members::table(self.by, |row: &&(Members, ReasonSums)| &row.0)
             .column(OFF_CPU, |(_, sums)| Cell::Time(sums.total()));
         let (columns, rest) = self.columns(style);
@@ -308,9 +308,7 @@ impl<'a> OffCpu<'a> {
         let has_rest = !rest.is_empty();
         let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
         let (title, most) = (self.by.title(), self.view.ask.top);
-        table
-            .shown(has_rest)
-            .first(title, &self.groups, most, style)
+        out.first(table.shown(has_rest), title, &self.groups, most);
     }
 }
 
@@ -333,7 +331,7 @@ fn waits<'a>(
             Some(ThreadWait {
                 thread: ix,
                 stretch,
-                reason: Reason::of(analysis, ix, &stretch)?,
+                reason: WaitReason::of(analysis, ix, &stretch)?,
                 whole: known(before, started) && known(timeline.get(ix, at + 1), false),
             })
         })
@@ -346,8 +344,14 @@ fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
 }
 
 impl Report for OffCpu<'_> {
-    fn text(&self, style: &Style) -> String {
-        [self.reasons(style), self.waits(style), self.by(style)].join("\n")
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
+        self.reasons(&mut out);
+        out.blank();
+        self.waits(&mut out, style);
+        out.blank();
+        self.by(&mut out, style);
+        out
     }
 
     fn json(&self) -> Option<Value> {

@@ -1,7 +1,6 @@
 //! The number of tasks that ran or wanted to run at once; tasks that ran alone.
 
 use std::cmp::Reverse;
-use std::fmt::Write;
 use tr_programs::command_line;
 
 use serde_json::{json, Value};
@@ -14,6 +13,7 @@ use crate::output::Report;
 use tr_insight::kinds;
 use tr_insight::path;
 use tr_insight::view::View;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -38,7 +38,7 @@ impl<'a> ParallelismReport<'a> {
     }
 
     /// The time by the number of tasks that ran, and that wanted to.
-    fn at_once(&self, out: &mut String, found: &Parallelism, style: &Style) {
+    fn at_once(&self, out: &mut Page, found: &Parallelism, style: &Style) {
         let rows = levels(found, self.view.analysis.cpus_of_build());
         let known: u64 = found.running.iter().sum();
         let whole = known.saturating_add(found.unknown);
@@ -47,7 +47,7 @@ impl<'a> ParallelismReport<'a> {
             let bar = units::pad(&style.bar(ns, whole, columns), columns, false);
             let share = units::pad(&units::share(ns, whole), 5, true);
             let time = units::pad(&units::time(ns), 8, true);
-            format!("{time} {share} {}", style.paint(Paint::Bar, &bar))
+            (format!("{time} {share} "), Span::new(Paint::Bar, bar))
         };
         let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
         let width = width.max(5);
@@ -58,20 +58,22 @@ impl<'a> ParallelismReport<'a> {
             units::pad("on a CPU", 15 + columns, false),
             units::clip("runnable (with the run queue)", room)
         );
-        style.painted(out, Paint::Bold, &title);
+        out.painted(Paint::Bold, &title);
         for (name, running, demand) in rows {
             let name = units::pad(&name, width, true);
-            let text = format!("{name}  {}  {}", cell(running), cell(demand));
-            let _ = writeln!(out, "{}", text.trim_end());
+            let ((running, bar), (demand, mut last)) = (cell(running), cell(demand));
+            last.text.truncate(last.text.trim_end().len());
+            let running = Span::from(format!("{name}  {running}"));
+            out.spans([running, bar, format!("  {demand}").into(), last]);
         }
         if found.unknown > 0 {
             let share = units::share(found.unknown, whole);
             let text = format!("and {} ({share}) unknown", units::time(found.unknown));
-            style.painted(out, Paint::Dim, &text);
+            out.painted(Paint::Dim, &text);
         }
     }
 
-    fn more(&self, out: &mut String, found: &Parallelism, style: &Style) {
+    fn more(&self, out: &mut Page, found: &Parallelism) {
         let known: u64 = found.demand.iter().sum();
         let whole = known.saturating_add(found.unknown);
         let busy = |cpus| found.could_use(cpus) as f64 / known.max(1) as f64;
@@ -89,15 +91,15 @@ impl<'a> ParallelismReport<'a> {
             "More tasks wanted to run than there are CPUs ({allowed}) for {least}{} of the time.",
             units::share(found.starved(cpus), whole)
         );
-        style.line(out, &text);
+        out.line(&text);
         if known == 0 {
             return;
         }
         let machines = super::machines_of_use(found, cpus);
         let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n)));
         let text = format!("On average that many could have been used at once{when}:");
-        style.line(out, &text);
-        style.items(out, "  ", machines);
+        out.line(&text);
+        out.items("  ", machines);
     }
 
     /// The label of the program that a process was then.
@@ -125,11 +127,11 @@ impl<'a> ParallelismReport<'a> {
             .named("label")
     }
 
-    fn alone(&self, out: &mut String, found: &Parallelism, style: &Style) {
+    fn alone(&self, out: &mut Page, found: &Parallelism) {
         if found.alone.is_empty() {
             return;
         }
-        out.push_str(&self.alone_table().text(&found.alone, style, 2));
+        out.grid(self.alone_table().grid(&found.alone), 2);
         let sums = self.sums(found);
         let serial = sums.iter().map(|(_, sum)| sum.serial);
         let serial = serial.fold(0, u64::saturating_add);
@@ -138,10 +140,10 @@ impl<'a> ParallelismReport<'a> {
                 "Ran alone, no other task runnable, for {}:",
                 units::time(serial)
             );
-            style.line(out, &text);
+            out.line(&text);
             let sums = sums.iter().filter(|(_, sum)| sum.serial > 0).take(8);
             let parts = sums.map(|(name, sum)| format!("{name} {}", units::time(sum.serial)));
-            style.items(out, "  ", parts);
+            out.items("  ", parts);
         }
         let starved = sums.iter();
         let starved = starved.map(|(_, sum)| sum.ran.saturating_sub(sum.serial));
@@ -151,11 +153,11 @@ impl<'a> ParallelismReport<'a> {
                 "For {} more one task ran while others were in a run queue.",
                 units::time(starved)
             );
-            style.line(out, &text);
+            out.line(&text);
         }
     }
 
-    fn idle(&self, out: &mut String, found: &Parallelism, style: &Style) {
+    fn idle(&self, out: &mut Page, found: &Parallelism) {
         let none = found.running.first().copied().unwrap_or(0);
         if none == 0 {
             return;
@@ -172,8 +174,8 @@ impl<'a> ParallelismReport<'a> {
         let parts = named.iter().take(8);
         let parts = parts.map(|(ns, name)| format!("{name} {}", units::time(ns.0)));
         let text = format!("No task ran for {}, waiting for:", units::time(none));
-        style.line(out, &text);
-        style.items(out, "  ", parts);
+        out.line(&text);
+        out.items("  ", parts);
     }
 
     /// The groups that ran alone; the one with the longest serial time first.
@@ -252,17 +254,17 @@ fn levels(found: &Parallelism, cpus: u64) -> Vec<(String, u64, u64)> {
 }
 
 impl Report for ParallelismReport<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         match &self.found {
             Ok(found) => {
                 self.at_once(&mut out, found, style);
-                self.more(&mut out, found, style);
-                out.push('\n');
-                self.alone(&mut out, found, style);
-                self.idle(&mut out, found, style);
+                self.more(&mut out, found);
+                out.blank();
+                self.alone(&mut out, found);
+                self.idle(&mut out, found);
             }
-            Err(why) => style.line(&mut out, &format!("Parallelism: {why}")),
+            Err(why) => out.line(&format!("Parallelism: {why}")),
         }
         out
     }

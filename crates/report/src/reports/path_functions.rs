@@ -9,6 +9,7 @@ use tr_format::stack::Doing;
 use crate::functions::{FunctionGroups, Functions, StackSamples};
 use tr_text::called::TR;
 use tr_text::json::with;
+use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::units;
 
@@ -36,8 +37,8 @@ impl PathFunctions {
     }
 
     /// The time that the samples stand for, beside the path's, then the tables.
-    pub fn text(&self, style: &Style, limit: Option<usize>) -> String {
-        let mut out = String::new();
+    pub fn page(&self, style: &Style, limit: Option<usize>) -> Page {
+        let mut out = Page::new();
         let OnPath {
             sampled,
             not_sampled,
@@ -59,7 +60,7 @@ impl PathFunctions {
             format!("not sampled ({TR} record --stacks)")
         };
         let all = words(sampled.saturating_add(not_sampled));
-        style.line(&mut out, &format!("{all} on a CPU: {of_cpu}"));
+        out.line(&format!("{all} on a CPU: {of_cpu}"));
         let of_waits = if waits {
             let known = self.functions.sum(Doing::OffCpu).ns;
             format!("{} of it with a stack", words(known))
@@ -71,10 +72,10 @@ impl PathFunctions {
             words(waited)
         );
         if waited > 0 {
-            style.line(&mut out, &waits);
+            out.line(&waits);
         }
-        out.push('\n');
-        out.push_str(&self.functions.text(style, FunctionGroups::default(), limit));
+        out.blank();
+        out.add(self.functions.page(style, FunctionGroups::default(), limit));
         out
     }
 

@@ -9,6 +9,7 @@ use tr_insight::view::View;
 use tr_insight::warnings::{anomalies, clocks, lost, warnings};
 use tr_insight::who;
 use tr_text::json::text;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
@@ -115,25 +116,20 @@ fn known(ns: u64) -> String {
 }
 
 impl Report for QualityReport<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, "Quality of the trace");
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
+        out.painted(Paint::Bold, "Quality of the trace");
         let facts = self.facts();
         let room = facts.iter().map(|(what, _)| units::width(what)).max();
         for (what, value) in facts {
             let what = units::pad(what, room.unwrap_or(0), false);
-            style.wrapped(&mut out, Paint::Plain, &format!("  {what}  "), &value);
+            out.wrapped(Paint::Plain, &format!("  {what}  "), &value);
         }
         for import in &self.view.recording.imports.files {
-            style.wrapped(
-                &mut out,
-                Paint::Plain,
-                "  with ",
-                &imports::sentence(import),
-            );
+            out.wrapped(Paint::Plain, "  with ", &imports::sentence(import));
         }
         let found = anomalies(&self.view.analysis.quality);
-        style.items(&mut out, "Anomalies   ", found);
+        out.items("Anomalies   ", found);
         out
     }
 

@@ -10,6 +10,7 @@ use tr_analyze::timeline::Bucket;
 use crate::output::Report;
 use tr_insight::label;
 use tr_insight::view::View;
+use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
@@ -257,9 +258,9 @@ impl Series<'_> {
 }
 
 impl Report for Series<'_> {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, style: &Style) -> Page {
         use std::fmt::Write;
-        let mut out = String::new();
+        let mut out = Page::new();
         let intervals = self.intervals() - self.first().min(self.intervals());
         // Label and sum stand before the strip.
         let names = (style.width / 3).clamp(16, 48);
@@ -282,29 +283,24 @@ impl Report for Series<'_> {
         if self.interval != self.asked {
             let _ = write!(title, " ({} is too fine)", units::time(self.asked));
         }
-        style.wrapped(&mut out, Paint::Bold, "", &title);
+        out.wrapped(Paint::Bold, "", &title);
         let lines = self.ranked();
         if !lines.is_empty() {
             let wide = intervals.div_ceil(each).saturating_mul(columns);
             let axis = self.axis(usize::try_from(wide).unwrap_or(0));
-            style.painted(
-                &mut out,
-                Paint::Dim,
-                &format!("{:1$}{axis}", "", names + 12),
-            );
+            out.painted(Paint::Dim, &format!("{:1$}{axis}", "", names + 12));
         }
         for line in lines.iter().take(self.view.ask.top) {
             let name = units::shorten(&label::label(line.process), names);
             let strip = self.strip(line, columns, each, style.ascii);
-            let _ = writeln!(
-                out,
-                "{}  {}  {}",
+            let lead = format!(
+                "{}  {}  ",
                 units::pad(&units::time(line.process.times.on_cpu), 8, true),
                 units::pad(&name, names, false),
-                style.paint(Paint::Bar, strip.trim_end()),
             );
+            out.spans([lead.into(), Span::new(Paint::Bar, strip.trim_end())]);
         }
-        style.more(&mut out, lines.len(), self.view.ask.top, " processes");
+        out.more(lines.len(), self.view.ask.top, " processes");
         out
     }
 

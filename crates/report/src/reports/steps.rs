@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Basis, Times};
 
-use crate::encode::{self, ShownTimes};
+use crate::encode::{self, ShownTimes, TimeColumn};
 use crate::output::Report;
 use crate::reports::tree::Levels;
 use tr_insight::exit;
@@ -22,6 +22,7 @@ use tr_insight::{imports, kinds};
 use tr_programs::steps::StepKind;
 use tr_text::called::TR;
 use tr_text::json::with;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -248,7 +249,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    fn outside(&self, out: &mut String, style: &Style) {
+    fn outside(&self, out: &mut Page) {
         let outside = &self.times.outside;
         let on_cpu = outside.times.unwrap_or_default().on_cpu;
         let parts = [
@@ -258,11 +259,11 @@ impl<'a> StepsReport<'a> {
         ];
         let parts = parts.into_iter().filter(|(ns, _)| *ns > 0);
         let parts = parts.map(|(ns, what)| format!("{}{what}", units::time(ns)));
-        style.items(out, "Outside any step   ", parts);
+        out.items("Outside any step   ", parts);
     }
 
     /// A sentence for each of the slowest tests that hold no others.
-    fn slowest(&self, out: &mut String, style: &Style) {
+    fn slowest(&self, out: &mut Page, style: &Style) {
         let has_tests = |at: StepIx| {
             let mut inside = self.inside(Some(at)).iter();
             let test = |at: &StepIx| self.steps.list().get(*at).map(|step| step.kind);
@@ -279,30 +280,27 @@ impl<'a> StepsReport<'a> {
         if tests.is_empty() {
             return;
         }
-        out.push('\n');
+        out.blank();
         let title = units::top("Slowest tests", SLOWEST, tests.len());
-        style.painted(out, Paint::Bold, &title);
+        out.painted(Paint::Bold, &title.to_string());
         for (_, step, times) in tests.into_iter().take(SLOWEST) {
             let spent = match (times.spent, step.doubt) {
                 (None, Some(doubt)) => format!("no figures: {}", imports::no_figures(doubt)),
                 (spent, _) => kinds::sentence(&spent.unwrap_or_default()),
             };
-            let wall = units::pad(&units::time(step.wall()), 9, true);
+            let wall = units::time(step.wall());
+            let lead = " ".repeat(9_usize.saturating_sub(units::width(&wall)));
             let room = style.width.saturating_sub(units::width(&spent) + 14);
             let failed = if step.failed() { " failed" } else { "" };
             let room = room.saturating_sub(failed.len()).max(20);
             let name = units::shorten(&step.name, room) + failed;
             let text = format!("{wall}  {name}: {spent}");
-            let mut lines = String::new();
-            style.line(&mut lines, &text);
-            for line in lines.lines() {
-                style.painted(out, Paint::bad_if(step.failed()), line);
-            }
+            out.painted_sentence(Paint::bad_if(step.failed()), &lead, &text);
         }
     }
 
     /// Writes a sentence for each of the longest steps that failed or were slow while something delayed them.
-    fn held(&self, out: &mut String, style: &Style) {
+    fn held(&self, out: &mut Page, style: &Style) {
         let told = self.all().filter(|(at, ..)| self.is_kept(*at));
         let told = told.filter_map(|(at, step, _)| Some((at, step, self.verdicts.told(at)?)));
         let mut told: Vec<_> = told.collect();
@@ -310,34 +308,34 @@ impl<'a> StepsReport<'a> {
         if told.is_empty() {
             return;
         }
-        out.push('\n');
+        out.blank();
         let title = units::top("Failed or slow while held back", HELD, told.len());
-        style.painted(out, Paint::Bold, &title);
+        out.painted(Paint::Bold, &title.to_string());
         for (_, step, verdict) in told.into_iter().take(HELD) {
             let name = units::shorten(&step.name, style.width.max(40) / 2);
             let failed = if step.failed() { " failed" } else { "" };
             let text = format!("{name}{failed}: {}", verdict.text());
-            style.wrapped(out, Paint::bad_if(step.failed()), "    ", &text);
+            out.wrapped(Paint::bad_if(step.failed()), "    ", &text);
         }
     }
 
     /// The files whose tests have no place, or no proven one.
-    fn without_figures(&self, out: &mut String, style: &Style) {
+    fn without_figures(&self, out: &mut Page) {
         let imports = &self.view.recording.imports.files;
         for words in imports.iter().filter_map(imports::incomplete) {
-            style.wrapped(out, Paint::Plain, "    ", &format!("With {words}"));
+            out.wrapped(Paint::Plain, "    ", &format!("With {words}"));
         }
     }
 
     /// How a runner that runs its tests itself tells each of them.
-    fn each_test(&self, out: &mut String, style: &Style) {
+    fn each_test(&self, out: &mut Page) {
         let all = || self.all().map(|(_, step, _)| step);
         if all().any(|step| step.result.is_some()) {
             return;
         }
         for (runner, how) in EACH_TEST {
             if all().any(|step| step.kind == StepKind::Test && step.name == *runner) {
-                style.line(out, &format!("For each test: {how} (integrations/)"));
+                out.line(&format!("For each test: {how} (integrations/)"));
             }
         }
     }
@@ -530,7 +528,14 @@ fn summed<'a, R: 'a>(
         unknown: false,
         spare: false,
     };
-    let table = encode::times(table, of, seen, "on_cpu run_queue sleep blocked unknown");
+    let columns = [
+        TimeColumn::OnCpu,
+        TimeColumn::RunQueue,
+        TimeColumn::Sleep,
+        TimeColumn::Blocked,
+        TimeColumn::Unknown,
+    ];
+    let table = encode::times(table, of, seen, &columns);
     match basis {
         Basis::Events => table,
         _ => table
@@ -583,13 +588,13 @@ fn short(kind: Kind) -> &'static str {
 }
 
 impl Report for StepsReport<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, style: &Style) -> Page {
+        let mut out = Page::new();
         if self.steps.list().is_empty() {
             let none = format!(
                 "No steps: no program here is known as one, and no mark was set ({TR} mark)"
             );
-            style.line(&mut out, &none);
+            out.line(&none);
             return out;
         }
         let room = style.width.saturating_sub(50) / 2;
@@ -597,12 +602,12 @@ impl Report for StepsReport<'_> {
         let kept = self.kept.iter().filter(|kept| **kept).count() as u64;
         let title = units::plural(kept, "step", "steps");
         let table = self.table(style.width >= 90).titled(title);
-        out += &table.text(lines, style, 0);
-        self.outside(&mut out, style);
+        out.table(&table, lines);
+        self.outside(&mut out);
         self.slowest(&mut out, style);
         self.held(&mut out, style);
-        self.without_figures(&mut out, style);
-        self.each_test(&mut out, style);
+        self.without_figures(&mut out);
+        self.each_test(&mut out);
         out
     }
 

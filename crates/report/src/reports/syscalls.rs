@@ -12,6 +12,7 @@ use crate::output::Report;
 use tr_insight::calls::name_of;
 use tr_insight::query::By;
 use tr_insight::view::View;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -113,9 +114,11 @@ impl<'a> SystemCalls<'a> {
                 pid.map_or(Cell::Empty, Cell::Id)
             })
             .shown(self.by == Some(By::Process))
+            .place(1)
             .fact("syscall", "syscall", |row| Cell::Text(row.name.clone()))
             .left()
             .shown(grouped)
+            .place(0)
             .column("% time", move |row| {
                 Cell::Text(format!("{:.2}", share(row)))
             })
@@ -128,7 +131,6 @@ impl<'a> SystemCalls<'a> {
             .few()
             .data("ns", |row| row.sum.ns)
             .data("longest_ns", |row| row.sum.longest)
-            .last("syscall, pid")
     }
 }
 
@@ -142,11 +144,11 @@ fn add(to: &mut CallSum, sum: &CallSum) {
 }
 
 impl Report for SystemCalls<'_> {
-    fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    fn page(&self, _style: &Style) -> Page {
+        let mut out = Page::new();
         if self.is_unknown() {
             let unknown = "No system call is known of this part: the recorder counts once a second";
-            style.line(&mut out, unknown);
+            out.line(unknown);
             return out;
         }
         let all = &self.all;
@@ -156,7 +158,7 @@ impl Report for SystemCalls<'_> {
             units::time(all.ns),
             units::count(all.errors),
         );
-        style.painted(&mut out, Paint::Bold, &head);
+        out.painted(Paint::Bold, &head);
         if self.rows.is_empty() {
             return out;
         }
@@ -167,8 +169,8 @@ impl Report for SystemCalls<'_> {
         };
         let shown = self.view.ask.limit.unwrap_or(ROWS);
         let rows = self.rows.iter().take(shown).chain([&total]);
-        out.push_str(&self.table().text(rows, style, 0));
-        style.more(&mut out, self.rows.len(), shown, "");
+        out.table(&self.table(), rows);
+        out.more(self.rows.len(), shown, "");
         out
     }
 

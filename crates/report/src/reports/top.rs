@@ -1,13 +1,11 @@
 //! The first screen: the command, its duration and parallelism, the use of its
 //! time, failures, and the quality of the trace.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
-use crate::encode::{self, ShownTimes};
+use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
 use crate::reports::{advice, critical_path, failed};
 use tr_insight::advice::advise;
@@ -24,6 +22,7 @@ use tr_insight::warnings;
 use tr_insight::warnings::{is_blank, lost, recorded};
 use tr_insight::{label, who};
 use tr_text::called::TR;
+use tr_text::page::{Bars, Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
@@ -78,46 +77,46 @@ impl<'a> Top<'a> {
 }
 
 impl Report for Top<'_> {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, style: &Style) -> Page {
         let View {
             analysis, chosen, ..
         } = self.view;
         // The warnings stand above.
-        let warnings = warnings::text(self.view.recording, style).lines().count();
-        let screen = SCREEN.saturating_sub(warnings);
-        let mut above = String::new();
+        let warnings = warnings::page(self.view.recording);
+        let screen = SCREEN.saturating_sub(warnings.height(style));
+        let mut above = Page::new();
         let path = self.path();
         let advice = path.as_ref().map(|path| advise(&self.view, path));
         let advice = advice.unwrap_or_default();
-        header(&mut above, &self.view, style);
+        header(&mut above, &self.view);
         if is_blank(analysis) {
-            trace(&mut above, &self.view, style);
+            trace(&mut above, &self.view);
             return above;
         }
         if chosen.is_empty() && !analysis.processes.is_empty() {
             let all = units::plural(analysis.totals.processes, "process", "processes");
-            style.line(&mut above, &format!("None of the {all} matches."));
+            above.line(&format!("None of the {all} matches."));
             return above;
         }
         failed::failed(&mut above, &self.view, style);
-        advice::lines(&mut above, &advice, FIRST, style);
-        above.push('\n');
+        advice::lines(&mut above, &advice, FIRST);
+        above.blank();
         let programs = query::rows(self.view.recording, chosen, By::Program, Sort::OnCpu, &[]);
-        let mut middle = String::new();
-        all_processes(&mut middle, analysis, style);
+        let mut middle = Page::new();
+        all_processes(&mut middle, analysis);
         let shares = CpuShares::of(analysis).words(analysis);
-        style.items(&mut middle, "CPUs   ", shares);
+        middle.items("CPUs   ", shares);
         let served = servers::words(analysis, path.as_ref());
-        style.items(&mut middle, "Servers   ", served);
-        let mut below = String::new();
+        middle.items("Servers   ", served);
+        let mut below = Page::new();
         // The bars of the path name the programs already.
         if self.by != By::Program && path.is_none() {
-            by_program(&mut below, &programs, style);
+            by_program(&mut below, &programs);
         }
-        peak(&mut below, &self.view, style);
-        trace(&mut below, &self.view, style);
+        peak(&mut below, &self.view);
+        trace(&mut below, &self.view);
         let advised = advice.to_change().next().is_some();
-        next(&mut below, &self.view, advised, style);
+        next(&mut below, &self.view, advised);
         match &path {
             Some(path) => {
                 let whole = path.length();
@@ -125,27 +124,27 @@ impl Report for Top<'_> {
                 let shares = path::shares(analysis, &groups, path);
                 let title = path::title(analysis);
                 let title = format!("{title}: what set the build time");
-                let title = style.paint(Paint::Bold, &title);
-                let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
-                let _ = writeln!(above, "{title}   {length}");
+                let length = Span::new(Paint::Dim, format!("({})", units::time(whole)));
+                above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
                 let around = critical_path::around(analysis, path);
                 // Beside a blank line, the rest of the path, and a table with its two titles.
-                let others = [&above, &middle, &below].map(|text| text.lines().count());
+                let others = [&above, &middle, &below].map(|page| page.height(style));
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let others = others + usize::from(around.is_some());
                 let most = screen.saturating_sub(others).clamp(2, BARS);
-                critical_path::bars(&mut above, &shares, whole, most, style);
+                critical_path::bars(&mut above, &shares, whole, most);
                 if let Some(around) = around {
-                    style.wrapped(&mut above, Paint::Dim, "  ", &around);
+                    above.wrapped(Paint::Dim, "  ", &around);
                 }
             }
-            None => bars(&mut above, &programs, style),
+            None => bars(&mut above, &programs),
         }
-        above += &middle;
-        above.push('\n');
-        let lines = above.lines().count() + below.lines().count();
-        self.table(&mut above, screen.saturating_sub(lines + 2), style);
-        above + &below
+        above.add(middle);
+        above.blank();
+        let lines = above.height(style) + below.height(style);
+        self.table(&mut above, screen.saturating_sub(lines + 2));
+        above.add(below);
+        above
     }
 
     fn json(&self) -> Option<Value> {
@@ -159,7 +158,7 @@ impl Report for Top<'_> {
     }
 }
 
-fn header(out: &mut String, view: &View, style: &Style) {
+fn header(out: &mut Page, view: &View) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let what = who::headline(meta);
@@ -168,26 +167,14 @@ fn header(out: &mut String, view: &View, style: &Style) {
     } else {
         (exit::of_command(analysis), units::time(analysis.wall()))
     };
-    let mut facts: Vec<String> = end.into_iter().chain([wall]).collect();
-    facts.extend(CpuShares::of(analysis).used(analysis));
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
-    let failed = exit::failed(status);
-    let colored = |text: String| match facts.first().filter(|_| failed) {
-        Some(status) => text.replacen(status, &style.paint(Paint::Bad, status), 1),
-        None => text,
-    };
-    let all = facts.join(" · ");
-    let room = style.width.saturating_sub(units::width(&all) + 2);
-    if units::width(&what) <= room {
-        let space = " ".repeat(style.width - units::width(&what) - units::width(&all));
-        let what = style.paint(Paint::Bold, &what);
-        let _ = writeln!(out, "{what}{space}{}", colored(all));
-    } else {
-        style.painted(out, Paint::Bold, &units::shorten(&what, style.width));
-        let mut lines = String::new();
-        style.items(&mut lines, "", &facts);
-        out.push_str(&colored(lines));
+    let facts = end.into_iter().chain([wall]).map(Span::from);
+    let mut facts: Vec<Span> = facts.collect();
+    if let Some(status) = facts.first_mut().filter(|_| exit::failed(status)) {
+        status.paint = Paint::Bad;
     }
+    facts.extend(CpuShares::of(analysis).used(analysis).map(Span::from));
+    out.head(Span::new(Paint::Bold, what), facts);
     if analysis.is_part() {
         let text = format!(
             "only from {} s to {} s of {}; the events are counted in the whole trace",
@@ -195,17 +182,17 @@ fn header(out: &mut String, view: &View, style: &Style) {
             units::at(view.since(analysis.end)),
             units::time(analysis.whole)
         );
-        style.painted(out, Paint::Dim, &text);
+        out.painted(Paint::Dim, &text);
     }
 }
 
 /// The trace's file, date, kernel and size, and how it was recorded.
-fn trace(out: &mut String, view: &View, style: &Style) {
+fn trace(out: &mut Page, view: &View) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let events = units::count(analysis.events.total());
     let facts = [
-        escape::text(view.file.as_bytes()),
+        escape::raw(view.file.as_bytes()),
         units::date(meta.start_unix()),
         who::kernel(&analysis.meta),
         if is_blank(analysis) {
@@ -215,19 +202,16 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         },
         format!("{events} events, {}", lost(analysis)),
     ];
-    let mut text = String::new();
-    style.items(&mut text, "Trace   ", &facts);
-    for line in text.lines() {
-        style.painted(out, Paint::Dim, line);
-    }
+    let dim = |text: &str| Span::new(Paint::Dim, text);
+    out.items(dim("Trace   "), facts.iter().map(|fact| dim(fact)));
     // BPF's facts are the kernel's own: nothing is to be said of them.
     if analysis.meta.origin.is_some() {
-        style.items(out, "Recorded   ", recorded(analysis));
+        out.items("Recorded   ", recorded(analysis));
     }
-    style.items(out, "CI   ", Ci::new(meta).words());
+    out.items("CI   ", Ci::new(meta).words());
 }
 
-fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
+fn bars(out: &mut Page, programs: &[GroupRow]) {
     let whole: u64 = programs
         .iter()
         .map(|row| row.times.on_cpu)
@@ -235,14 +219,19 @@ fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
     if whole == 0 {
         return;
     }
-    style.painted(out, Paint::Bold, "Where the CPU time went");
+    out.painted(Paint::Bold, "Where the CPU time went");
     let rows = programs.iter().take(6);
-    let rows = rows.map(|row| (row.name.as_str(), row.times.on_cpu, row.count));
-    let shown = rows.filter(|(_, time, _)| time.saturating_mul(200) >= whole);
-    style.bars(out, &shown.collect::<Vec<_>>(), whole, (24, 34));
+    let shown = rows.filter(|row| row.times.on_cpu.saturating_mul(200) >= whole);
+    let row = |row: &GroupRow| (row.name.clone(), row.times.on_cpu, row.count);
+    out.bars(Bars {
+        rows: shown.map(row).collect(),
+        whole,
+        name: 24,
+        beside: 34,
+    });
 }
 
-fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
+fn all_processes(out: &mut Page, analysis: &Analysis) {
     let times = &analysis.totals.times;
     if times.on_cpu == 0 {
         return;
@@ -264,25 +253,21 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    style.items(out, &lead, &parts);
+    out.items(lead, &parts);
 }
 
 impl Top<'_> {
     /// Without `--top`, as many rows as `room` has, but some at least.
-    fn table(&self, out: &mut String, room: usize, style: &Style) {
+    fn table(&self, out: &mut Page, room: usize) {
         let most = match self.view.ask.limit {
             Some(most) => most,
             None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
         };
         let (shown, all) = self.rows(most);
-        let title = format!(
-            "{} (top {} of {} by {})",
-            self.by.title(),
-            shown.len(),
-            units::count(all as u64),
-            self.sort.title()
-        );
-        out.push_str(&self.columns(&shown).titled(title).text(&shown, style, 0));
+        let mut title = units::top(self.by.title(), shown.len(), all);
+        let by = format!(" by {}", self.sort.title());
+        title.figures = title.figures.map(|figures| figures + &by);
+        out.table(&self.columns(&shown).titled(title), &shown);
     }
 
     /// The rows of `--by` in JSON.
@@ -309,55 +294,63 @@ impl Top<'_> {
             .named("name")
             .fact("count", "count", |row| Cell::Count(row.count))
             .shown(!single)
+            .place(AFTER_TIMES + 5)
             .fact("pid", "pid", |row| Cell::known(row.pid, Cell::Id))
             .shown(single)
+            .place(AFTER_TIMES + 4)
             .data("start_ns", |row| row.start)
-            .fact("wall", "wall_ns", |row| Cell::Time(row.wall));
-        let keys = "on_cpu run_queue sleep blocked unknown asleep";
-        let table = encode::times(table, |row| Some(&row.times), seen, keys)
+            .fact("wall", "wall_ns", |row| Cell::Time(row.wall))
+            .place(1);
+        let columns = [
+            TimeColumn::OnCpu,
+            TimeColumn::RunQueue,
+            TimeColumn::Sleep,
+            TimeColumn::Blocked,
+            TimeColumn::Unknown,
+            TimeColumn::AsleepOrBlocked,
+        ];
+        let table = encode::times(table, |row| Some(&row.times), seen, &columns)
             .fact("CPU tree", "tree_on_cpu_ns", |row| Cell::Time(row.tree_cpu))
             .shown(sort == Sort::TreeCpu)
+            .place(AFTER_TIMES + 2)
             .fact("memory", "max_rss_bytes", |row| {
                 Cell::known(row.max_rss, Cell::Bytes)
             })
             .shown(sort == Sort::Rss)
+            .place(AFTER_TIMES + 1)
             .column("threads", |row| Cell::Count(row.threads))
-            .shown(threads);
+            .shown(threads)
+            .place(AFTER_TIMES);
         exit::columns(table, "exit", |row| (row.status, row.alive))
             .shown(single)
-            .last(
-                "on_cpu_ns, wall_ns, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, unknown_ns, \
-                 threads, max_rss_bytes, tree_on_cpu_ns, exit, pid, count",
-            )
+            .place(AFTER_TIMES + 3)
             .paint(move |row| Paint::bad_if(single && exit::failed(row.status)))
     }
 }
 
-fn by_program(out: &mut String, programs: &[GroupRow], style: &Style) {
+fn by_program(out: &mut Page, programs: &[GroupRow]) {
     let parts = programs.iter().take(8).map(|row| {
         let time = units::time(row.times.on_cpu);
         format!("{} {} × {time}", row.name, units::count(row.count))
     });
-    style.items(out, "by program   ", parts);
+    out.items("by program   ", parts);
 }
 
-fn peak(out: &mut String, view: &View, style: &Style) {
+fn peak(out: &mut Page, view: &View) {
     if let Some((rss, process)) = memory::largest(view.processes()) {
         let lead = format!("Peak memory   {} in ", units::bytes(rss));
-        let room = style.width.saturating_sub(units::width(&lead)).max(20);
-        let text = lead + &units::shorten(&label::label(process), room);
-        style.painted(out, Paint::Plain, &text);
+        out.named::<_, Span>([lead], label::label(process), 20, []);
     }
 }
 
-fn next(out: &mut String, view: &View<'_>, advised: bool, style: &Style) {
+fn next(out: &mut Page, view: &View<'_>, advised: bool) {
     let report = match (advised, view.analysis.meta.root) {
         (true, _) => "advice",
         (false, Some(_)) => "critical-path",
         (false, None) => "tree",
     };
-    let file = escape::text(view.file.as_bytes());
+    let file = escape::raw(view.file.as_bytes());
     let text = format!("next: {TR} analyze {file} --report {report}");
     // One line, whatever its width: it is there to be pasted.
-    style.painted(out, Paint::Dim, &text);
+    out.painted(Paint::Dim, &text);
 }

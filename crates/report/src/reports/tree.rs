@@ -18,6 +18,7 @@ use tr_insight::exit;
 use tr_insight::exit::Exit;
 use tr_insight::label;
 use tr_insight::view::View;
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -507,7 +508,7 @@ impl TreeLine {
 }
 
 impl Report for Tree<'_> {
-    fn text(&self, style: &Style) -> String {
+    fn page(&self, style: &Style) -> Page {
         let threads = self
             .order
             .iter()
@@ -522,7 +523,7 @@ impl Report for Tree<'_> {
             Some(TreeLine { name, ..line })
         });
         let title = units::plural(self.order.len() as u64, "process", "processes");
-        Table::new(title, |line: &TreeLine| line.name.clone())
+        let table = Table::new(title, |line: &TreeLine| line.name.clone())
             .column("wall", |line| line.wall.clone())
             .column("CPU", |line| Cell::Time(line.own))
             .column("with below", |line| line.below.clone())
@@ -532,8 +533,10 @@ impl Report for Tree<'_> {
             .shown(threads)
             .column("exit", |line| line.exit.clone())
             .column("pid", |line| line.pid.clone())
-            .paint(|line| line.paint)
-            .text(lines, style, 0)
+            .paint(|line| line.paint);
+        let mut out = Page::new();
+        out.table(&table, lines);
+        out
     }
 
     fn json(&self) -> Option<Value> {

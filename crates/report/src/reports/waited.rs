@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tr_analyze::awaited::Awaited;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::Stretch;
@@ -56,7 +56,7 @@ pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<W
     sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);
         let disk = || analysis.waited_disks.of(thread, stretch.from);
-        (awaited == Some(Awaited::Disk)).then(disk)
+        (awaited == Some(WaitReason::Disk)).then(disk)
     })
 }
 
@@ -66,7 +66,7 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<
         let sync = || {
             matches!(
                 analysis.awaited(thread, stretch),
-                Some(Awaited::Disk | Awaited::File)
+                Some(WaitReason::Disk | WaitReason::File)
             )
         };
         let file = || analysis.waited_disks.file(thread, stretch.from);
@@ -80,17 +80,17 @@ pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
     let device = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| disk.device.to_string());
-    let name = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| escape::text(&disk.name));
+    let name = |(_, wait): &WaitedRow<'_, &Disk>| wait.what.map(|disk| escape::raw(&disk.name));
     let own = |table: Table<'a, _>| table.data("name", name).json_only().data("device", device);
-    let label = |disk: &&Disk| devices::label(&escape::text(&disk.name), disk.device);
+    let label = |disk: &&Disk| devices::label(&escape::raw(&disk.name), disk.device);
     table("disk", label, own)
 }
 
 pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
-    let file = |(_, wait): &WaitedRow<'_, &[u8]>| wait.what.map(escape::text);
+    let file = |(_, wait): &WaitedRow<'_, &[u8]>| wait.what.map(escape::raw);
     table(
         "file",
-        |name: &&[u8]| escape::text(name),
+        |name: &&[u8]| escape::raw(name),
         |table| table.data("file", file),
     )
 }
@@ -109,14 +109,14 @@ fn table<'a, T: 'a>(
         .csv_only()
         .csv_data("pid", |(group, _)| group.pid);
     own(table)
-        .fact("waits", "io_waits=waits", |(_, wait)| {
-            Cell::Count(wait.count)
-        })
-        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, wait)| {
-            Cell::Time(wait.ns)
-        })
+        .fact("waits", "waits", |(_, wait)| Cell::Count(wait.count))
+        .csv_key("io_waits")
+        .place(1)
+        .fact(IO_WAIT, "waited_ns", |(_, wait)| Cell::Time(wait.ns))
+        .csv_key("io_waited_ns")
+        .place(0)
         .column(what, move |row| Cell::Text(label(row)))
-        .last("io_waited_ns=waited_ns, io_waits=waits, disk, file")
+        .place(2)
 }
 
 /// All of them in a sentence; `None` without waits.
@@ -125,7 +125,7 @@ pub fn sentence(waited: &[WaitSum<&Disk>]) -> Option<String> {
         let disk = match wait.what {
             None => "a disk that is not known".to_owned(),
             Some(disk) if disk.name.is_empty() => disk.device.to_string(),
-            Some(disk) => escape::text(&disk.name),
+            Some(disk) => escape::raw(&disk.name),
         };
         format!("{} for {disk}", units::time(wait.ns))
     };

@@ -6,7 +6,7 @@ use tr_analyze::what_if;
 
 use tr_insight::path;
 use tr_insight::view::View;
-use tr_text::style::Style;
+use tr_text::page::Page;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
@@ -65,8 +65,8 @@ pub fn wanted(view: &View<'_>) -> Option<CpuDemand> {
 }
 
 impl CpuDemand {
-    pub fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
+    pub fn page(&self) -> Page {
+        let mut out = Page::new();
         let whole = self.known_ns.saturating_add(self.unknown_ns);
         let text = format!(
             "More tasks than the {} wanted to run for {} ({} of the time)",
@@ -74,16 +74,17 @@ impl CpuDemand {
             units::time(self.starved_ns),
             units::share(self.starved_ns, whole),
         );
-        style.line(&mut out, &text);
+        out.line(&text);
         if self.unknown_ns > 0 {
             let text = format!(
                 "For {} more ({}) the number is unknown; the table leaves that time out",
                 units::time(self.unknown_ns),
                 units::share(self.unknown_ns, whole)
             );
-            style.line(&mut out, &text);
+            out.line(&text);
         }
-        out + &self.table().text(&self.machines, style, 2)
+        out.grid(self.table().grid(&self.machines), 2);
+        out
     }
 
     fn table(&self) -> Table<'_, &MachineSize> {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use tr_analyze::model::Analysis;
 
 use super::Summary;
+use tr_text::escape;
 
 /// GitHub shows ten warnings of a step.
 const ANNOTATIONS: usize = 10;
@@ -15,21 +16,21 @@ const FILE: usize = 200;
 
 impl Summary {
     /// The steps that something delayed, failed steps first: their names, and the reasons.
-    fn held(&self) -> impl Iterator<Item = (&str, String)> {
+    fn held(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let failed = self.failures.told.iter();
         let failed = failed.filter_map(|failed| {
             let held = failed.held.as_ref()?;
-            Some((failed.name.as_str(), format!("{}; {held}", failed.fact())))
+            Some((failed.name(), format!("{}; {held}", failed.fact())))
         });
         let slow = self.slow.iter();
-        failed.chain(slow.map(|(name, held)| (name.as_str(), format!("slow; {held}"))))
+        failed.chain(slow.map(|(name, held)| (name.clone(), format!("slow; {held}"))))
     }
 
     /// Workflow commands of GitHub Actions.
     pub fn github(&self) -> String {
         let mut out = String::new();
         for (name, held) in self.held().take(ANNOTATIONS) {
-            let file = file(name).map(|name| format!("file={},", property(name)));
+            let file = file(&name).map(|name| format!("file={},", property(name)));
             let file = file.unwrap_or_default();
             let text = format!("{name}: {held}");
             let _ = writeln!(out, "::warning {file}title=Held back::{}", data(&text));
@@ -54,7 +55,9 @@ impl Summary {
         let _ = writeln!(out, "tr_held_back {}", self.held().count());
         let _ = writeln!(out, "# TYPE tr_test_held_back gauge");
         for (name, _) in self.held().take(TESTS) {
-            let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+            let name = escape::text(name.as_bytes())
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"");
             // GitLab takes the rest of the line for a comment, and then reads no line of the file.
             let name = name.replace('#', "%23");
             let _ = writeln!(out, "tr_test_held_back{{test=\"{name}\"}} 1");
@@ -75,8 +78,7 @@ fn file(name: &str) -> Option<&str> {
 
 /// The text of a workflow command: no text of a recording ends it or begins another one.
 fn data(text: &str) -> String {
-    let text = text.replace('%', "%25");
-    text.replace('\r', "%0D").replace('\n', "%0A")
+    escape::text(text.as_bytes()).replace('%', "%25")
 }
 
 /// A value among a command's properties.
@@ -100,7 +102,7 @@ mod tests {
         let text = summary("t/a.py::b\r\n::stop-commands::x").github();
         assert_eq!(
             text,
-            "::warning file=t/a.py,title=Held back::t/a.py::b%0D%0A::stop-commands::x: slow; 50 %25%0A::error::x\n"
+            "::warning file=t/a.py,title=Held back::t/a.py::b\\r\\n::stop-commands::x: slow; 50 %25\\n::error::x\n"
         );
     }
 

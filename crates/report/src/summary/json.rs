@@ -98,13 +98,13 @@ impl Summary {
 fn failure(failed: &Failure, members: usize) -> Value {
     let above = failed.above.iter().take(members);
     json!({
-        "name": text(&failed.name),
-        "end": text(&failed.end),
+        "name": text(&failed.name()),
+        "end": text(&failed.ended()),
         "after_ns": failed.after,
         "pid": failed.pid,
-        "above": above.map(|failed| text(&failed.name)).collect::<Vec<_>>(),
+        "above": above.map(|failed| text(&failed.name())).collect::<Vec<_>>(),
         "perhaps": failed.above.iter().any(|failed| failed.perhaps),
-        "held_back": failed.held_by().map(text),
+        "held_back": failed.held_by().as_deref().map(text),
     })
 }
 

@@ -1,5 +1,6 @@
 // The page's data: unpacked, and indexed by process, thread and piece of time.
 
+import type * as Packed from "./doc";
 import { readStacks, type Stacks } from "./stacks";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
@@ -23,192 +24,26 @@ export const runs = (kind: number) => KINDS[kind]?.[1] === ON;
 /** Processes without a step, and without a container (query.rs). */
 const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
 
-type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
+/** The times of a process or a thread; the views take an unknown one for 0. */
+type TimeNames = "on_cpu" | "run_queue" | "sleep" | "blocked" | "unknown";
+type WithTimes<T> = Omit<T, TimeNames> & Record<TimeNames, number[]>;
 
-export type Failure = {
-  process: number | null;
-  name: string;
-  end: string;
-  after: number;
-  above: Failure[];
-  perhaps: boolean;
-  held: string | null;
-};
+export type Failure = Packed.FailureRow;
 
 /** What a part of the path went to, ns, in how many stays, and the state. */
-export type PathShare = [name: string, ns: number, stays: number, state: number];
+export type PathShare = Packed.Path["shares"][number];
 
-export interface Doc {
-  trace: {
-    file: string;
-    command: string;
-    result: string | null;
-    failed: boolean;
-    date: string;
-    host: string;
-    kernel: string;
-    ci: string[];
-    all: boolean;
-    cpus: number;
-    online: number;
-    machine: string;
-    root: number | null;
-    jobs: string | null;
-    tools: string[];
-    events: number;
-    lost: string;
-    recorded: string[];
-    least: boolean;
-    blank: boolean;
-    from: number;
-    to: number;
-    whole: number;
-    version: string;
-  };
-  totals: {
-    processes: number;
-    threads: number;
-    execs: number;
-    forks: number;
-    exits: number;
-    on_cpu: number | null;
-    run_queue: number | null;
-    sleep: number | null;
-    blocked: number | null;
-    asleep_or_blocked?: number;
-    unknown: number;
-  };
-  concurrency: number[];
-  concurrency_unknown: number;
-  /** Who had the CPUs, in words. */
-  shares: string[];
-  /** The same in ns; null: not known. */
-  cpu_time: Record<"build" | "others" | "stolen" | "idle", number | null>;
-  warnings: string[];
-  /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
-  failures: {
-    told: Failure[];
-    more: number;
-    unclear: number;
-    beside: string[];
-    command: boolean;
-    tolerated: number;
-    calm: number[];
-  };
-  verdict: string | null;
-  /** Changes that would save time; gain: the most that each saves. */
-  combined: string | null;
-  advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];
-  anomalies: string[];
-  clocks: string[];
-  strings: string[];
-  processes: Times & {
-    pid: number[];
-    ppid: (number | null)[];
-    parent: (number | null)[];
-    label: number[];
-    program: number[];
-    comm: number[];
-    argv: (number | null)[];
-    cgroup: (number | null)[];
-    start: number[];
+/** The document with what the file leaves out. */
+export type Doc = Omit<Packed.Document, "processes" | "threads" | "execs" | "steps"> & {
+  processes: WithTimes<Omit<Packed.Processes, "wall" | "below_on_cpu" | "alone">> & {
     end: number[];
-    alive: number[];
-    started_before: number[];
-    kthread: number[];
-    status: (number | null)[];
-    exit: (number | null)[];
-    preempted: (number | null)[];
-    block_io: (number | null)[];
-    vfork: (number | null)[];
-    voluntary: (number | null)[];
-    involuntary: (number | null)[];
-    max_off_cpu: (number | null)[];
-    max_rss: (number | null)[];
-    tree_processes: number[];
     tree_on_cpu: number[];
-    threads: number[];
-    execs: number[];
-    /** The innermost step at its end. */
-    step: (number | null)[];
-    /** Its container, where the recording has any. */
-    container: (number | null)[];
   };
-  threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
-  execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
-  path: null | {
-    from: number;
-    thread: number[];
-    length: number[];
-    share: number[];
-    then: number[];
-    inferred: number[];
-    /** `share`: the places here. */
-    shares: PathShare[];
-  };
-  /** The path's name: without scheduling events it is a chain of forks and exits. */
-  path_title: string;
-  /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
-  steps: {
-    name: number[];
-    kind: number[];
-    parent: (number | null)[];
-    process: (number | null)[];
-    from: number[];
-    to: number[];
-    open: number[];
-    failed: number[];
-    end: (number | null)[];
-    processes: number[];
-    on_cpu: (number | null)[];
-    on_path: number[];
-    at_once: number[];
-    uses: (number | null)[][];
-    verdict: (number | null)[];
-    held: (number | null)[];
-    spent: number[];
-    /** The steps that make a file which its command line names. */
-    after: number[][];
-  };
-  /** The first step that runs its tests in one process, and could tell them. */
-  untold: string | null;
-  /** What the wall time of a step went to: the columns of `uses`. */
-  uses: string[];
-  /** The longest ones, and the number of all. */
-  connections: {
-    process: (number | null)[];
-    remote: number[];
-    accepted: number[];
-    dns: number[];
-    from: number[];
-    established: (number | null)[];
-    to: number[];
-    failed: number[];
-    sent: (number | null)[];
-    received: (number | null)[];
-  };
-  connections_of: number;
-  /** Samples of the machine's totals, ns (available: bytes). */
-  counters: { at: number[] } & Record<
-    "busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available",
-    (number | null)[]
-  >;
-  states: string[];
-  kinds: [name: string, state: number, storage: number | null][];
-  segments: { grain: number; unit: number; pieces: number; mixed: number; mixed_kind: number };
-  /** Sampled stacks. Samples and time: `cut` have no stack, as it is left out; `short` waits are left out. */
-  stacks?: {
-    functions: number[];
-    binaries: number[];
-    kernel: number[];
-    stacks: number;
-    samples: number;
-    unit: number;
-    together: number;
-    cut: [number, number];
-    short: [number, number];
-  };
-}
+  threads: WithTimes<Packed.Threads>;
+  execs: Omit<Packed.Execs, "on_cpu"> & { on_cpu: number[] };
+  /** How many steps that hold no others ran at once while each did. */
+  steps: Packed.Steps & { at_once: number[] };
+};
 
 /** The pieces of all threads: those of thread t are first[t] .. first[t + 1]. */
 interface Pieces {
@@ -533,13 +368,12 @@ function sums(counts: number[]): Uint32Array {
   return out;
 }
 
-/** The document in the page (document.rs): starts are differences; a program's end is before that of its process. */
-interface Packed extends Omit<Doc, "processes"> {
-  processes: Doc["processes"] & { wall: number[]; below_on_cpu: (number | null)[]; alone: number[] };
-}
-
-/** Restores the ends, and the threads that are as their processes: the page leaves them out. */
-function restore(doc: Packed): Doc {
+/**
+ * Restores what the file leaves out: ends, and the threads that are as their processes. Starts are differences; a program's
+ * end is before that of its process.
+ */
+function restore(file: Packed.Document): Doc {
+  const doc = file as Packed.Document & Doc;
   const { processes: p, execs: x, threads: t } = doc;
   let begin = 0;
   p.start = p.start.map((since) => (begin += since));
@@ -567,7 +401,7 @@ export async function load(element: HTMLElement): Promise<Data> {
   const bytes = await unpack(element.textContent ?? "");
   element.textContent = "";
   const length = new DataView(bytes.buffer).getUint32(0, true);
-  const doc = restore(JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Packed);
+  const doc = restore(JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Packed.Document);
   const read = new Reader(bytes, 4 + length);
   STATES.push(...doc.states);
   KINDS.push(...doc.kinds);

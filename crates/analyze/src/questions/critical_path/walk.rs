@@ -14,7 +14,7 @@ use super::{Segment, Then};
 use crate::arena::Arena;
 use crate::kinds::Kind;
 use crate::model::{Basis, ProcessIx, ThreadIx};
-use crate::questions::awaited::Awaited;
+use crate::questions::awaited::WaitReason;
 use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
@@ -377,8 +377,8 @@ impl Walk<'_> {
     fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
         let analysis = self.graph.analysis;
         match analysis.awaited(thread, wait) {
-            Some(Awaited::Vfork) => Then::Returned,
-            Some(Awaited::Slot) => Then::Slot,
+            Some(WaitReason::Vfork) => Then::Returned,
+            Some(WaitReason::Slot) => Then::Slot,
             _ if analysis.has_exited(waker, wait.to) => Then::Exited,
             _ => Then::Woke,
         }

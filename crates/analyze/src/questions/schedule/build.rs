@@ -7,7 +7,7 @@ use tr_format::event::Ktime;
 use super::gates::{Plan, PLANNED};
 use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
-use crate::awaited::Awaited;
+use crate::awaited::WaitReason;
 use crate::containers::WaitedFor;
 use crate::critical_path::CriticalPath;
 use crate::kinds::Kind;
@@ -122,7 +122,7 @@ pub(super) struct Builder<'a> {
     marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
     /// The numbers of the different wakings. A thread that waits for one of several wakings with the same
     /// number goes on at the first one. A job slot is for any other process.
-    wakings: HashMap<(Option<ThreadIx>, Option<Awaited>), u64>,
+    wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
 }
 
 /// The operations of the threads of the path's process and its descendants, from the path's beginning to
@@ -200,9 +200,9 @@ impl Builder<'_> {
 
     /// The number of the waking by which a thread ended the wait of another thread. The slots of a process are
     /// for any other process.
-    fn waking(&mut self, thread: ThreadIx, by: ThreadIx, awaited: Option<Awaited>) -> u64 {
+    fn waking(&mut self, thread: ThreadIx, by: ThreadIx, awaited: Option<WaitReason>) -> u64 {
         let process = |thread| self.graph.analysis.thread(thread).process;
-        let slot = awaited == Some(Awaited::Slot) && process(thread) != process(by);
+        let slot = awaited == Some(WaitReason::Slot) && process(thread) != process(by);
         let of = Some(thread).filter(|_| !slot);
         let next = self.wakings.len() as u64;
         *self.wakings.entry((of, awaited)).or_insert(next)
@@ -213,13 +213,13 @@ impl Builder<'_> {
         &self,
         thread: ThreadIx,
         (by, at): (ThreadIx, Ktime),
-        awaited: Option<Awaited>,
+        awaited: Option<WaitReason>,
     ) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
         analysis.has_exited(by, at)
             && parent == Some(analysis.thread(thread).process)
-            && awaited != Some(Awaited::Vfork)
+            && awaited != Some(WaitReason::Vfork)
     }
 
     /// Notes the actions of threads for each other. Returns the threads that no other thread starts.

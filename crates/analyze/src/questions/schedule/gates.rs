@@ -10,7 +10,7 @@ use super::change::{Changes, Effect};
 use super::cpus::Machine;
 use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::questions::awaited::Awaited;
+use crate::questions::awaited::WaitReason;
 use crate::questions::jobs::{Job, Limit};
 
 /// The change that stands for the whole plan.
@@ -102,7 +102,7 @@ impl Plan {
         analysis: &Analysis,
         (thread, by): (ThreadIx, ThreadIx),
         at: Ktime,
-        awaited: Option<Awaited>,
+        awaited: Option<WaitReason>,
     ) -> bool {
         let owner = analysis.thread(thread).process;
         let Some((from, to)) = self.windows.get(&owner) else {
@@ -110,9 +110,9 @@ impl Plan {
         };
         let inside = at > *from && at <= *to;
         match awaited {
-            Some(Awaited::Slot) => return inside,
+            Some(WaitReason::Slot) => return inside,
             // That of the last job ends after its start.
-            Some(Awaited::Vfork) => {}
+            Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}
         }

@@ -6,7 +6,7 @@ use super::{Stay, Without};
 use crate::arena::Arena;
 use crate::kinds::Kind;
 use crate::model::ThreadIx;
-use crate::questions::awaited::Awaited;
+use crate::questions::awaited::WaitReason;
 use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{Group, Groups};
 
@@ -69,7 +69,7 @@ struct Follow {
     other: ThreadIx,
     at: Ktime,
     /// The wait that the other thread ended.
-    awaited: Option<(Awaited, Reason)>,
+    awaited: Option<(WaitReason, Reason)>,
     /// The group of the thread that waited.
     group: Option<Group>,
 }
@@ -145,7 +145,7 @@ impl Replay<'_> {
         self.cursors[thread].busy = true;
         self.advance(other, at, depth + 1);
         self.cursors[thread].busy = false;
-        self.waited_for_slot |= awaited.is_some_and(|(awaited, _)| awaited == Awaited::Slot);
+        self.waited_for_slot |= awaited.is_some_and(|(awaited, _)| awaited == WaitReason::Slot);
         let later = self.recorded[other];
         self.recorded[thread].follow(&later);
         for Scenario { without, clocks } in &mut self.scenarios {

@@ -136,7 +136,9 @@ fn others_on_the_new_side_are_the_runner() {
             let beside = second.contains("as tasks beside it can make it");
             assert_eq!(beside, work > 3500, "{second}");
             assert_eq!(fails(&diff), Some(false), "{runs} a side");
-            assert!(text::render(&diff, &STYLE).contains("but the runner's"));
+            assert!(text::page(&diff, &STYLE)
+                .text(&STYLE)
+                .contains("but the runner's"));
             let strict = compare(base.runs(runs), new.runs(runs), Figure::Wall, true);
             assert_eq!(fails(&strict), Some(true));
         }
@@ -528,7 +530,7 @@ fn the_parts_and_the_rest_are_shown() {
     base.extend(made(&[(Part::Disk, 900)]).runs(1));
     let new = made(&[(Part::Others, 3700)]).runs(4);
     let diff = compare(base, new, Figure::Wall, false);
-    let text = text::render(&diff, &STYLE);
+    let text = text::page(&diff, &STYLE).text(&STYLE);
     assert!(text.contains("run-queue wait: other tasks"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&json::render(&diff).unwrap()).unwrap();
     assert_eq!(json["whose"], "machine");

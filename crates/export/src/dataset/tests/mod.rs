@@ -19,7 +19,7 @@ fn partitions_are_directories_of_their_own() {
 
 #[test]
 fn days_are_those_of_the_calendar() {
-    let at = |seconds: u64| day(seconds * 1_000_000_000);
+    let at = |seconds: u64| units::day(seconds * 1_000_000_000);
     // GNU date -u -d @N +%F
     assert_eq!(at(0), "1970-01-01");
     assert_eq!(at(951_782_399), "2000-02-28");
@@ -27,7 +27,7 @@ fn days_are_those_of_the_calendar() {
     assert_eq!(at(951_868_800), "2000-03-01");
     assert_eq!(at(1_795_564_799), "2026-11-24");
     assert_eq!(at(4_107_542_400), "2100-03-01");
-    assert_eq!(day(u64::MAX), "2554-07-21");
+    assert_eq!(units::day(u64::MAX), "2554-07-21");
 }
 
 /// As in JSON: of a trace without an end the rest is missing.

@@ -1,7 +1,7 @@
 //! Unit tests of `segments`.
 
 use super::*;
-use tr_text::words::{BLOCKED, STATES};
+use tr_text::words::{BLOCKED, RUN_QUEUE, SLEEP, STATES};
 
 #[test]
 fn shares_add_up() {
@@ -55,7 +55,7 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
                     sums[4] += length * (1.0 - known / 255.0);
                     off += length / 255.0;
                 }
-                kind => sums[KINDS[usize::from(kind)].1] += length,
+                kind => sums[kinds()[usize::from(kind)].1] += length,
             }
             off += segments.unit as f64;
             at += 1;
@@ -65,28 +65,12 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
     segments.counts.iter().map(of).collect()
 }
 
-const STORAGE: [&str; 2] = ["fsync", "page fault"];
-
 /// What a wait can be called.
-fn names(awaited: Awaited) -> Vec<&'static str> {
-    let one = match awaited {
-        Awaited::Child => "child",
-        Awaited::Vfork => "vfork child",
-        Awaited::Slot => "job slot",
-        Awaited::Pipe => "pipe",
-        Awaited::Lock => "lock",
-        Awaited::Socket => "socket",
-        Awaited::Timer => "timer",
-        Awaited::Events => "events (poll)",
-        Awaited::Terminal => "terminal",
-        Awaited::File => return [&STORAGE[..], &["file"]].concat(),
-        Awaited::Disk => return [&STORAGE[..], &["disk"]].concat(),
-        Awaited::Continue => "stopped",
-        Awaited::Kernel => "blocked in the kernel",
-        Awaited::Sleep => SLEEP,
-        Awaited::Unknown => UNKNOWN,
-    };
-    vec![one]
+fn names(awaited: WaitReason) -> Vec<&'static str> {
+    match awaited {
+        WaitReason::File | WaitReason::Disk => vec!["fsync", "page fault", awaited.noun()],
+        _ => vec![awaited.noun()],
+    }
 }
 
 /// The page compares some kinds and states with numbers and words.
@@ -96,22 +80,22 @@ fn the_page_finds_its_kinds_and_states() {
     let states = "[ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];";
     assert!(data.contains(states) && data.contains("NOTHING = 0;"));
     assert_eq!(STATES, [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN]);
-    assert_eq!((KINDS[0].0, KINDS[0].1), (UNKNOWN, 4));
+    assert_eq!((kinds()[0].0, kinds()[0].1), (UNKNOWN, 4));
     // The name of a wait is not told twice, nor a preempted thread as woken.
     let of = |name: &str| {
-        KINDS
-            .iter()
+        kinds()
+            .into_iter()
             .filter(|kind| kind.0 == name)
             .collect::<Vec<_>>()
     };
-    assert_eq!(of(STATES[1]), [&(RUN_QUEUE, 1, None)]);
-    assert_eq!(of(STATES[3]), [&(SLEEP, 3, None)]);
+    assert_eq!(of(STATES[1]), [(RUN_QUEUE, 1, None)]);
+    assert_eq!(of(STATES[3]), [(SLEEP, 3, None)]);
     let chart = include_str!("../../../web/src/units-chart.ts");
     assert!(chart.contains("=== \"job slot\""));
     assert_eq!(of("job slot").len(), 1);
     // On a CPU: as the pieces that have one.
-    let runs = KINDS.iter().filter(|kind| kind.1 == 0).count();
-    assert_eq!((runs, KINDS[usize::from(RUNNING)].1), (1, 0));
+    let runs = kinds().iter().filter(|kind| kind.1 == 0).count();
+    assert_eq!((runs, kinds()[usize::from(RUNNING)].1), (1, 0));
 }
 
 #[test]
@@ -122,7 +106,7 @@ fn the_kind_of_a_stretch_has_its_state() {
     for thread in analysis.thread_ids() {
         for stretch in timeline.of(thread) {
             let kind = kind(&analysis, thread, &stretch);
-            let (name, state, _) = KINDS[usize::from(kind)];
+            let (name, state, _) = kinds()[usize::from(kind)];
             // A wait whose kind is not known is blocked or asleep.
             let known = stretch.doing != Bucket::Unknown && kind != UNKNOWN_WAIT;
             assert!(

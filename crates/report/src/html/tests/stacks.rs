@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::*;
-use crate::html::segments::KINDS;
 use crate::output::Report;
 use crate::reports::flame::Flame;
 use tr_insight::view::{Ask, View};
@@ -123,7 +122,7 @@ fn waits_have_the_reasons_of_the_timeline() {
             kinds
                 .entry(&function.name.function)
                 .or_default()
-                .insert(KINDS[usize::from(sample.kind)].0);
+                .insert(crate::html::segments::kinds()[usize::from(sample.kind)].0);
         }
     }
     assert_eq!(kinds["wait4"], BTreeSet::from(["child"]));

@@ -1,0 +1,291 @@
+// The data in the page, as the file has it. Made from crates/report/src/html by
+// `TR_UPDATE=1 cargo test --test page_data`: do not edit.
+
+export interface Document {
+  /** The layout's version; the same file has the page that reads it. */
+  version: number;
+  trace: Trace;
+  totals: Totals;
+  /** The time by the number of tasks on a CPU. */
+  concurrency: number[];
+  concurrency_unknown: number;
+  /** The shares of the CPU time, in words. */
+  shares: string[];
+  /** The shares of the CPU time, in nanoseconds. */
+  cpu_time: Shares;
+  warnings: string[];
+  failures: FailureRows;
+  /** The verdict in words; `None`: no time is known. */
+  verdict: string | null;
+  advice: Change[];
+  combined: string | null;
+  anomalies: string[];
+  clocks: string[];
+  strings: string[];
+  processes: Processes;
+  threads: Threads;
+  execs: Execs;
+  path: Path | null;
+  path_title: string;
+  steps: Steps;
+  /** The step that could tell its tests. */
+  untold: string | null;
+  /** The columns of what the wall time of a step went to. */
+  uses: string[];
+  connections: Connections;
+  /** The number of connections, if some are left out. */
+  connections_of: number;
+  counters: Counters;
+  /** The names of the states of a thread. */
+  states: [string, string, string, string, string];
+  kinds: [string, number, number | null][];
+  segments: Sizes;
+  /** The sizes of the stacks, for a recording with stacks. */
+  stacks?: StackSizes;
+}
+
+export interface Trace {
+  file: string;
+  command: string;
+  /** COMMAND's status in words; `None` without COMMAND. */
+  result: string | null;
+  failed: boolean;
+  date: string;
+  host: string;
+  kernel: string;
+  /** Those that the build could use, and all. */
+  cpus: number;
+  online: number;
+  machine: string;
+  /** COMMAND's process. */
+  root: number | null;
+  /** The outermost program that was told a number of jobs. */
+  jobs: string | null;
+  /** Tools and their versions. */
+  tools: string[];
+  events: number;
+  lost: string;
+  /** By which method, and what that does not tell. */
+  recorded: string[];
+  /** Sums are lower bounds. */
+  least: boolean;
+  /** Nothing is known. */
+  blank: boolean;
+  /** Identifiers of the CI run, in words. */
+  ci: string[];
+  /** Every task of the machine was recorded. */
+  all: boolean;
+  /** The analyzed span. */
+  from: number;
+  to: number;
+  /** The length of the whole recording. */
+  whole: number;
+  version: string;
+}
+
+export interface Totals {
+  processes: number;
+  threads: number;
+  execs: number;
+  forks: number;
+  exits: number;
+  on_cpu: number | null;
+  run_queue: number | null;
+  sleep: number | null;
+  blocked: number | null;
+  /** Only of a recording without scheduling events. */
+  asleep_or_blocked?: number;
+  unknown: number;
+}
+
+export interface Shares {
+  build: number | null;
+  others: number | null;
+  stolen: number | null;
+  idle: number | null;
+}
+
+export interface FailureRows {
+  told: FailureRow[];
+  more: number;
+  /** What failed and led to what is not known: how many, and the first. */
+  unclear: number;
+  beside: string[];
+  command: boolean;
+  tolerated: number;
+  /** Those that do not count, others' too. */
+  calm: number[];
+}
+
+export interface Change {
+  text: string;
+  gain: number;
+  from: number;
+  to: number;
+  /** The processes that are the evidence, the first of many. */
+  processes: number[];
+}
+
+export interface Processes {
+  pid: number[];
+  ppid: (number | null)[];
+  parent: (number | null)[];
+  label: number[];
+  program: number[];
+  comm: number[];
+  argv: (number | null)[];
+  cgroup: (number | null)[];
+  /** Since the start of the process before. */
+  start: number[];
+  wall: number[];
+  alive: number[];
+  started_before: number[];
+  kthread: number[];
+  status: (number | null)[];
+  exit: (number | null)[];
+  on_cpu: (number | null)[];
+  run_queue: (number | null)[];
+  sleep: (number | null)[];
+  blocked: (number | null)[];
+  unknown: number[];
+  preempted: (number | null)[];
+  block_io: (number | null)[];
+  vfork: (number | null)[];
+  voluntary: (number | null)[];
+  involuntary: (number | null)[];
+  max_off_cpu: (number | null)[];
+  max_rss: (number | null)[];
+  tree_processes: number[];
+  /** Of its descendants, without itself: most have none. */
+  below_on_cpu: (number | null)[];
+  /** Their numbers: they follow each other in the order of the processes. */
+  threads: number[];
+  execs: number[];
+  /** The innermost step at its end, as a row of the steps. */
+  step: (number | null)[];
+  container: (number | null)[];
+  /** Its one thread has the same figures, and no row of its own. */
+  alone: number[];
+}
+
+export interface Threads {
+  tid: number[];
+  comm: number[];
+  start: number[];
+  end: number[];
+  on_cpu: (number | null)[];
+  run_queue: (number | null)[];
+  sleep: (number | null)[];
+  blocked: (number | null)[];
+  unknown: number[];
+}
+
+export interface Execs {
+  /** Since the start of the process. */
+  start: number[];
+  /** Before the end of the process: the last one ends with it. */
+  end: number[];
+  label: number[];
+  argv: (number | null)[];
+  on_cpu: (number | null)[];
+}
+
+export interface Path extends Pieces {
+  from: number;
+  /** The name, the time, the number of stays, and the place in `states`. */
+  shares: [string, number, number, number][];
+}
+
+export interface Steps {
+  name: number[];
+  kind: number[];
+  parent: (number | null)[];
+  process: (number | null)[];
+  from: number[];
+  to: number[];
+  /** Its wall time is a lower bound. */
+  open: number[];
+  failed: number[];
+  /** The result that was told, or the status that is none of success. */
+  end: (number | null)[];
+  processes: number[];
+  on_cpu: (number | null)[];
+  on_path: number[];
+  /** Its wall time by the columns of `kinds`; none: not known. */
+  uses: (number | null)[][];
+  verdict: (number | null)[];
+  /** It failed or was slow while it was held back. */
+  held: (number | null)[];
+  spent: number[];
+  after: number[][];
+}
+
+export interface Connections {
+  process: (number | null)[];
+  remote: number[];
+  accepted: number[];
+  dns: number[];
+  from: number[];
+  /** A query is established by its answer. */
+  established: (number | null)[];
+  to: number[];
+  failed: number[];
+  sent: (number | null)[];
+  received: (number | null)[];
+}
+
+export interface Counters {
+  at: number[];
+  busy: (number | null)[];
+  stolen: (number | null)[];
+  throttled: (number | null)[];
+  cpu: (number | null)[];
+  io: (number | null)[];
+  memory: (number | null)[];
+  available: (number | null)[];
+}
+
+export interface Sizes {
+  grain: number;
+  unit: number;
+  pieces: number;
+  mixed: number;
+  mixed_kind: number;
+}
+
+export interface StackSizes {
+  functions: number[];
+  binaries: number[];
+  kernel: number[];
+  stacks: number;
+  samples: number;
+  unit: number;
+  /** So many samples on a CPU are shown as one. */
+  together: number;
+  /** The samples whose stacks are left out, and their time; the shortest waits, which are. */
+  cut: [number, number];
+  short: [number, number];
+}
+
+export interface FailureRow {
+  process: number | null;
+  name: string;
+  end: string;
+  after: number;
+  above: FailureRow[];
+  /** Among those above: for one of several possible reasons. */
+  perhaps: boolean;
+  /** What held it back meanwhile. */
+  held: string | null;
+}
+
+export interface Pieces {
+  thread: number[];
+  length: number[];
+  /** The places in `shares`. */
+  share: number[];
+  /** The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's end, 7 a job slot. */
+  then: number[];
+  /** 1: no event shows the segment, or its transition to the next one. */
+  inferred: number[];
+}
