@@ -281,7 +281,11 @@ def prepare(mode):
     packages = ["--workspace"]
     if mode == "--without-record":
         show("test: without tr record; its tests are left out: the packages above are missing\n")
-        packages += ["--no-default-features", "--features=reading", *(f"--exclude=tr-{crate}" for crate in ("bpf", "record", "symbols"))]
+        packages += [
+            "--no-default-features",
+            "--features=reading",
+            *(f"--exclude=tr-{crate}" for crate in ("bpf", "record", "symbols")),
+        ]
     uid, gid = (int(subprocess.check_output(["id", option])) for option in ("-u", "-g"))
     if mode == "--unprivileged" and uid != 0:
         sys.exit("test: only root can become nobody")

@@ -54,7 +54,7 @@ impl CiJob {
     /// Whether the CI system shows this name for the job: it shows `build (ubuntu)` or `ci / build` for `build`.
     pub fn is_called(&self, name: &str) -> bool {
         let inner = self.name.rsplit(" / ").next().unwrap_or_default();
-        let plain = inner.split(" (").next().unwrap_or_default();
+        let plain = inner.split_once(" (").map_or(inner, |(plain, _)| plain);
         [self.name.as_str(), inner, plain]
             .iter()
             .any(|part| part.trim().eq_ignore_ascii_case(name))

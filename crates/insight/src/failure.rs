@@ -43,7 +43,7 @@ use crate::Recording;
 use crate::{exit, label, who};
 use tr_text::units;
 
-/// What failed: a process by its label, or a step by its name.
+/// The failed process, by its label, or the failed step, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedTask {
     /// COMMAND, among the processes that a failure made fail.

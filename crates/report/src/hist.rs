@@ -8,7 +8,7 @@ use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 
 /// Durations in ns.
@@ -215,7 +215,7 @@ impl Groups<'_> {
     /// A row for each of the first groups.
     pub fn table(&self, out: &mut Page) {
         let top = self.view.ask.top;
-        let title = units::top(self.by.title(), top, self.groups.len());
+        let title = Title::top(self.by.title(), top, self.groups.len());
         let groups = self.groups.iter().take(top);
         let rows = groups.map(row);
         out.table(&table(self.what).titled(title), rows);

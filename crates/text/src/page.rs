@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::style::{Paint, Style};
-use crate::table::{Grid, Table};
+use crate::table::{Grid, Table, Title};
 use crate::{escape, units};
 
 /// A piece of text in one colour, which a renderer escapes.
@@ -96,7 +96,7 @@ type Line = Vec<Span>;
 /// The length of the longest sentence, in lines.
 const SENTENCE: usize = 3;
 
-/// What stands between two items.
+/// The text between two items.
 const BETWEEN: &str = " · ";
 
 /// A report, or a part of one.
@@ -224,7 +224,7 @@ impl Page {
         rows: &'r [R],
         most: usize,
     ) {
-        let title = units::top(what, most, rows.len());
+        let title = Title::top(what, most, rows.len());
         self.table(&table.titled(title), rows.iter().take(most));
     }
 

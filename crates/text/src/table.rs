@@ -203,6 +203,17 @@ pub struct Title {
     pub figures: Option<String>,
 }
 
+impl Title {
+    /// The title of a table that shows some of its rows, with their number and that of all.
+    pub fn top(noun: &str, shown: usize, all: usize) -> Title {
+        let figures = format!("top {} of {}", shown.min(all), units::count(all as u64));
+        Title {
+            noun: noun.to_owned(),
+            figures: Some(figures),
+        }
+    }
+}
+
 impl From<String> for Title {
     fn from(noun: String) -> Title {
         Title {

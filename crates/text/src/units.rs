@@ -2,8 +2,6 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::table::Title;
-
 /// A duration with three digits and its unit.
 #[derive(PartialEq, Eq)]
 struct Duration {
@@ -118,15 +116,6 @@ pub fn plural(number: u64, one: &str, more: &str) -> String {
 /// A number of CPUs: `1 CPU`, `2 CPUs`.
 pub fn cpus(number: u64) -> String {
     plural(number, "CPU", "CPUs")
-}
-
-/// A table's title with the number of rows shown and in all.
-pub fn top(what: &str, shown: usize, all: usize) -> Title {
-    let figures = format!("top {} of {}", shown.min(all), count(all as u64));
-    Title {
-        noun: what.to_owned(),
-        figures: Some(figures),
-    }
 }
 
 /// The text with a capital first letter.

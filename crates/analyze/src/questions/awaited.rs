@@ -11,7 +11,7 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 struct Words {
     /// The name in JSON and CSV.
     name: &'static str,
-    /// What the thread waits for, without an article.
+    /// The noun of the awaited thing, without an article.
     noun: &'static str,
     /// The reason in a list of reasons.
     title: &'static str,
@@ -82,7 +82,7 @@ impl WaitReason {
         self.words().name
     }
 
-    /// What the thread waits for, without an article.
+    /// The noun of the awaited thing, without an article.
     pub fn noun(self) -> &'static str {
         self.words().noun
     }

@@ -36,7 +36,7 @@ impl Frame {
                 noun: self.title.to_owned(),
                 figures: Some(shown.to_string()),
             },
-            (_, (shown, all)) => units::top(self.title, shown, all),
+            (_, (shown, all)) => Title::top(self.title, shown, all),
         }
     }
 }

@@ -17,7 +17,7 @@ use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Sheet, Table};
+use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::units;
 use tr_text::words::IO_WAIT;
 
@@ -213,7 +213,7 @@ impl<'a> Disk<'a> {
         let mut waits: Vec<waited::WaitedRow<'r, T>> = waits.collect();
         waits.sort_by_key(|(_, wait)| Reverse((wait.ns, wait.count)));
         let most = self.view.ask.top;
-        let title = units::top(title, most, waits.len());
+        let title = Title::top(title, most, waits.len());
         out.blank();
         out.table(&table.titled(title), waits.into_iter().take(most));
     }

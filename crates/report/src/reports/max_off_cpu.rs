@@ -18,7 +18,7 @@ use tr_insight::label;
 use tr_insight::view::View;
 use tr_text::page::Page;
 use tr_text::style::Style;
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::OFF_CPU;
 
@@ -139,7 +139,7 @@ impl Report for MaxOffCpu<'_> {
             out.sentence("  ", unknown);
             return out;
         }
-        let name = units::top("process", top, self.rows.len());
+        let name = Title::top("process", top, self.rows.len());
         out.table(&self.table().titled(name), self.longest(top));
         out
     }

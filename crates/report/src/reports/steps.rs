@@ -24,7 +24,7 @@ use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
@@ -281,7 +281,7 @@ impl<'a> StepsReport<'a> {
             return;
         }
         out.blank();
-        let title = units::top("Slowest tests", SLOWEST, tests.len());
+        let title = Title::top("Slowest tests", SLOWEST, tests.len());
         out.painted(Paint::Bold, &title.to_string());
         for (_, step, times) in tests.into_iter().take(SLOWEST) {
             let spent = match (times.spent, step.doubt) {
@@ -309,7 +309,7 @@ impl<'a> StepsReport<'a> {
             return;
         }
         out.blank();
-        let title = units::top("Failed or slow while held back", HELD, told.len());
+        let title = Title::top("Failed or slow while held back", HELD, told.len());
         out.painted(Paint::Bold, &title.to_string());
         for (_, step, verdict) in told.into_iter().take(HELD) {
             let name = units::shorten(&step.name, style.width.max(40) / 2);

@@ -24,7 +24,7 @@ use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::page::{Bars, Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
@@ -264,7 +264,7 @@ impl Top<'_> {
             None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
         };
         let (shown, all) = self.rows(most);
-        let mut title = units::top(self.by.title(), shown.len(), all);
+        let mut title = Title::top(self.by.title(), shown.len(), all);
         let by = format!(" by {}", self.sort.title());
         title.figures = title.figures.map(|figures| figures + &by);
         out.table(&self.columns(&shown).titled(title), &shown);
