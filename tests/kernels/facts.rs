@@ -100,7 +100,7 @@ pub fn check(path: &Path) -> String {
 
 /// Checks the lookups and connections that `dns.c` makes.
 fn network(analysis: &Analysis) -> String {
-    let lookups = &analysis.lookups;
+    let lookups = &analysis.network.lookups;
     let codes: Vec<Option<u8>> = lookups.iter().map(|lookup| lookup.code).collect();
     assert_eq!(codes, [Some(0), Some(3), None], "{lookups:?}");
     for it in lookups.iter().filter(|lookup| lookup.answered.is_some()) {
@@ -109,7 +109,7 @@ fn network(analysis: &Analysis) -> String {
     }
     let name = lookups.first().map(|lookup| lookup.query.name.to_vec());
     assert_eq!(name.as_deref(), Some(&b"registry.example"[..]));
-    let connections = &analysis.connections;
+    let connections = &analysis.network.connections;
     let [one, other] = connections.as_slice() else {
         panic!("{connections:?}");
     };
@@ -120,7 +120,7 @@ fn network(analysis: &Analysis) -> String {
 
 /// The requests to read from loop0.
 fn requests(analysis: &Analysis) -> u64 {
-    let blocks = analysis.blocks.iter();
+    let blocks = analysis.disks.blocks.iter();
     let mine = blocks.filter(|(_, block)| &*block.name == b"loop0");
     mine.filter_map(|(_, block)| Some(block.groups.first()?.count))
         .sum()
@@ -129,7 +129,7 @@ fn requests(analysis: &Analysis) -> u64 {
 /// Kills for lack of memory, and how often tasks reclaimed some.
 fn memory(analysis: &Analysis) -> (u64, u64) {
     let mut sums = (0, 0);
-    for it in &analysis.memory {
+    for it in &analysis.memory.events {
         match it.kind {
             MemoryKind::Killed(_) => sums.0 += 1,
             MemoryKind::Reclaimed(count, _) => sums.1 += count,
@@ -141,8 +141,8 @@ fn memory(analysis: &Analysis) -> (u64, u64) {
 
 /// The counters that every kernel has, and those of a kernel with PSI.
 fn counters(analysis: &Analysis, pressure: bool) {
-    assert!(analysis.counters.len() >= 2, "start, end");
-    let (_, last) = analysis.counters.last().expect("a sample");
+    assert!(analysis.machine.counters.len() >= 2, "start, end");
+    let (_, last) = analysis.machine.counters.last().expect("a sample");
     for counter in [
         Counter::Busy,
         Counter::Iowait,
@@ -158,6 +158,6 @@ fn counters(analysis: &Analysis, pressure: bool) {
             "{counter:?}: {last:?}"
         );
     }
-    let mut resident = analysis.counters.iter();
+    let mut resident = analysis.machine.counters.iter();
     assert!(resident.any(|(_, it)| it.get(Counter::Resident).is_some()));
 }

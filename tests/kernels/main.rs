@@ -257,7 +257,7 @@ impl Recording {
         let off = events.saturating_sub(kernel) + kernel.saturating_sub(events + unknown);
         // A task's run time is without what the hypervisor took meanwhile (`update_rq_clock_task`).
         let stolen = |at: Option<&(Ktime, Counters)>| at.and_then(|at| at.1.get(Counter::Stolen));
-        let samples = &self.analysis.counters;
+        let samples = &self.analysis.machine.counters;
         let stolen = stolen(samples.last()).unwrap_or(0) - stolen(samples.first()).unwrap_or(0);
         let longer = (kernel / differences.len() as u64 / bound.usual).max(1);
         let mut most = bound.tasks.map(|ns| ns * longer);

@@ -9,8 +9,8 @@ use crate::collect::network::Online;
 use crate::collect::Collectors;
 use crate::containers;
 use crate::model::{
-    Analysis, Basis, ByKernel, Causes, Process, ProcessIx, Switches, Thread, ThreadIx, Times,
-    Totals, Tree,
+    Analysis, Basis, ByKernel, Causes, Process, ProcessIx, Resources, Role, Switches, Thread,
+    ThreadIx, Times, Totals, Tree,
 };
 use crate::questions::shortage;
 use crate::servers;
@@ -22,15 +22,15 @@ const FEW: usize = 1 << 10;
 /// Fills in all parts of the analysis that come from the tracker.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
-    analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
-    analysis.limited_to = allowed::limited_to(&analysis.meta, &analysis.cpus);
-    analysis.concurrency = match tracker.basis {
+    analysis.machine.cpus = tracker.cpu_figures(&analysis.meta.cpus);
+    analysis.machine.limited_to = allowed::limited_to(&analysis.meta, &analysis.machine.cpus);
+    analysis.concurrency.times = match tracker.basis {
         Basis::Events => tracker.concurrency.finish(),
         _ => vec![0],
     };
     analysis.all_cpus_seen_from = tracker.concurrency.all_cpus_seen_from;
-    let known: u64 = analysis.concurrency.iter().sum();
-    analysis.concurrency_unknown = end.since(start).saturating_sub(known);
+    let known: u64 = analysis.concurrency.times.iter().sum();
+    analysis.concurrency.unknown = end.since(start).saturating_sub(known);
     let counts = tracker.counts;
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
@@ -52,24 +52,28 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         .collect();
     analysis.quality.degraded = collected.degraded;
     analysis.marks = collected.marks;
-    analysis.counters = collected.counters;
-    analysis.outside = collected.outside;
-    analysis.blocks = collected.blocks;
+    analysis.machine.counters = collected.counters;
+    analysis.others.outside = collected.outside;
+    analysis.disks.blocks = collected.blocks;
     let inside = |time: Ktime| time > start && time <= end;
-    analysis.blocks.retain(|(time, _)| inside(*time));
+    analysis.disks.blocks.retain(|(time, _)| inside(*time));
     analysis.stacks = collected.stacks.finish(thread_ix);
-    analysis.lookups = collected.lookups.finish((start, end), thread_ix);
-    analysis.waited_disks = collected.disks.finish(thread_ix);
-    analysis.workers = collected.workers.finish(thread_ix);
-    analysis.swap_told = collected.memory.swap_told;
-    analysis.memory = collected.memory.finish((start, end), thread_ix);
-    analysis.connections = collected.connections.finish((start, end), thread_ix);
+    analysis.network.lookups = collected.lookups.finish((start, end), thread_ix);
+    analysis.disks.waited = collected.disks.finish(thread_ix);
+    analysis.others.workers = collected.workers.finish(thread_ix);
+    analysis.memory.swap_told = collected.memory.swap_told;
+    analysis.memory.events = collected.memory.finish((start, end), thread_ix);
+    analysis.network.connections = collected.connections.finish((start, end), thread_ix);
     let process = |thread: ThreadIx| analysis.thread(thread).process;
-    analysis.online = Online::new(&analysis.connections, &analysis.lookups, process);
+    analysis.network.online = Online::new(
+        &analysis.network.connections,
+        &analysis.network.lookups,
+        process,
+    );
     analysis.calls = collected.calls.finish(|ix| order.process(&tracker, ix));
     histories(&mut tracker, analysis, &order);
     let process = |ix| order.process(&tracker, ix);
-    analysis.runtimes_not_recorded = collected.containers.not_recorded;
+    analysis.containers.not_recorded = collected.containers.not_recorded;
     let (runtimes, found) = (collected.containers.runtimes, collected.servers.list);
     let of: Vec<_> = runtimes
         .iter()
@@ -83,7 +87,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
     servers::place(analysis, found.into_iter().zip(served));
     link(analysis);
-    analysis.short_of_memory = shortage::short_of_memory(analysis);
+    analysis.memory.short = shortage::short_of_memory(analysis);
     containers::link(analysis, &of);
     servers::link(analysis);
     analysis.totals = totals(analysis, counts);
@@ -325,9 +329,10 @@ fn process_of(
         comm: leader.map(|t| t.comm).unwrap_or_default(),
         argv: entry.argv,
         cgroup: entry.cgroup,
-        kthread: entry.kthread,
-        container: None,
-        shared: false,
+        role: Role {
+            kthread: entry.kthread,
+            ..Role::default()
+        },
         start: threads().map(|t| t.start).min().unwrap_or(analysis.start),
         started_before: threads().any(|t| t.started_before),
         end,
@@ -336,11 +341,13 @@ fn process_of(
         times,
         causes,
         by_kernel,
-        switches,
-        max_off_cpu: threads().filter_map(|t| t.max_off_cpu).max(),
-        max_rss: entry.max_rss,
-        faults: exits.faults,
-        io: exits.io,
+        resources: Resources {
+            switches,
+            max_off_cpu: threads().filter_map(|t| t.max_off_cpu).max(),
+            max_rss: entry.max_rss,
+            faults: exits.faults,
+            io: exits.io,
+        },
         execs,
         tree: Tree {
             processes: 1,

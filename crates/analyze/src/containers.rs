@@ -93,11 +93,11 @@ pub(crate) fn place(
             continue;
         }
         let known = by_id.get(&container.id).copied();
-        let first = known.and_then(|at| analysis.containers.get_mut(at));
+        let first = known.and_then(|at| analysis.containers.list.get_mut(at));
         let Some(first) = first else {
-            by_id.insert(Arc::clone(&container.id), analysis.containers.len());
+            by_id.insert(Arc::clone(&container.id), analysis.containers.list.len());
             let (id, name, image) = (container.id, container.name, container.image);
-            analysis.containers.push(Container {
+            analysis.containers.list.push(Container {
                 called: Arc::new(Called {
                     id,
                     name,
@@ -130,8 +130,8 @@ pub(crate) fn place(
             analysis.process_mut(process).parent = Some(parent);
         }
     }
-    for container in analysis.containers.clone() {
-        analysis.process_mut(container.process).container = Some(container.called);
+    for container in analysis.containers.list.clone() {
+        analysis.process_mut(container.process).role.container = Some(container.called);
     }
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn place(
 /// begins and ends. `runtimes` has the processes of the runtimes. It has to be called after the tree of
 /// processes is summed up.
 pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
-    let mut containers = std::mem::take(&mut analysis.containers);
+    let mut containers = std::mem::take(&mut analysis.containers.list);
     for container in &mut containers {
         container.main = main_of(analysis, container.process, runtimes);
     }
@@ -150,7 +150,7 @@ pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
         }
         analysis.timeline = Some(timeline);
     }
-    analysis.containers = containers;
+    analysis.containers.list = containers;
 }
 
 /// The first descendant of a runtime's process that has the pid 1 in its own pid namespace. If there is
@@ -278,7 +278,7 @@ pub(crate) struct WaitedFor(HashMap<ProcessIx, Vec<(Ktime, Ktime)>>);
 impl WaitedFor {
     pub fn of(analysis: &Analysis) -> WaitedFor {
         let mut all: HashMap<ProcessIx, Vec<(Ktime, Ktime)>> = HashMap::new();
-        for container in &analysis.containers {
+        for container in &analysis.containers.list {
             let Some((_, end)) = container.main.and_then(|main| end_of(analysis, main)) else {
                 continue;
             };

@@ -49,63 +49,105 @@ pub struct Analysis {
     pub processes: Vec<Process>,
     /// The threads of these processes, ordered by process, then start time, then tid.
     pub threads: Vec<Thread>,
-    /// The times in which exactly n of the recorded tasks were on a CPU: `concurrency[n]`, in ns. The sum is the
-    /// length of the span minus `concurrency_unknown`.
-    pub concurrency: Vec<u64>,
-    /// The time in which the number of running tasks is not known, in ns.
-    pub concurrency_unknown: u64,
+    pub concurrency: Concurrency,
     /// The time from which on a task whose state is unknown is on no CPU, as long as no events are lost: every
     /// CPU has switched since the recording began, and every switch is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// The number of CPUs on which the build could run, if it ran only on these and more were online.
-    pub limited_to: Option<u64>,
-    /// The figures of each CPU, in the order of their numbers: the CPUs of the machine and of the events.
-    pub cpus: Vec<(CpuId, CpuFigures)>,
+    pub machine: Machine,
     /// The paths of the cgroups that events name, in the order of their ids.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
     /// The marks that programs wrote to the recorder, with their times.
     pub marks: Vec<(Ktime, Mark)>,
-    /// The TCP connections, in the order of their beginnings.
-    pub connections: Vec<Connection>,
-    /// The DNS queries, in the order of time.
-    pub lookups: Vec<Lookup>,
-    /// The times in which each process had a connection or a DNS query open.
-    pub online: Online,
-    /// The samples of the machine's counters, in the order of time, including the nearest samples before and
-    /// after the span.
-    pub counters: Vec<(Ktime, Counters)>,
-    /// The requests to disks in each interval that ends in the span, with the end of the interval.
-    pub blocks: Vec<(Ktime, Box<Block>)>,
+    pub network: Network,
+    pub disks: Disks,
     /// The system calls of each process.
     pub calls: Vec<Call>,
     pub stacks: Stacks,
-    /// The waits for memory and the kills for lack of memory, in the order of time.
-    pub memory: Vec<MemoryEvent>,
-    /// The threads whose page faults waited for memory, not for pages of a file. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
-    pub short_of_memory: HashSet<ThreadIx>,
-    /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
-    pub swap_told: bool,
-    /// The disks that threads waited for.
-    pub waited_disks: WaitedDisks,
-    /// The tasks that are not recorded but met recorded ones.
-    pub outside: Outside,
-    /// The workers of the kernel that recorded threads woke. Only with
-    /// [`Options::timeline`](crate::Options::timeline).
-    pub workers: Workers,
-    /// The containers with recorded processes, in the order of the start of their first recorded process.
-    pub containers: Vec<Container>,
-    /// The number of processes of container runtimes that are not recorded, because a recorded client and
-    /// other clients had connections to the daemon.
-    pub runtimes_not_recorded: u64,
-    /// The servers that have answered recorded processes, in the order of their first answers.
-    pub servers: Vec<Server>,
+    pub memory: Memory,
+    pub containers: Containers,
+    pub others: Others,
     /// The states of every thread in the order of time. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
     /// The samples of every thread in the order of time. They add to the timeline of a recording without
     /// scheduling events.
     pub samples: Vec<Vec<Sample>>,
+}
+
+/// The number of recorded tasks that ran at the same time.
+#[derive(Clone, Debug, Default)]
+pub struct Concurrency {
+    /// The times in which exactly n of the recorded tasks were on a CPU: `times[n]`, in ns. The sum is the
+    /// length of the span minus `unknown`.
+    pub times: Vec<u64>,
+    /// The time in which the number of running tasks is not known, in ns.
+    pub unknown: u64,
+}
+
+/// The machine that the recording was made on.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// The number of CPUs on which the build could run, if it ran only on these and more were online.
+    pub limited_to: Option<u64>,
+    /// The figures of each CPU, in the order of their numbers: the CPUs of the machine and of the events.
+    pub cpus: Vec<(CpuId, CpuFigures)>,
+    /// The samples of the machine's counters, in the order of time, including the nearest samples before and
+    /// after the span.
+    pub counters: Vec<(Ktime, Counters)>,
+}
+
+/// The network traffic of the recorded processes.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// The TCP connections, in the order of their beginnings.
+    pub connections: Vec<Connection>,
+    /// The DNS queries, in the order of time.
+    pub lookups: Vec<Lookup>,
+    /// The times in which each process had a connection or a DNS query open.
+    pub online: Online,
+}
+
+/// The requests to disks, and the waits for them.
+#[derive(Clone, Debug, Default)]
+pub struct Disks {
+    /// The requests to disks in each interval that ends in the span, with the end of the interval.
+    pub blocks: Vec<(Ktime, Box<Block>)>,
+    /// The disks that threads waited for.
+    pub waited: WaitedDisks,
+}
+
+/// The shortage of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// The waits for memory and the kills for lack of memory, in the order of time.
+    pub events: Vec<MemoryEvent>,
+    /// The threads whose page faults waited for memory, not for pages of a file. Only with
+    /// [`Options::timeline`](crate::Options::timeline).
+    pub short: HashSet<ThreadIx>,
+    /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
+    pub swap_told: bool,
+}
+
+/// The containers of the recorded processes.
+#[derive(Clone, Debug, Default)]
+pub struct Containers {
+    /// The containers with recorded processes, in the order of the start of their first recorded process.
+    pub list: Vec<Container>,
+    /// The number of processes of container runtimes that are not recorded, because a recorded client and
+    /// other clients had connections to the daemon.
+    pub not_recorded: u64,
+}
+
+/// The tasks that worked for the recorded processes, or met them, without being started by them.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    /// The tasks that are not recorded but met recorded ones.
+    pub outside: Outside,
+    /// The workers of the kernel that recorded threads woke. Only with
+    /// [`Options::timeline`](crate::Options::timeline).
+    pub workers: Workers,
+    /// The servers that have answered recorded processes, in the order of their first answers.
+    pub servers: Vec<Server>,
 }
 
 /// A span from a file of another tool, with the process that it belongs to.
@@ -178,7 +220,7 @@ impl Analysis {
     /// CPUs in `meta.cpus`.
     pub fn cpus_of_build(&self) -> u64 {
         let all = self.meta.cpus.len() as u64;
-        self.limited_to.unwrap_or(all)
+        self.machine.limited_to.unwrap_or(all)
     }
 
     /// The samples of a thread; none in a recording with scheduling events.
@@ -454,7 +496,7 @@ impl ByKernel {
 }
 
 /// One process: a thread group from its first thread to its last.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Process {
     /// The pid of the process on the host.
     pub pid: Tgid,
@@ -473,12 +515,7 @@ pub struct Process {
     pub argv: Argv,
     /// The last cgroup of the process.
     pub cgroup: CgroupId,
-    /// Whether the process is a kernel thread.
-    pub kthread: bool,
-    /// The container, if this is the first recorded process of the container's runtime.
-    pub container: Option<Arc<Called>>,
-    /// Whether the process is a server that has answered a recorded process ([`Analysis::servers`]).
-    pub shared: bool,
+    pub role: Role,
     /// The start of the process, or the start of the span if the process is older.
     pub start: Ktime,
     /// Whether it was alive before the start of the span.
@@ -496,17 +533,7 @@ pub struct Process {
     pub causes: Causes,
     /// The parts of `times` that no events show.
     pub by_kernel: ByKernel,
-    /// The context switches of the threads.
-    pub switches: Switches,
-    /// The longest time off CPU of a single thread, in ns.
-    pub max_off_cpu: Option<u64>,
-    /// The largest resident set of the process in bytes, if it has exited.
-    pub max_rss: Option<u64>,
-    /// The numbers of minor and major page faults of the threads that have exited, if they were recorded.
-    pub faults: Option<(u64, u64)>,
-    /// The numbers of bytes that the exited threads read from and wrote to storage; `None` if the kernel does
-    /// not count them.
-    pub io: Option<(u64, u64)>,
+    pub resources: Resources,
     /// The programs of the process, in the order of time. A forked process that never called exec has none.
     pub execs: Vec<ExecSpan>,
     /// The sums over this process and its descendants.
@@ -523,6 +550,33 @@ impl Process {
     pub fn tool(&self) -> Option<&'static Tool> {
         table::by_path(&self.execs.last()?.filename)
     }
+}
+
+/// The part that a process plays beside the build's own programs.
+#[derive(Clone, Debug, Default)]
+pub struct Role {
+    /// Whether the process is a kernel thread.
+    pub kthread: bool,
+    /// The container, if this is the first recorded process of the container's runtime.
+    pub container: Option<Arc<Called>>,
+    /// Whether the process is a server that has answered a recorded process ([`Others::servers`]).
+    pub shared: bool,
+}
+
+/// The resources that a process used, apart from time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// The context switches of the threads.
+    pub switches: Switches,
+    /// The longest time off CPU of a single thread, in ns.
+    pub max_off_cpu: Option<u64>,
+    /// The largest resident set of the process in bytes, if it has exited.
+    pub max_rss: Option<u64>,
+    /// The numbers of minor and major page faults of the threads that have exited, if they were recorded.
+    pub faults: Option<(u64, u64)>,
+    /// The numbers of bytes that the exited threads read from and wrote to storage; `None` if the kernel does
+    /// not count them.
+    pub io: Option<(u64, u64)>,
 }
 
 /// Sums over a process and its descendants.

@@ -20,7 +20,7 @@ pub struct Server {
     tid: Tid,
 }
 
-/// Fills in [`Analysis::servers`], and the parents of servers that have none. It has to be called before the
+/// Fills in `Analysis::others`, and the parents of servers that have none. It has to be called before the
 /// tree of processes is summed up.
 pub(crate) fn place(
     analysis: &mut Analysis,
@@ -33,16 +33,16 @@ pub(crate) fn place(
     for (found, process) in found {
         let Some(process) = process else { continue };
         let client = by_pid.client(analysis, found.client, process);
-        if analysis.process(process).shared {
+        if analysis.process(process).role.shared {
             continue; // a damaged trace
         }
         let is_new = analysis.process(process).parent.is_none();
         let adopted = analysis.process_mut(process);
-        adopted.shared = true;
+        adopted.role.shared = true;
         if is_new {
             adopted.parent = client;
         }
-        analysis.servers.push(Server {
+        analysis.others.servers.push(Server {
             process,
             client,
             other: found.other,
@@ -57,7 +57,7 @@ pub(crate) fn link(analysis: &mut Analysis) {
     let Some(mut timeline) = analysis.timeline.take() else {
         return;
     };
-    for server in analysis.servers.clone() {
+    for server in analysis.others.servers.clone() {
         let Some(client) = server.client else {
             continue;
         };

@@ -84,17 +84,18 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         }
     }
     prop_assert_eq!(totals, analysis.totals.times);
-    let concurrency: u64 = analysis.concurrency.iter().sum();
+    let concurrency: u64 = analysis.concurrency.times.iter().sum();
     prop_assert_eq!(
-        concurrency + analysis.concurrency_unknown,
+        concurrency + analysis.concurrency.unknown,
         span,
         "{:?}",
-        analysis.concurrency
+        analysis.concurrency.times
     );
     // A missing switch-out is noticed too late for the concurrency.
-    if analysis.concurrency_unknown == 0 && analysis.quality.anomalies.is_empty() {
+    if analysis.concurrency.unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
+            .times
             .iter()
             .zip(0..)
             .map(|(time, n)| time * n)
@@ -125,7 +126,7 @@ fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
     let mut sum = model::CpuFigures::default();
     let quality = &analysis.quality;
     let span = analysis.end.since(analysis.start);
-    for (cpu, figures) in &analysis.cpus {
+    for (cpu, figures) in &analysis.machine.cpus {
         sum.switches.add(&figures.switches);
         sum.migrations += figures.migrations;
         let busy = busy.get(&Some(*cpu)).copied().unwrap_or(0);
@@ -234,21 +235,24 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
             prop_assert_eq!(is.ppid, was.ppid, "ppid of {}", at);
         }
         prop_assert_eq!(is.cgroup, was.cgroup, "cgroup of {}", at);
-        prop_assert_eq!(is.kthread, was.kthread, "kthread of {}", at);
+        prop_assert_eq!(is.role.kthread, was.kthread, "kthread of {}", at);
         prop_assert_eq!(
-            is.faults.unwrap_or_default(),
+            is.resources.faults.unwrap_or_default(),
             was.faults,
             "faults of {}",
             at
         );
         prop_assert_eq!(
-            is.max_rss.unwrap_or(0),
+            is.resources.max_rss.unwrap_or(0),
             was.max_rss.unwrap_or(0),
             "rss of {}",
             at
         );
         prop_assert_eq!(
-            (is.switches.voluntary, is.switches.involuntary),
+            (
+                is.resources.switches.voluntary,
+                is.resources.switches.involuntary
+            ),
             (was.voluntary, was.involuntary),
             "switches of {}",
             at
@@ -309,12 +313,12 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         }
         check_execs(is, was)?;
     }
-    prop_assert_eq!(analysis.concurrency_unknown, 0);
+    prop_assert_eq!(analysis.concurrency.unknown, 0);
     let mut concurrency = truth.concurrency.clone();
     while concurrency.len() > 1 && concurrency.last() == Some(&0) {
         concurrency.pop();
     }
-    prop_assert_eq!(&analysis.concurrency, &concurrency, "concurrency");
+    prop_assert_eq!(&analysis.concurrency.times, &concurrency, "concurrency");
     prop_assert_eq!(analysis.totals.forks, truth.forks, "forks");
     prop_assert_eq!(analysis.totals.execs, truth.execs, "execs");
     prop_assert_eq!(analysis.totals.exits, truth.exits, "exits");
@@ -450,12 +454,12 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
             );
         }
         prop_assert!(
-            is.switches.voluntary <= truth_switches(truth, is),
+            is.resources.switches.voluntary <= truth_switches(truth, is),
             "voluntary switches of {}",
             what
         );
     }
-    for (n, time) in analysis.concurrency.iter().enumerate() {
+    for (n, time) in analysis.concurrency.times.iter().enumerate() {
         let was = truth.concurrency.get(n).copied().unwrap_or(0);
         prop_assert!(
             *time <= was,
@@ -465,7 +469,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
             was
         );
         prop_assert!(
-            was <= time + analysis.concurrency_unknown,
+            was <= time + analysis.concurrency.unknown,
             "{} tasks at once",
             n
         );

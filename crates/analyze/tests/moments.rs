@@ -47,7 +47,12 @@ fn on_cpu_of(analysis: &Analysis, tids: &[u32]) -> u64 {
 
 /// The time in which so many tasks were running.
 fn at_once(analysis: &Analysis, running: usize) -> u64 {
-    analysis.concurrency.get(running).copied().unwrap_or(0)
+    analysis
+        .concurrency
+        .times
+        .get(running)
+        .copied()
+        .unwrap_or(0)
 }
 
 /// ```text
@@ -137,7 +142,7 @@ fn threads_with_late_snapshots_belong_to_their_process() {
         .last(1, 100, 11);
     let analysis = analyzed(&hand);
     assert_eq!(analysis.processes.len(), 1);
-    assert_eq!(analysis.processes[0].faults, Some((2, 0)));
+    assert_eq!(analysis.processes[0].resources.faults, Some((2, 0)));
     assert_eq!(analysis.processes[0].status, Some(0));
 }
 
@@ -694,7 +699,10 @@ fn a_program_has_its_own_memory() {
         let found = analysis.processes.iter().find(|p| p.pid == Tgid(11));
         let found = found.expect("the process");
         let of_programs: Vec<_> = found.execs.iter().map(|exec| exec.max_rss).collect();
-        assert_eq!((of_programs.as_slice(), found.max_rss), (programs, process));
+        assert_eq!(
+            (of_programs.as_slice(), found.resources.max_rss),
+            (programs, process)
+        );
     }
 }
 
@@ -766,9 +774,13 @@ fn waits_are_divided_by_who_had_the_cpu() {
     let (sum, names) = of(11);
     assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
     assert_eq!(names, [(named(b"rustc"), 100)]);
-    assert_eq!(analysis.outside.at(Tid(91), at(189)), None);
+    assert_eq!(analysis.others.outside.at(Tid(91), at(189)), None);
     assert_eq!(
-        analysis.outside.only(Tid(91)).map(|outsider| outsider.comm),
+        analysis
+            .others
+            .outside
+            .only(Tid(91))
+            .map(|outsider| outsider.comm),
         Some(Comm::new(b"python3"))
     );
 }

@@ -49,7 +49,7 @@ fn late_writes_change_no_connection() {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::connect(&mut recording, 200, seed);
         let analysis = analyzed(&case, &mut recording, &late);
-        let found = analysis.connections.iter().map(|connection| Truth {
+        let found = analysis.network.connections.iter().map(|connection| Truth {
             tgid: process(&analysis, connection.thread),
             accepted: connection.accepted,
             begun: connection.begun,
@@ -89,7 +89,7 @@ fn late_writes_change_no_query() {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::ask(&mut recording, 200, seed);
         let analysis = analyzed(&case, &mut recording, &late);
-        let found = analysis.lookups.iter().map(|lookup| Question {
+        let found = analysis.network.lookups.iter().map(|lookup| Question {
             tgid: process(&analysis, lookup.thread),
             asked: lookup.asked,
             answered: lookup.answered,

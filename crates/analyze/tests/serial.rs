@@ -153,9 +153,15 @@ fn check_parallelism(
     // The analysis counts the running tasks event by event.
     let running = |n: usize| is.running.get(n).copied().unwrap_or(0);
     let all = !Own::of(analysis).is_part();
-    for (n, time) in analysis.concurrency.iter().enumerate().filter(|_| all) {
+    for (n, time) in analysis
+        .concurrency
+        .times
+        .iter()
+        .enumerate()
+        .filter(|_| all)
+    {
         prop_assert!(
-            running(n) <= time + analysis.concurrency_unknown,
+            running(n) <= time + analysis.concurrency.unknown,
             "{} at once",
             n
         );

@@ -152,7 +152,7 @@ fn times_are_differences_of_totals() {
     assert_eq!(cc1.times.sleep_known(), None);
     assert_eq!(cc1.times.blocked_known(), None);
     assert_eq!(cc1.times.run_queue_known(), Some(60));
-    assert_eq!(analysis.concurrency_unknown, 1_000);
+    assert_eq!(analysis.concurrency.unknown, 1_000);
     assert_eq!(analysis.totals.exits, 2);
 }
 

@@ -367,7 +367,7 @@ fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
         };
         let mut track = None;
         let mut before: Option<(Ktime, u64)> = None;
-        for (time, counters) in &analysis.counters {
+        for (time, counters) in &analysis.machine.counters {
             let Some(value) = counters.get(counter) else {
                 continue;
             };

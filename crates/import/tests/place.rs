@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 use tr_analyze::model::{Analysis, Doubt, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
-use tr_format::event::{Argv, CgroupId, Clock, Comm, Ktime, Tgid, Tid};
+use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
 use tr_format::meta::Summary;
 use tr_import::read;
 use tr_insight::imports::{Import, Imports};
@@ -49,29 +49,14 @@ fn recording(lines: &[Line]) -> Analysis {
             ns_pid: Tid(*pid),
             ppid: None,
             parent: parent.map(ProcessIx),
-            children: Vec::new(),
             comm: Comm::new(b"x"),
             argv,
-            cgroup: CgroupId(0),
-            kthread: false,
-            container: None,
-            shared: false,
             start: at(*start),
-            started_before: false,
             end: at(*end),
-            alive: false,
             status: Some(0),
             threads: vec![ThreadIx(n as u32)],
-            times: Times::default(),
-            causes: Default::default(),
-            by_kernel: Default::default(),
-            switches: Default::default(),
-            max_off_cpu: None,
-            max_rss: None,
-            faults: None,
-            io: None,
             execs: vec![exec],
-            tree: Default::default(),
+            ..Process::default()
         });
         let life = (at(*start), at(*end));
         analysis.threads.push(Thread::new(Tid(*pid), ix, life));

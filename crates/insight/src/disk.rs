@@ -97,11 +97,11 @@ pub fn sum(
     // A process that has not exited has no figures yet, but for threads of it that have.
     sum.io = processes
         .iter()
-        .filter_map(|process| process.io)
+        .filter_map(|process| process.resources.io)
         .reduce(add);
     sum.part = processes
         .iter()
-        .any(|process| process.alive || process.io.is_none());
+        .any(|process| process.alive || process.resources.io.is_none());
     sum.major_faults = major_faults(&processes);
     for ix in threads {
         sum.wait(analysis, *ix);

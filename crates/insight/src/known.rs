@@ -17,7 +17,9 @@ pub(crate) fn processes_of<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> 
 }
 
 pub(crate) fn major_faults(processes: &[&Process]) -> Option<u64> {
-    let faults = processes.iter().filter_map(|process| process.faults);
+    let faults = processes
+        .iter()
+        .filter_map(|process| process.resources.faults);
     faults.map(|(_, major)| major).reduce(u64::saturating_add)
 }
 

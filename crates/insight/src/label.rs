@@ -8,7 +8,7 @@ use tr_text::escape;
 /// A process's program: the name of its file or script, or a tool and its verb
 /// (`git clone`); the comm of a process without arguments.
 pub fn program(process: &Process) -> String {
-    if process.container.is_some() {
+    if process.role.container.is_some() {
         return CONTAINER.to_owned();
     }
     command_line::program_of(&process.argv, &process.comm)
@@ -16,13 +16,13 @@ pub fn program(process: &Process) -> String {
 
 /// A process's label: `cc1 lparser.c`, `ld lua`, `make -C src`, `foo.py x`.
 pub fn label(process: &Process) -> String {
-    if process.kthread {
+    if process.role.kthread {
         return format!("[{}]", escape::raw(process.comm.bytes()));
     }
-    if let Some(called) = &process.container {
+    if let Some(called) = &process.role.container {
         return container(called);
     }
-    if process.shared {
+    if process.role.shared {
         return server(process);
     }
     command_line::label_of(&process.argv, &process.comm, process.execs.is_empty())

@@ -63,7 +63,7 @@ impl MemorySum {
             reclaims: reclaim,
             reclaimed: reclaim,
             killed: reclaim,
-            swapped: analysis.swap_told.then_some(0),
+            swapped: analysis.memory.swap_told.then_some(0),
             ..MemorySum::default()
         }
     }
@@ -85,7 +85,7 @@ impl MemorySum {
 
 pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
-    for event in &analysis.memory {
+    for event in &analysis.memory.events {
         facts.entry(event.thread).or_default().push(event.kind);
     }
     facts
@@ -114,12 +114,12 @@ impl Resident {
         // kernels before 6.16 count the recorder's memory before its exec.
         let processes = || analysis.processes.iter();
         let inside = processes().filter(|process| !process.started_before);
-        let inside = inside.filter_map(|process| process.max_rss);
+        let inside = inside.filter_map(|process| process.resources.max_rss);
         let killed = killed(analysis).filter_map(|kill| kill.resident);
         Resident {
             read: values.flatten().max(),
             peak: processes()
-                .filter_map(|process| process.max_rss)
+                .filter_map(|process| process.resources.max_rss)
                 .max()
                 .unwrap_or(0),
             inside: inside.chain(killed).max().unwrap_or(0),
@@ -141,8 +141,8 @@ impl Resident {
 
 /// The process with the largest resident set, and that in bytes; of equal ones the first.
 pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64, &'a Process)> {
-    let known =
-        processes.filter_map(|process| Some((process.max_rss.filter(|rss| *rss > 0)?, process)));
+    let known = processes
+        .filter_map(|process| Some((process.resources.max_rss.filter(|rss| *rss > 0)?, process)));
     known.max_by_key(|(rss, process)| (*rss, Reverse((process.start, process.pid))))
 }
 
@@ -159,7 +159,10 @@ pub fn sum(
 ) -> MemorySum {
     let mut sum = MemorySum::of(analysis);
     let processes = processes_of(analysis, threads);
-    sum.peak = processes.iter().filter_map(|process| process.max_rss).max();
+    sum.peak = processes
+        .iter()
+        .filter_map(|process| process.resources.max_rss)
+        .max();
     sum.major_faults = major_faults(&processes);
     let mine = threads.iter().filter_map(|ix| facts.get(ix));
     mine.flatten().for_each(|fact| sum.add(*fact));
@@ -175,6 +178,6 @@ pub fn limit(analysis: &Analysis) -> Option<u64> {
 /// The samples of the machine's counters in the span.
 pub fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
     let span = analysis.start..=analysis.end;
-    let samples = analysis.counters.iter();
+    let samples = analysis.machine.counters.iter();
     samples.filter(move |(time, _)| span.contains(time))
 }

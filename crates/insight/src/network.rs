@@ -30,7 +30,7 @@ impl Host {
 
     /// The host that a wait for a connection is for.
     pub fn waited(analysis: &Analysis, wait: &Waited) -> Option<Host> {
-        let connection = analysis.connections.get(wait.connection?)?;
+        let connection = analysis.network.connections.get(wait.connection?)?;
         Some(Host::of(connection))
     }
 
@@ -74,7 +74,7 @@ impl Remotes {
     /// `waited`: the waits of the critical path.
     pub fn new(analysis: &Analysis, waited: &[Waited]) -> Remotes {
         let mut remotes = Remotes::default();
-        for lookup in &analysis.lookups {
+        for lookup in &analysis.network.lookups {
             for address in &lookup.addresses {
                 let name = remotes.names.entry(*address);
                 name.or_insert_with(|| who::asked_name(lookup));
@@ -163,7 +163,7 @@ impl NetworkSum {
 
 /// The figures of a whole recording.
 pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> NetworkSum {
-    let mut sum = NetworkSum::of(analysis, &analysis.connections);
+    let mut sum = NetworkSum::of(analysis, &analysis.network.connections);
     let waited = path.map(|path| network::waited(analysis, path));
     sum.path_wait = waited
         .iter()

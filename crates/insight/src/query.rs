@@ -273,7 +273,7 @@ pub(crate) fn with_descendants(
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
 pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
     down(analysis, |ix, above: Option<&Option<_>>| {
-        let own = analysis.process(ix).container.as_deref();
+        let own = analysis.process(ix).role.container.as_deref();
         own.or(above.copied().flatten())
     })
 }
@@ -465,7 +465,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
         pid: Some(process.pid.0),
         times: process.times,
         wall: process.wall(),
-        max_rss: process.max_rss,
+        max_rss: process.resources.max_rss,
         tree_cpu: process.tree.times.on_cpu,
         start: process.start.since(analysis.meta.start),
         status: process.status,

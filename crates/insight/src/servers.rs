@@ -27,7 +27,7 @@ struct Sum {
 /// this build, 4 s of the path`.
 pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for server in &analysis.servers {
+    for server in &analysis.others.servers {
         let process = analysis.process(server.process);
         let sum = sums.entry(label::server(process)).or_default();
         sum.count += 1;
@@ -68,7 +68,7 @@ fn said(name: &str, sum: &Sum, with_path: bool) -> String {
 /// A process that is not recorded, and that the server answered, too.
 pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     let pid = server.other?;
-    Some(match analysis.outside.of_process(pid) {
+    Some(match analysis.others.outside.of_process(pid) {
         Some(task) => format!("{} (pid {})", who::comm(&task.comm), pid.0),
         None => format!("pid {}", pid.0),
     })
@@ -77,6 +77,7 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
 /// The server that a process is, or a descendant of, the next one above; by process.
 fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let servers: HashSet<ProcessIx> = analysis
+        .others
         .servers
         .iter()
         .map(|server| server.process)

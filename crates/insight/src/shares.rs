@@ -79,8 +79,8 @@ impl CpuShares {
             }
         }
         let all = analysis.meta.options.cpus.is_empty();
-        let idle_known = all && analysis.cpus.iter().all(|(_, cpu)| cpu.idle_known);
-        let idle = analysis.cpus.iter().map(|(_, cpu)| cpu.idle);
+        let idle_known = all && analysis.machine.cpus.iter().all(|(_, cpu)| cpu.idle_known);
+        let idle = analysis.machine.cpus.iter().map(|(_, cpu)| cpu.idle);
         CpuShares {
             build: self.build.map(|_| build),
             others: self.build.filter(|_| own.is_part()).map(|_| others),
@@ -102,7 +102,7 @@ impl CpuShares {
     /// The build's CPU time and how many CPUs that is, in words.
     pub fn used(&self, analysis: &Analysis) -> [String; 2] {
         let cpus = units::cpus(analysis.cpus_of_build());
-        let online = match analysis.limited_to {
+        let online = match analysis.machine.limited_to {
             Some(_) => format!(
                 " ({} online)",
                 units::count(analysis.meta.cpus.len() as u64)
@@ -153,7 +153,7 @@ impl CpuShares {
             words.push(share("hypervisor", self.stolen));
         }
         words.push(share("idle", self.idle));
-        if analysis.limited_to.is_some() {
+        if analysis.machine.limited_to.is_some() {
             let all = units::cpus(analysis.meta.cpus.len() as u64);
             words.push(format!("shares of all {all}"));
         }

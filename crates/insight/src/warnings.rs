@@ -54,7 +54,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
 
 /// Containers whose client is not known.
 fn not_recorded(analysis: &Analysis) -> Option<String> {
-    let count = analysis.runtimes_not_recorded;
+    let count = analysis.containers.not_recorded;
     (count > 0).then(|| {
         format!(
             "{} not recorded: recorded clients and others had \

@@ -138,7 +138,7 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
         Actor::Unknown => "?".into(),
         Actor::Interrupt | Actor::SoftIrq => "an interrupt".into(),
-        Actor::Outside(tid) => match analysis.outside.only(tid) {
+        Actor::Outside(tid) => match analysis.others.outside.only(tid) {
             Some(task) => format!("{} (tid {}), not recorded", comm(&task.comm), tid.0),
             None => format!("tid {}, not recorded", tid.0),
         },

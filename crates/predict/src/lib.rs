@@ -218,7 +218,7 @@ impl Predictor {
             used: used(facts, path),
             one_cpu: is_on_one_cpu(facts, path),
             throttled: withheld(analysis).throttled_ns.unwrap_or(0),
-            shared: own.iter().any(|ix| analysis.process(*ix).shared),
+            shared: own.iter().any(|ix| analysis.process(*ix).role.shared),
             own,
             schedule,
             tools,
@@ -632,7 +632,7 @@ fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
 /// limit or a delay of the scheduler.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     // They may have been on CPUs that the run was not allowed.
-    if analysis.limited_to.is_some() {
+    if analysis.machine.limited_to.is_some() {
         return None;
     }
     let shares = CpuShares::of(analysis);

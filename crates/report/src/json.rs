@@ -121,7 +121,7 @@ object! {
         cpus: usize = analysis.meta.cpus.len(),
         // Those that the build could use, if these are fewer.
         #[serde(skip_serializing_if = "Option::is_none")]
-        cpus_of_build: Option<u64> = analysis.limited_to,
+        cpus_of_build: Option<u64> = analysis.machine.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
         events: Option<u64> = traced(analysis, analysis.events.total()),
         lost_events: Option<u64> = lost_events(analysis).and_then(|lost| traced(analysis, lost)),
@@ -139,9 +139,9 @@ object! {
         quality: Option<Quality> =
             traced(analysis, Quality::new(&analysis.quality, analysis.meta.start)),
         concurrency_ns: Option<Vec<u64>> =
-            by_events(analysis, analysis.concurrency.clone()).filter(|_| is_known(analysis)),
+            by_events(analysis, analysis.concurrency.times.clone()).filter(|_| is_known(analysis)),
         concurrency_unknown_ns: Option<u64> =
-            is_known(analysis).then_some(analysis.concurrency_unknown),
+            is_known(analysis).then_some(analysis.concurrency.unknown),
     }
 
     Quality(quality: &model::Quality, zero: Ktime) {
@@ -205,13 +205,13 @@ object! {
         preempted_ns: Option<u64> = by_events(analysis, process.causes.preempted),
         block_io_ns: Option<u64> = by_tr(analysis, process.causes.io),
         vfork_ns: Option<u64> = by_tr(analysis, process.causes.vfork),
-        switches: Option<Switches> = by_events(analysis, Switches::new(&process.switches)),
+        switches: Option<Switches> = by_events(analysis, Switches::new(&process.resources.switches)),
         migrations: Option<u64> = {
             let threads = threads(analysis, process).map(|t| t.migrations);
             by_events(analysis, threads.fold(0, u64::saturating_add))
         },
-        max_off_cpu_ns: Option<u64> = process.max_off_cpu,
-        max_rss_bytes: Option<u64> = process.max_rss,
+        max_off_cpu_ns: Option<u64> = process.resources.max_off_cpu,
+        max_rss_bytes: Option<u64> = process.resources.max_rss,
         tree: Tree = Tree::new(&process.tree),
         // Only of a server.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,12 +249,12 @@ object! {
 
 impl Server {
     fn of(analysis: &Analysis, process: &model::Process) -> Option<Server> {
-        if !process.shared {
+        if !process.role.shared {
             return None;
         }
         let is_own =
             |server: &&servers::Server| std::ptr::eq(analysis.process(server.process), process);
-        let server = analysis.servers.iter().find(is_own)?;
+        let server = analysis.others.servers.iter().find(is_own)?;
         let client = server.client.map(|ix| analysis.process(ix).pid.0);
         Some(Server::new(client, server.other.map(|pid| pid.0)))
     }

@@ -33,7 +33,7 @@ fn on_64(few: bool) -> Analysis {
     analysis.meta.cpus = (0..64).map(CpuId).collect();
     if few {
         analysis.meta.options.allowed = Some(vec![CpuId(0), CpuId(1)]);
-        analysis.limited_to = Some(2);
+        analysis.machine.limited_to = Some(2);
     }
     analysis
 }
@@ -74,7 +74,7 @@ fn no_more_jobs_are_advised_than_the_build_has_cpus() {
 #[test]
 fn cpus_that_the_build_did_not_keep_to_are_told() {
     let mut left = on_64(true);
-    left.limited_to = None;
+    left.machine.limited_to = None;
     let (text, _) = report(&left, ReportKind::Quality);
     let told = "0-1 (2 of 64); recorded tasks ran on others, too\n";
     assert!(text.contains(told), "{text}");
@@ -91,7 +91,7 @@ fn what_others_do_on_other_cpus_silences_nothing() {
             counters
         };
         let (first, last) = (sample(0), sample(1));
-        analysis.counters = vec![(analysis.start, first), (analysis.end, last)];
+        analysis.machine.counters = vec![(analysis.start, first), (analysis.end, last)];
         analysis
     };
     let (few, all) = (busy(on_64(true)), busy(on_64(false)));

@@ -12,10 +12,10 @@ mod waits;
 use std::collections::HashMap;
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Times, Tree};
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Resources, Times, Tree};
 use tr_analyze::{analyze, Options};
 use tr_export::otlp;
-use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+use tr_format::event::{Argv, Comm, Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query;
@@ -202,7 +202,7 @@ fn trees_and_cpus_add_up() {
             assert_eq!(cpu["idle_ns"].is_null(), name == "make" || name == "short");
         }
         assert_eq!(busy, on_cpu, "{name}");
-        let switches = analysis.processes.iter().map(|p| p.switches);
+        let switches = analysis.processes.iter().map(|p| p.resources.switches);
         let switches: u64 = switches.map(|s| s.voluntary + s.involuntary).sum();
         assert_eq!(sum(&cpus["cpus"], "switches"), switches, "{name}");
         let execs = value(&analysis, &ask(), ReportKind::Execs);
@@ -391,33 +391,22 @@ fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
         ns_pid: Tid(pid),
         ppid: parent.map(Tgid),
         parent: parent.map(ProcessIx),
-        children: Vec::new(),
         comm: Comm::new(b"x"),
         argv: Argv::from_args(args),
-        cgroup: CgroupId(0),
-        kthread: false,
-        container: None,
-        shared: false,
         start,
-        started_before: false,
         end,
-        alive: false,
         status: Some(0),
-        threads: Vec::new(),
         times,
-        causes: Default::default(),
-        by_kernel: Default::default(),
-        switches: Default::default(),
-        max_off_cpu: None,
-        max_rss: None,
-        faults: Some((0, 0)),
-        io: None,
-        execs: Vec::new(),
+        resources: Resources {
+            faults: Some((0, 0)),
+            ..Resources::default()
+        },
         tree: Tree {
             processes: 1,
             times,
             end,
         },
+        ..Process::default()
     }
 }
 

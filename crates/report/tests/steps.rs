@@ -3,10 +3,12 @@
 
 use tr_analyze::kinds::Kind;
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
-use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
+use tr_analyze::model::{
+    Analysis, ExecSpan, Process, ProcessIx, Resources, Thread, ThreadIx, Times,
+};
 use tr_analyze::{analyze, Options};
 use tr_format::counters::{Counter, Counters};
-use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+use tr_format::event::{Argv, Comm, Ktime, Tgid, Tid};
 use tr_format::meta::Scope;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -66,31 +68,19 @@ fn process(
         ns_pid: Tid(pid),
         ppid: parent.map(Tgid),
         parent: parent.map(ProcessIx),
-        children: Vec::new(),
         comm: Comm::new(b"x"),
         argv: execs
             .last()
             .map_or_else(|| Argv::from_args(["x"]), |exec| exec.argv.clone()),
-        cgroup: CgroupId(0),
-        kthread: false,
-        container: None,
-        shared: false,
         start: Ktime(start),
-        started_before: false,
         end: Ktime(end),
-        alive: false,
         status: Some(0),
-        threads: Vec::new(),
-        times: Times::default(),
-        causes: Default::default(),
-        by_kernel: Default::default(),
-        switches: Default::default(),
-        max_off_cpu: None,
-        max_rss: None,
-        faults: Some((0, 0)),
-        io: None,
+        resources: Resources {
+            faults: Some((0, 0)),
+            ..Resources::default()
+        },
         execs,
-        tree: Default::default(),
+        ..Process::default()
     }
 }
 
@@ -1445,14 +1435,14 @@ fn a_kill_for_lack_of_memory_says_so() {
     analysis.meta.root = Some(Tgid(0));
     analysis.processes[0].status = Some(2 << 8);
     analysis.processes[1].status = Some(9);
-    analysis.memory.push(MemoryEvent {
+    analysis.memory.events.push(MemoryEvent {
         time: Ktime(299),
         thread: ThreadIx(1),
         kind: MemoryKind::Killed(Some(100 << 20)),
     });
     let mut counters = Counters::default();
     counters.set(Counter::CgroupMemoryLimit, 100 << 20);
-    analysis.counters.push((Ktime(1), counters));
+    analysis.machine.counters.push((Ktime(1), counters));
     let text = first_screen(&analysis);
     let killed = "Failed   sort.py   killed: out of memory at 100 MiB of 100 MiB after 290 ns (pid 1)\n         \
                   → the command exit 2";

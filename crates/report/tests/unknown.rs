@@ -31,7 +31,7 @@ fn build(options: &Options) -> Analysis {
     let trace = Trace::open(Source::bytes(file)).expect("a trace");
     let mut analysis = analyze(&trace, options);
     for process in &mut analysis.processes {
-        (process.max_rss, process.io) = (None, None);
+        (process.resources.max_rss, process.resources.io) = (None, None);
     }
     analysis
 }
@@ -59,7 +59,7 @@ fn sample(analysis: &mut Analysis, samples: &[&[(Counter, u64)]]) {
         }
         (Ktime(start + at * 1_000_000), counters)
     });
-    analysis.counters = samples.collect();
+    analysis.machine.counters = samples.collect();
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn readings_of_resident_memory_may_miss_a_peak() {
     // One reading, after the end of all processes.
     sample(&mut analysis, &[&[], &[(Counter::Resident, 0)]]);
     assert_eq!(found(&analysis), (String::new(), Value::Null));
-    analysis.processes[1].max_rss = Some(30 * MIB);
+    analysis.processes[1].resources.max_rss = Some(30 * MIB);
     let least = "All processes together: at least 30 MiB resident";
     assert_eq!(found(&analysis), (least.into(), json!(30 * MIB)));
     // A peak from before the span.
@@ -82,7 +82,7 @@ fn readings_of_resident_memory_may_miss_a_peak() {
     sample(&mut analysis, &[&[], &[(Counter::Resident, 20 * MIB)]]);
     let least = "All processes together: at least 20 MiB resident";
     assert_eq!(found(&analysis), (least.into(), json!(20 * MIB)));
-    analysis.memory.push(MemoryEvent {
+    analysis.memory.events.push(MemoryEvent {
         time: analysis.end,
         thread: ThreadIx(0),
         kind: MemoryKind::Killed(Some(60 * MIB)),
@@ -93,7 +93,7 @@ fn readings_of_resident_memory_may_miss_a_peak() {
     let most = "All processes together: at most 70 MiB resident, of readings a second apart";
     assert_eq!(found(&analysis), (most.into(), json!(70 * MIB)));
     // The recording has no readings.
-    analysis.counters.clear();
+    analysis.machine.counters.clear();
     assert_eq!(found(&analysis), (String::new(), Value::Null));
 }
 
@@ -157,7 +157,7 @@ fn an_absent_peak_has_its_reason() {
 fn the_bytes_of_a_living_process_are_unknown() {
     let mut analysis = whole();
     for process in &mut analysis.processes {
-        (process.alive, process.io) = (false, Some((MIB, 0)));
+        (process.alive, process.resources.io) = (false, Some((MIB, 0)));
     }
     let sum = analysis.processes.len() as u64;
     let (text, json) = report(&analysis, ReportKind::Disk);
@@ -169,7 +169,10 @@ fn the_bytes_of_a_living_process_are_unknown() {
     );
     // One has not exited, but a thread of it has; another has no figures at all.
     analysis.processes[1].alive = true;
-    (analysis.processes[2].alive, analysis.processes[2].io) = (true, None);
+    (
+        analysis.processes[2].alive,
+        analysis.processes[2].resources.io,
+    ) = (true, None);
     let (text, json) = report(&analysis, ReportKind::Disk);
     assert!(text.contains("\nat least "), "{text}");
     assert_eq!(
@@ -220,17 +223,17 @@ fn the_bytes_of_an_open_connection_are_unknown() {
         rows.map(|row| row["received_bytes"].clone())
             .collect::<Vec<_>>()
     };
-    analysis.connections = vec![open.clone()];
+    analysis.network.connections = vec![open.clone()];
     let (text, json) = report(&analysis, ReportKind::Network);
     let head = "1 TCP connection · bytes not known before they are closed\n";
     assert!(text.starts_with(head), "{text}");
     assert_eq!(bytes(&json), [Value::Null, Value::Null]);
-    analysis.connections = vec![open, closed.clone()];
+    analysis.network.connections = vec![open, closed.clone()];
     let (text, json) = report(&analysis, ReportKind::Network);
     let head = "2 TCP connections · at least 4 KiB received, 2 KiB sent\n";
     assert!(text.starts_with(head) && text.contains("≥ 4 KiB"), "{text}");
     assert_eq!(bytes(&json), [json!(4096), Value::Null, Value::Null]);
-    analysis.connections = vec![refused, closed];
+    analysis.network.connections = vec![refused, closed];
     let (text, json) = report(&analysis, ReportKind::Network);
     let head = "2 TCP connections · 4 KiB received, 2 KiB sent\n";
     assert!(text.starts_with(head), "{text}");
@@ -306,7 +309,7 @@ fn reports_name_the_same_largest_process() {
     let mut analysis = whole();
     for (at, name) in [(1, "one"), (2, "two")] {
         let process = &mut analysis.processes[at];
-        process.max_rss = Some(30 * MIB);
+        process.resources.max_rss = Some(30 * MIB);
         process.argv = Argv::from_args([name]);
     }
     let (text, _) = report(&analysis, ReportKind::Memory);

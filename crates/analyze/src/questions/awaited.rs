@@ -183,7 +183,7 @@ impl Analysis {
     /// Whether the process had a TCP connection or an open DNS query when the wait began.
     pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
-        self.online.covers(process, wait.from)
+        self.network.online.covers(process, wait.from)
     }
 
     /// Whether the waker is an exiting thread of a child.

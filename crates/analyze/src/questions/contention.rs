@@ -101,7 +101,7 @@ pub struct Contention {
 /// The times in which events of tasks are missing, if the recording has sums: the sums of these times can be
 /// missing, too.
 fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
-    if analysis.outside.sums.is_empty() {
+    if analysis.others.outside.sums.is_empty() {
         return Vec::new();
     }
     let lost = analysis.quality.lost.iter();
@@ -141,7 +141,7 @@ fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
 impl Contention {
     /// The slices of a recording; `None` if it does not show which tasks had the CPUs.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
-        let told = analysis.outside.is_told() || analysis.meta.scope == Scope::All;
+        let told = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
         let timeline = analysis.timeline.as_ref().filter(|_| told)?;
         let own = Own::of(analysis);
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
@@ -169,7 +169,7 @@ impl Contention {
             }
         }
         let lost = unsummed(analysis);
-        let outside = &analysis.outside;
+        let outside = &analysis.others.outside;
         for (cpu, slices) in &outside.slices {
             let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
             for slice in slices {
@@ -281,7 +281,7 @@ impl Contention {
             let of = changes.entry(cpu).or_default();
             of.extend([(from, true), (to, false)]);
         }
-        let outside = &analysis.outside;
+        let outside = &analysis.others.outside;
         let mut names: HashMap<Occupant, u64> = HashMap::new();
         for (cpu, mut changes) in changes {
             changes.sort_unstable();

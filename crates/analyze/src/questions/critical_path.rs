@@ -95,7 +95,7 @@ impl Segment {
         match stretch.waker() {
             // Where a container or a server begins, before the task ends a wait and is told.
             Actor::Outside(tid) => {
-                let outside = &analysis.outside;
+                let outside = &analysis.others.outside;
                 outside.at(tid, stretch.to).or_else(|| outside.only(tid))
             }
             _ => None,

@@ -59,7 +59,7 @@ impl<'a> Graph<'a> {
                 // A kernel thread works for many tasks: its own wait for work explains nothing
                 // of this wait. It is treated like a kernel thread that is not recorded.
                 let process = self.analysis.thread(waker).process;
-                if self.analysis.process(process).kthread {
+                if self.analysis.process(process).role.kthread {
                     Cause::Own(self.wait(thread, stretch, true))
                 } else {
                     Cause::Thread(waker)
@@ -78,7 +78,7 @@ impl<'a> Graph<'a> {
     /// pseudo-terminal.
     fn carried(&self, thread: ThreadIx, wait: &Stretch, worker: Tid) -> Option<ThreadIx> {
         let reads = matches!(wait.reason, Reason::Poll | Reason::Terminal);
-        let by = self.analysis.workers.works_for(worker, wait.to)?;
+        let by = self.analysis.others.workers.works_for(worker, wait.to)?;
         let sleeps = wait.doing == Bucket::Wait(Wait::Sleep);
         (reads && sleeps && by != thread && self.lives(by, wait.to)).then_some(by)
     }
@@ -87,7 +87,7 @@ impl<'a> Graph<'a> {
     /// thread ended it.
     pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
         let fault = stretch.reason == Reason::PageFault;
-        if fault && self.analysis.short_of_memory.contains(&thread) {
+        if fault && self.analysis.memory.short.contains(&thread) {
             return Kind::Memory;
         }
         let online = self.analysis.is_online(thread, stretch);
@@ -102,7 +102,7 @@ impl<'a> Graph<'a> {
         // which its client waits.
         let begins = !thread.started_before || thread.start > self.analysis.start;
         let parent = thread.parent.filter(|_| begins);
-        let serves = thread.started_before && self.analysis.process(thread.process).shared;
+        let serves = thread.started_before && self.analysis.process(thread.process).role.shared;
         parent.filter(|parent| serves || self.lives(*parent, thread.start))
     }
 

@@ -76,7 +76,7 @@ impl Graph<'_> {
             Actor::Outside(_) => true,
             Actor::Thread(by) => {
                 let sender = analysis.thread(by).process;
-                analysis.process(sender).kthread
+                analysis.process(sender).role.kthread
                     || self.is_above(sender, process) && self.timed_out(by, wait.to)
             }
             Actor::Unknown | Actor::Interrupt | Actor::SoftIrq => false,

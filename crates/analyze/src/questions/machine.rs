@@ -41,7 +41,7 @@ pub struct Range {
 impl<'a> Samples<'a> {
     /// The samples of an analysis.
     pub fn of(analysis: &'a Analysis) -> Samples<'a> {
-        Samples(&analysis.counters)
+        Samples(&analysis.machine.counters)
     }
 
     /// The part of a span between the first and the last sample; `None` without two samples.
@@ -143,7 +143,7 @@ pub fn withheld(analysis: &Analysis) -> Machine {
 /// The containers in the analyzed time that were throttled by a quota of their own, with the times in ns.
 pub fn throttled_containers(analysis: &Analysis) -> impl Iterator<Item = (&Container, u64)> {
     let span = analysis.start..=analysis.end;
-    let all = analysis.containers.iter();
+    let all = analysis.containers.list.iter();
     let within =
         move |container: &&Container| span.contains(&analysis.process(container.process).start);
     let times = all

@@ -52,7 +52,7 @@ impl Ends {
     /// The connections of an analysis.
     pub fn new(analysis: &Analysis) -> Ends {
         let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
-        for (at, connection) in analysis.connections.iter().enumerate() {
+        for (at, connection) in analysis.network.connections.iter().enumerate() {
             if let Some(thread) = connection.thread {
                 let process = analysis.thread(thread).process;
                 of.entry(process).or_default().push(at);
@@ -85,10 +85,14 @@ impl Ends {
 
 /// The processes whose connections all lead to recorded processes.
 pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
-    let owned = analysis.connections.iter().filter_map(|connection| {
-        let process = analysis.thread(connection.thread?).process;
-        Some((process, connection.peer.is_some()))
-    });
+    let owned = analysis
+        .network
+        .connections
+        .iter()
+        .filter_map(|connection| {
+            let process = analysis.thread(connection.thread?).process;
+            Some((process, connection.peer.is_some()))
+        });
     let (inside, outside): (Vec<_>, Vec<_>) = owned.partition(|(_, inside)| *inside);
     let outside: HashSet<ProcessIx> = outside.into_iter().map(|(ix, _)| ix).collect();
     let inside = inside.into_iter().map(|(ix, _)| ix);
@@ -135,7 +139,7 @@ type Numbered<'a> = (usize, &'a Connection);
 /// The connections that a process had at the time of a segment; none if there are too many to check. `all`
 /// has the process's connections in the order of their beginnings.
 fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<Numbered<'a>> {
-    let get = |at: usize| Some((at, analysis.connections.get(at)?));
+    let get = |at: usize| Some((at, analysis.network.connections.get(at)?));
     let begun = |at: &usize| get(*at).is_some_and(|(_, connection)| connection.begun <= segment.to);
     let (begun, _) = all.split_at(all.partition_point(begun));
     if begun.len() > LOOK_BACK {

@@ -26,7 +26,7 @@ pub struct MemoryWaits {
 /// The waits for memory, in the order of the events that have them.
 pub fn waits(analysis: &Analysis) -> impl Iterator<Item = MemoryWaits> + '_ {
     let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
-    analysis.memory.iter().filter_map(move |event| {
+    analysis.memory.events.iter().filter_map(move |event| {
         let (thread, until) = (event.thread, event.time);
         let start = analysis.thread(thread).start;
         let (since, reclaims, ns) = match event.kind {
@@ -60,14 +60,18 @@ pub struct Killed {
 
 /// The processes that the kernel killed for lack of memory, in the order of time.
 pub fn killed(analysis: &Analysis) -> impl Iterator<Item = Killed> + '_ {
-    analysis.memory.iter().filter_map(|event| match event.kind {
-        MemoryKind::Killed(resident) => Some(Killed {
-            process: analysis.thread(event.thread).process,
-            at: event.time,
-            resident,
-        }),
-        _ => None,
-    })
+    analysis
+        .memory
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            MemoryKind::Killed(resident) => Some(Killed {
+                process: analysis.thread(event.thread).process,
+                at: event.time,
+                resident,
+            }),
+            _ => None,
+        })
 }
 
 /// The threads whose page faults waited for memory: threads that reclaimed memory, in a process that has read
@@ -84,7 +88,7 @@ pub(crate) fn short_of_memory(analysis: &Analysis) -> HashSet<ThreadIx> {
         if wait.reclaims.is_none() {
             let sum = swapped.entry(wait.thread).or_default();
             *sum = sum.saturating_add(wait.ns);
-        } else if process.io.is_some_and(|(read, _)| read == 0) {
+        } else if process.resources.io.is_some_and(|(read, _)| read == 0) {
             all.insert(wait.thread);
         }
     }

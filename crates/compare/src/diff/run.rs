@@ -180,18 +180,27 @@ impl Run {
                 keys: keys(process, &cwd, &pids(analysis, process)),
                 program: label::program(process),
                 label: label::label(process),
-                figures: Figures::new(process.wall(), &process.times, process.max_rss, path),
+                figures: Figures::new(
+                    process.wall(),
+                    &process.times,
+                    process.resources.max_rss,
+                    path,
+                ),
             });
         }
         let root = critical_path::root(analysis).ok();
-        let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
+        let rss = analysis
+            .processes
+            .iter()
+            .filter_map(|p| p.resources.max_rss)
+            .max();
         let wall = analysis.wall();
         Run {
             file: escape::raw(file.as_bytes()),
             command: escape::quoted(meta.command.iter().map(Vec::as_slice)),
             status: analysis.summary.as_ref().and_then(|s| s.status),
             cpus: meta.cpus.len(),
-            allowed: analysis.limited_to,
+            allowed: analysis.machine.limited_to,
             kernel: escape::raw(meta.kernel.as_bytes()),
             cpu: who::cpu(meta).unwrap_or_default(),
             method: escape::raw(meta.recorded_by().as_bytes()),

@@ -107,7 +107,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         max_rss_bytes: analysis
             .processes
             .iter()
-            .filter_map(|process| process.max_rss)
+            .filter_map(|process| process.resources.max_rss)
             .max(),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
@@ -247,7 +247,7 @@ fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
         add(&mut sum.run_queue_ns, times.run_queue_known());
         add(&mut sum.sleep_ns, times.sleep_known());
         add(&mut sum.blocked_ns, times.blocked_known());
-        sum.max_rss_bytes = sum.max_rss_bytes.max(process.max_rss);
+        sum.max_rss_bytes = sum.max_rss_bytes.max(process.resources.max_rss);
     }
     sums.into_values().collect()
 }
@@ -286,7 +286,7 @@ fn processes(
             blocked_ns: times.blocked_known(),
             unknown_ns: times.unknown,
             path_ns: on_path.as_ref().map(|sums| sums[ix]),
-            max_rss_bytes: process.max_rss,
+            max_rss_bytes: process.resources.max_rss,
             exit_code,
             exit_signal,
             container: containers[ix].map(label::container),

@@ -276,7 +276,7 @@ struct Switches {
 
 impl Switches {
     fn new(number: CpuId, analysis: &Analysis, comms: &HashMap<Tid, Comm>) -> Switches {
-        let figures = analysis.cpus.iter().find(|(cpu, _)| *cpu == number);
+        let figures = analysis.machine.cpus.iter().find(|(cpu, _)| *cpu == number);
         let idle = figures.is_some_and(|(_, figures)| figures.idle_known);
         let mut cpu = Cpu::default();
         // The importer leaves out the first switch of a CPU.

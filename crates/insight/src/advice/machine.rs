@@ -61,7 +61,8 @@ impl WithheldTime {
             waiting,
             // The counters do not tell whether others ran on the build's CPUs.
             contended: taken
-                || foreign.is_some_and(Foreign::has_most) && facts.analysis.limited_to.is_none(),
+                || foreign.is_some_and(Foreign::has_most)
+                    && facts.analysis.machine.limited_to.is_none(),
             shared: taken || foreign.is_some(),
             whose: match &container {
                 Some((name, ns)) => {
@@ -220,7 +221,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let machine = withheld(facts.analysis);
     // It is counted for all CPUs; the path is on one at a time, and not on those that the build was
     // not allowed.
-    let stolen = match facts.analysis.limited_to {
+    let stolen = match facts.analysis.machine.limited_to {
         Some(_) => 0,
         None => machine.stolen_ns.unwrap_or(0) / facts.cpus,
     };

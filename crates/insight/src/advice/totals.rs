@@ -20,7 +20,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
     let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;
     // On CPUs that the build was not allowed others take nothing from it.
-    let known = is_part && analysis.limited_to.is_none();
+    let known = is_part && analysis.machine.limited_to.is_none();
     if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !known {
         return None;
     }

@@ -385,6 +385,7 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let timeline = analysis.timeline.as_ref();
     let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
     for lookup in analysis
+        .network
         .lookups
         .iter()
         .filter(|lookup| lookup.answered.is_none())

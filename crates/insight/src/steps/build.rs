@@ -33,6 +33,7 @@ pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
         threads: vec![ThreadSteps::default(); analysis.threads.len()],
         containers: analysis
             .containers
+            .list
             .iter()
             .filter_map(|process| Some((process.main?, process)))
             .collect(),
@@ -141,7 +142,7 @@ impl Build<'_> {
         let process = self.analysis.process(ix);
         self.first = self.list.len();
         // A server works for other steps than the one that asked it first.
-        let around = self.forked_in(process).filter(|_| !process.shared);
+        let around = self.forked_in(process).filter(|_| !process.role.shared);
         let spans = self.spans.remove(&ix).unwrap_or_default();
         let changes = self.changes(vec![(process.start, around)], spans, Some((ix, process)));
         let Some((leader, others)) = process.threads.split_first() else {

@@ -234,7 +234,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     wall: u64 = process.wall(),
     alive: u8 = process.alive.into(),
     started_before: u8 = process.started_before.into(),
-    kthread: u8 = process.kthread.into(),
+    kthread: u8 = process.role.kthread.into(),
     status: Option<u32> = process.status,
     exit: Option<u32> = process.status.map(|status| strings.add(exit::words(status))),
     on_cpu: Option<u64> = process.times.on_cpu_known(),
@@ -245,10 +245,10 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     preempted: Option<u64> = by_events(analysis, process.causes.preempted),
     block_io: Option<u64> = by_tr(analysis, process.causes.io),
     vfork: Option<u64> = by_tr(analysis, process.causes.vfork),
-    voluntary: Option<u64> = by_events(analysis, process.switches.voluntary),
-    involuntary: Option<u64> = by_events(analysis, process.switches.involuntary),
-    max_off_cpu: Option<u64> = process.max_off_cpu,
-    max_rss: Option<u64> = process.max_rss,
+    voluntary: Option<u64> = by_events(analysis, process.resources.switches.voluntary),
+    involuntary: Option<u64> = by_events(analysis, process.resources.switches.involuntary),
+    max_off_cpu: Option<u64> = process.resources.max_off_cpu,
+    max_rss: Option<u64> = process.resources.max_rss,
     tree_processes: u64 = process.tree.processes,
     // Of its descendants, without itself: most have none.
     below_on_cpu: Option<u64> = process.tree.times.on_cpu_known()
@@ -355,9 +355,9 @@ columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
 
 /// The longest connections and DNS queries, in order of their beginning.
 fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
-    let connections = analysis.connections.iter();
+    let connections = analysis.network.connections.iter();
     let connections = connections.map(|connection| Bar::connection(analysis, connection));
-    let lookups = analysis.lookups.iter();
+    let lookups = analysis.network.lookups.iter();
     let lookups = lookups.map(|lookup| Bar::lookup(analysis, lookup));
     let mut chosen: Vec<Bar> = connections.chain(lookups).collect();
     if chosen.len() > CONNECTIONS {
@@ -375,8 +375,8 @@ fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
 /// The samples of the machine's counters: of many every second one, or fewer.
 fn counters(analysis: &Analysis) -> Counters {
     let mut columns = Counters::default();
-    let step = analysis.counters.len() / SAMPLES + 1;
-    for (time, values) in analysis.counters.iter().step_by(step) {
+    let step = analysis.machine.counters.len() / SAMPLES + 1;
+    for (time, values) in analysis.machine.counters.iter().step_by(step) {
         columns.push(analysis.meta.start, *time, values);
     }
     columns
@@ -448,8 +448,8 @@ pub fn document(
         version: 1,
         trace: Trace::new(analysis, &recording.imports, file),
         totals: Totals::new(&analysis.totals),
-        concurrency: analysis.concurrency.clone(),
-        concurrency_unknown: analysis.concurrency_unknown,
+        concurrency: analysis.concurrency.times.clone(),
+        concurrency_unknown: analysis.concurrency.unknown,
         warnings: warnings::warnings(recording),
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),
@@ -470,7 +470,7 @@ pub fn document(
         untold: steps.untold(),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
-        connections_of: analysis.connections.len() + analysis.lookups.len(),
+        connections_of: analysis.network.connections.len() + analysis.network.lookups.len(),
         counters: counters(analysis),
         states: STATES,
         kinds: piece_kinds(),

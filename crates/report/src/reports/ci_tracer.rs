@@ -151,7 +151,7 @@ impl<'v, 'a> Stream<'v, 'a> {
             writeln!(out, "{{\"cgr\": {}, \"v\": {path}}},", cgroup.0)?;
         }
         let mut args: Vec<String> = process.argv.args().map(json::text).collect();
-        if args.is_empty() || process.kthread {
+        if args.is_empty() || process.role.kthread {
             args = vec![json::text(process.comm.bytes())];
         }
         let start = process.start.since(analysis.meta.start);

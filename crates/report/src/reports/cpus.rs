@@ -78,7 +78,7 @@ impl Cpus {
             mut cpus, others, ..
         } = sums;
         let mut figures: BTreeMap<Option<CpuId>, _> = BTreeMap::new();
-        let known = analysis.cpus.iter();
+        let known = analysis.machine.cpus.iter();
         figures.extend(known.map(|(cpu, figures)| (Some(*cpu), *figures)));
         if let Some(only) = view.ask.cpu {
             figures.retain(|cpu, _| *cpu == Some(only));

@@ -96,7 +96,7 @@ impl<'a> Devices<'a> {
 
 fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
     let mut disks: BTreeMap<Device, DiskRequests<'a>> = BTreeMap::new();
-    for (time, block) in &analysis.blocks {
+    for (time, block) in &analysis.disks.blocks {
         let disk = disks.entry(block.device).or_insert_with(|| DiskRequests {
             device: block.device,
             name: escape::raw(&block.name),

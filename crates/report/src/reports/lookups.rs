@@ -43,7 +43,7 @@ impl<'a> Lookups<'a> {
         let known = analysis.meta.has(Extra::Dns);
         Lookups {
             view: *view,
-            chosen: known.then(|| analysis.lookups.iter().filter(mine).collect()),
+            chosen: known.then(|| analysis.network.lookups.iter().filter(mine).collect()),
         }
     }
 

@@ -86,7 +86,7 @@ impl<'a> Network<'a> {
         let analysis = view.analysis;
         let (all, chosen) = (view.has_all(), view.is_chosen());
         let is_chosen = |ix: ProcessIx| chosen[ix];
-        let connections = analysis.connections.iter();
+        let connections = analysis.network.connections.iter();
         let chosen = connections
             .filter(|connection| process_of(analysis, connection).map_or(all, is_chosen))
             .collect::<Vec<_>>();
@@ -114,7 +114,7 @@ impl<'a> Network<'a> {
             let sum = processes.get_mut(&Some(waited.process));
             let at = waited
                 .connection
-                .and_then(|at| analysis.connections.get(at));
+                .and_then(|at| analysis.network.connections.get(at));
             let host = at.and_then(|connection| hosts.get_mut(&Host::of(connection)));
             for sum in sum.into_iter().chain(host) {
                 sum.path_wait = sum.path_wait.saturating_add(waited.ns);
@@ -289,7 +289,9 @@ impl<'a> Network<'a> {
             .data("remote", |connection| connection.remote.address.to_string())
             .data("remote_port", |connection| connection.remote.port)
             .data("peer_pid", move |connection| {
-                let peer = connection.peer.and_then(|at| analysis.connections.get(at));
+                let peer = connection
+                    .peer
+                    .and_then(|at| analysis.network.connections.get(at));
                 pid(peer.and_then(|other| process_of(analysis, other)))
             })
             .data("begun_ns", move |connection| since(connection.begun))
@@ -360,7 +362,9 @@ impl Report for Network<'_> {
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
         for connection in &self.chosen {
-            let peer = connection.peer.and_then(|at| analysis.connections.get(at));
+            let peer = connection
+                .peer
+                .and_then(|at| analysis.network.connections.get(at));
             if let Some(peer) = peer.and_then(|peer| process_of(analysis, peer)) {
                 let known = peers.entry(Host::of(connection)).or_insert(Some(peer));
                 *known = known.filter(|known| *known == peer);

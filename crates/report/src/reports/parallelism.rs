@@ -83,7 +83,7 @@ impl<'a> ParallelismReport<'a> {
         };
         let analysis = self.view.analysis;
         let cpus = analysis.cpus_of_build();
-        let allowed = match analysis.limited_to {
+        let allowed = match analysis.machine.limited_to {
             Some(_) => format!("{cpus} of {} allowed", analysis.meta.cpus.len()),
             None => cpus.to_string(),
         };

@@ -51,7 +51,7 @@ impl<'a> QualityReport<'a> {
             ),
         ];
         if let Some(allowed) = who::allowed(&analysis.meta) {
-            let left = match analysis.limited_to {
+            let left = match analysis.machine.limited_to {
                 Some(_) => "",
                 None => "; recorded tasks ran on others, too",
             };

@@ -55,7 +55,7 @@ fn sums<T: Ord>(
 pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<WaitSum<&'a Disk>>> {
     sums(analysis, threads, |thread, stretch| {
         let awaited = analysis.awaited(thread, stretch);
-        let disk = || analysis.waited_disks.of(thread, stretch.from);
+        let disk = || analysis.disks.waited.of(thread, stretch.from);
         (awaited == Some(WaitReason::Disk)).then(disk)
     })
 }
@@ -69,7 +69,7 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<
                 Some(WaitReason::Disk | WaitReason::File)
             )
         };
-        let file = || analysis.waited_disks.file(thread, stretch.from);
+        let file = || analysis.disks.waited.file(thread, stretch.from);
         (stretch.reason == Reason::Sync && sync()).then(file)
     });
     all.unwrap_or_default()

@@ -53,7 +53,7 @@ pub fn wanted(view: &View<'_>) -> Option<CpuDemand> {
     });
     Some(CpuDemand {
         cpus,
-        this: match analysis.limited_to {
+        this: match analysis.machine.limited_to {
             Some(_) => "as recorded",
             None => "this machine",
         },

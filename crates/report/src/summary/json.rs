@@ -88,7 +88,9 @@ impl Summary {
             "steps": timed(&self.steps),
             "tests": { "in_all": tests, "failed": failed, "held_back": slow.collect::<Vec<_>>() },
         });
-        if let (Some(cpus), Some(document)) = (analysis.limited_to, document.as_object_mut()) {
+        if let (Some(cpus), Some(document)) =
+            (analysis.machine.limited_to, document.as_object_mut())
+        {
             document.insert("cpus_of_build".to_owned(), cpus.into());
         }
         document

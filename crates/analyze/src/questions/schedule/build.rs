@@ -404,7 +404,7 @@ impl Builder<'_> {
             return;
         }
         let work = matches!(stretch.doing, Bucket::OnCpu(_));
-        let memory = self.graph.analysis.process(process).max_rss;
+        let memory = self.graph.analysis.process(process).resources.max_rss;
         let large = memory.is_some_and(|bytes| bytes > LARGE);
         let working = if large { What::Warm } else { What::Work };
         let what = if work { working } else { What::Delay };
