@@ -131,7 +131,7 @@ fn a_short_reader_counts_the_events() {
     std::fs::write(&damaged, bytes).unwrap();
     for path in [
         fixture("traces/demo.bin"),
-        fixture("format/3.9.bin"),
+        fixture("format/3.10.bin"),
         damaged,
     ] {
         let json = |output: &Output| -> serde_json::Value {
@@ -161,6 +161,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         ("format/3.7.bin", 359, 2_215_359_424),
         ("format/3.8.bin", 273, 1_968_697_035),
         ("format/3.9.bin", 637, 1_628_173_855),
+        ("format/3.10.bin", 418, 2_885_141_537),
         ("traces/demo.bin", 2170, 3_612_610_818),
     ] {
         let path = fixture(name);

@@ -397,7 +397,7 @@ fn chain(length: u32) -> Vec<u8> {
             filename: b"/usr/bin/make"[..].into(),
             argv: Argv::from_args([&b"make"[..], b"-C", format!("d{number}").as_bytes()]),
             cgroup: CgroupId(1),
-            max_rss: None,
+            ..Exec::default()
         });
         for event in [life(at.0, fork), life(at.0 + 2_000, exec)] {
             writer

@@ -491,6 +491,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             argv: argv(input),
             cgroup: CgroupId(input.number()),
             max_rss: set.then(|| input.number() >> 1),
+            directory: input.bytes().into(),
         }),
         2 => LifeKind::Exit(Exit {
             tid,

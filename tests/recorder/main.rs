@@ -10,6 +10,7 @@ mod common;
 mod containers;
 mod cost;
 mod daemons;
+mod directories;
 mod disk;
 mod doctor;
 mod failures;
@@ -101,6 +102,7 @@ const ALONE: &[&[support::Test]] = &[
     cost::TESTS,
     storm::TESTS,
     others::TESTS,
+    directories::TESTS,
 ];
 
 fn main() {

@@ -603,6 +603,8 @@ pub struct ExecSpan {
     /// The path of the executed file; empty for a program that was running before the recording.
     pub filename: Arc<[u8]>,
     pub argv: Argv,
+    /// The working directory at the exec; empty if it is not known.
+    pub directory: Arc<[u8]>,
     /// The name of the process after the exec.
     pub comm: Comm,
     /// The times of the process's threads from `start` to `end`.

@@ -73,8 +73,7 @@ fn exec(hand: &mut Hand, time: i64, tid: u32, name: &str) {
         comm: Comm::new(name.as_bytes()),
         filename: name.as_bytes().into(),
         argv: Argv::from_args([name]),
-        cgroup: CgroupId(0),
-        max_rss: None,
+        ..Exec::default()
     };
     lives(hand, time, LifeKind::Exec(exec));
 }

@@ -106,6 +106,11 @@ pub const TCP_SYN_SENT: u16 = 2;
 /// A connection's state: the peer has closed its direction.
 pub const TCP_CLOSE_WAIT: u16 = 8;
 
+/// The bytes of a [`Directory`] after which no name begins.
+pub const DIRECTORY_AREA: usize = 1024;
+/// The bytes of the longest file name, with the NUL.
+pub const NAME_AREA: usize = 256;
+
 /// The most thread groups and names in an [`Others`].
 pub const OTHERS_SHARES: usize = 8;
 
@@ -155,6 +160,10 @@ wire! {
         head: Head, tid: u32, tgid: u32, old_tid: u32, filename_len: u32, filename_area: u32,
         argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, runtime: u32,
         max_rss_pages: u64, comm: [u8; 16],
+    }
+    /// The working directory of a task that executes a program.
+    Directory = "wire_directory" {
+        head: Head, tid: u32, length: i32, names: [u8; DIRECTORY_AREA + NAME_AREA],
     }
     /// The times that a task has spent off CPU.
     Delays = "wire_delays" { run: u64, block: u64, swap: u64, known: u64 }

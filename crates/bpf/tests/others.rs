@@ -127,7 +127,7 @@ fn equal() -> Result<(), Failed> {
         .iter()
         .filter(|event| event.kind == wire::SCHED_SWITCH)
         .collect();
-    ensure(recorded.sums.len() > 30, || {
+    ensure(recorded.sums.len() > 5, || {
         format!("{} sums", recorded.sums.len())
     })?;
     // The time of each process, by the sums and by the switches. A name can change meanwhile.
@@ -164,8 +164,7 @@ fn equal() -> Result<(), Failed> {
         .values()
         .map(|[sum, events]| sum.abs_diff(*events));
     let differ = differ.sum::<u64>();
-    let slack = rest + several + all / 100;
-    ensure(differ <= 2 * slack && slack < all / 2, || {
+    ensure(differ <= several + 2 * rest + all / 50, || {
         format!("{differ} of {all} ns differ, {rest} rest, {several} of several: {processes:?}")
     })
 }

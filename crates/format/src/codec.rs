@@ -62,7 +62,7 @@ columns! {
     DiskWait Module ModuleBytes Frames FrameOffset SampleTask SampleFlags SampleTime
     SampleBase SampleStacks SampleFrames Symbol SymbolText SymbolBytes SyncFile Pinned
     Outsider Container Server OthersSwitches OthersBetween OthersShares OthersNames
-    OthersTime Threads
+    OthersTime Threads Directory
 }
 
 pub const COLUMNS: usize = COLUMN_NAMES.len();
@@ -89,10 +89,12 @@ pub enum Text {
     Others,
     /// Names of threads of processes that are not recorded.
     Threads,
+    /// Working directories.
+    Directory,
 }
 
 /// The number of kinds of texts.
-pub const TEXTS: usize = Text::Threads as usize + 1;
+pub const TEXTS: usize = Text::Directory as usize + 1;
 
 impl Text {
     /// Three columns: how many new texts ago an equal text was stored, or 0 for a new text; the length of
@@ -108,6 +110,7 @@ impl Text {
             Text::Container => [Col::Container; 3],
             Text::Others => [Col::OthersNames; 3],
             Text::Threads => [Col::Threads; 3],
+            Text::Directory => [Col::Directory; 3],
         }
     }
 
@@ -326,6 +329,12 @@ pub trait Codec: Sized {
     }
     /// A text that is stored once a frame.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
+
+    /// Whether a column that is read has no more values. A column that a later version has added to a kind
+    /// of events is missing in earlier traces.
+    fn is_over(&mut self, _: Col) -> bool {
+        false
+    }
 
     fn comm(&mut self, value: &mut Comm) -> Step {
         self.text(Text::Comm, value)

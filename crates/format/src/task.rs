@@ -65,6 +65,14 @@ pub struct Exec {
     /// The kernel's `maxrss` of the process in bytes, after the exec. It is the largest resident set of all
     /// earlier programs of the process, including the program that it was forked from.
     pub max_rss: Option<u64>,
+    /// The working directory, as the process sees it; empty if it is not known.
+    #[serde(serialize_with = "show::text", skip_serializing_if = "is_unknown")]
+    pub directory: Arc<[u8]>,
+}
+
+/// Whether a text is empty, because it is not known.
+fn is_unknown(text: &Arc<[u8]>) -> bool {
+    text.is_empty()
 }
 
 impl Stored for Exec {
@@ -75,11 +83,16 @@ impl Stored for Exec {
         c.path(&mut self.filename)?;
         c.argv(&mut self.argv)?;
         c.cgroup(&mut self.cgroup)?;
-        c.memory(Col::ExecRss, &mut self.max_rss)
+        c.memory(Col::ExecRss, &mut self.max_rss)?;
+        // Before version 3.10 the column is missing.
+        if c.is_over(Col::Directory) {
+            return Ok(());
+        }
+        c.text(Text::Directory, &mut self.directory)
     }
 
     fn weight(&self) -> usize {
-        self.filename.len() + self.argv.bytes.len()
+        self.filename.len() + self.argv.bytes.len() + self.directory.len()
     }
 }
 

@@ -19,6 +19,11 @@ use crate::Fault;
 /// the CPU time, on the machine that is recorded.
 pub const LEVEL: i32 = 6;
 
+/// The header of an empty block of a zstd frame: of type raw, with the length 0.
+const EMPTY_BLOCK: [u8; 3] = [0, 0, 0];
+/// The header of an empty block that is the last one of its frame.
+const LAST_BLOCK: [u8; 3] = [1, 0, 0];
+
 /// Compresses bodies and reuses its buffers.
 pub struct Packer {
     zstd: CCtx<'static>,
@@ -56,12 +61,12 @@ impl Packer {
     pub fn pack(&mut self, parts: &[&[u8]], level: i32, out: &mut Vec<u8>) -> std::io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.compress(parts, len, level).map_err(failed)?;
-        let stored = self.buffer.len();
         // Readers refuse a larger expansion.
-        let expands = (len as u64).saturating_sub(limits::EXPANSION_FREE)
-            > (stored as u64).saturating_mul(limits::EXPANSION);
+        let limited = (len as u64).saturating_sub(limits::EXPANSION_FREE);
+        let is_short = self.pad(limited.div_ceil(limits::EXPANSION) as usize);
+        let stored = self.buffer.len();
         put(out, len as u64);
-        if expands || stored + stored / 16 >= len {
+        if is_short || stored + stored / 16 >= len {
             put(out, len as u64);
             parts.iter().for_each(|part| out.extend_from_slice(part));
         } else {
@@ -69,6 +74,21 @@ impl Packer {
             out.extend_from_slice(&self.buffer);
         }
         Ok(())
+    }
+
+    /// Pads the compressed form up to `least` bytes with empty blocks. Returns whether it is shorter nevertheless.
+    fn pad(&mut self, least: usize) -> bool {
+        let missing = least.saturating_sub(self.buffer.len());
+        // All is flushed, so the last block is empty.
+        let end = self.buffer.len().saturating_sub(EMPTY_BLOCK.len());
+        if missing > 0 && self.buffer.get(end..) == Some(&LAST_BLOCK[..]) {
+            self.buffer.truncate(end);
+            for _ in 0..missing.div_ceil(EMPTY_BLOCK.len()) {
+                self.buffer.extend_from_slice(&EMPTY_BLOCK);
+            }
+            self.buffer.extend_from_slice(&LAST_BLOCK);
+        }
+        self.buffer.len() < least
     }
 
     fn compress(&mut self, parts: &[&[u8]], len: usize, level: i32) -> Result<(), usize> {

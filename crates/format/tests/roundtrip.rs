@@ -170,8 +170,7 @@ fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
             comm: Comm::new(b"x"),
             filename: (*b"/x").into(),
             argv,
-            cgroup: CgroupId(0),
-            max_rss: None,
+            ..Exec::default()
         });
         LifeEvent {
             time: Ktime(7),

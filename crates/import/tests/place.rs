@@ -39,7 +39,7 @@ fn recording(lines: &[Line]) -> Analysis {
             argv: argv.clone(),
             comm: Comm::new(b"x"),
             times: Times::default(),
-            max_rss: None,
+            ..ExecSpan::default()
         };
         if let Some(parent) = parent {
             analysis.processes[*parent as usize].children.push(ix);

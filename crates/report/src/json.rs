@@ -242,6 +242,9 @@ object! {
         filename: Option<String> = (!exec.started_before).then(|| text(&exec.filename)),
         argv: Option<Vec<String>> = argv(&exec.argv),
         argv_truncated: bool = exec.argv.truncated(),
+        // Only if it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        directory: Option<String> = (!exec.directory.is_empty()).then(|| text(&exec.directory)),
         on_cpu_ns: Option<u64> = exec.times.on_cpu_known(),
         max_rss_bytes: Option<u64> = exec.max_rss,
     }

@@ -515,7 +515,7 @@ fn marked(parents: impl Iterator<Item = Option<u32>>) -> Analysis {
             argv: Argv::from_args(["tr", "mark", point, &name]),
             comm: process.comm,
             times: process.times,
-            max_rss: None,
+            ..ExecSpan::default()
         });
     }
     analysis

@@ -43,7 +43,7 @@ fn built(lines: &[Line]) -> Analysis {
             argv: argv(line),
             comm: Comm::new(b"x"),
             times: Times::default(),
-            max_rss: None,
+            ..ExecSpan::default()
         });
         if let Some(parent) = parent {
             analysis.processes[*parent as usize].children.push(ix);

@@ -201,6 +201,7 @@ impl Machine {
                 filename: path.into_bytes().into(),
                 argv,
                 cgroup,
+                directory: Default::default(),
             };
             self.emit_life(turn, LifeKind::Exec(exec));
         }

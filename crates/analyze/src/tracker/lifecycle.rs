@@ -331,6 +331,7 @@ impl Tracker {
             end: self.end,
             filename: exec.filename.clone(),
             argv: exec.argv.clone(),
+            directory: exec.directory.clone(),
             comm: exec.comm,
             ..ExecSpan::default()
         };

@@ -182,7 +182,7 @@ impl Hand {
             filename: b"/bin/true".to_vec().into(),
             argv: Argv::from_args(["true"]),
             cgroup: CgroupId(1),
-            max_rss: None,
+            ..Exec::default()
         };
         self.lives(cpu, time, LifeKind::Exec(exec))
     }

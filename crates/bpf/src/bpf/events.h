@@ -114,6 +114,7 @@ enum life_kind {
 	LIFE_LAST = 27,
 	LIFE_CLOCK = 28,
 	LIFE_OTHERS = 29,
+	LIFE_DIRECTORY = 30,
 };
 
 struct wire_head {
@@ -153,6 +154,21 @@ struct wire_exec {
 	__u64 max_rss_pages;
 	char comm[16];
 	char tail[];
+};
+
+/* The most directories and mounts on the way from a working directory to the root; the bytes after
+ * which no name may begin; the bytes of the longest name, with the NUL. */
+#define DIRECTORY_DEPTH 24
+#define DIRECTORY_AREA 1024
+#define NAME_AREA 256
+#define DIRECTORY_LONGEST (DIRECTORY_AREA + NAME_AREA)
+
+/* The working directory of a task that executes a program, before the record of that exec. */
+struct wire_directory {
+	struct wire_head head;
+	__u32 tid;    /* after the exec */
+	__s32 length; /* bytes of names; negative: unknown */
+	char names[DIRECTORY_LONGEST]; /* from the directory up, each with a NUL */
 };
 
 enum delay_bit {

@@ -8,6 +8,7 @@
 #include "core.bpf.h"
 #include "cgroups.bpf.h"
 #include "containers.bpf.h"
+#include "directory.bpf.h"
 #include "joins.bpf.h"
 #include "memory.bpf.h"
 #include "names.bpf.h"
@@ -212,6 +213,7 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 	}
 	follow(program.tid);
 	note_clock(task, program.time);
+	put_directory(program.time);
 	count_life();
 	/* A file name that is too long for the short area gets the long one. */
 	{

@@ -17,6 +17,7 @@
 #include "block.bpf.h"
 #include "cgroups.bpf.h"
 #include "containers.bpf.h"
+#include "directory.bpf.h"
 #include "dns.bpf.h"
 #include "joins.bpf.h"
 #include "memory.bpf.h"
@@ -59,6 +60,7 @@ union wire_types {
 	struct wire_pinned pinned;
 	struct wire_outsider outsider;
 	struct wire_others others;
+	struct wire_directory directory;
 	struct wire_container container;
 	struct wire_server server;
 	struct wire_clock clock;

@@ -70,7 +70,7 @@ fn a_mask_sees_every_text_of_every_kind_of_event() {
         ("degraded", 1),
         ("disk_wait", 1),
         ("dns_query", 1),
-        ("exec", 3),
+        ("exec", 4),
         ("fork", 1),
         ("mark", 4),
         ("module", 1),

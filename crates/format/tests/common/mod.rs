@@ -167,6 +167,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 argv: argv.clone(),
                 cgroup: CgroupId(77),
                 max_rss: (dice.below(3) > 0).then_some(4096 * dice.below(1 << 20)),
+                directory: [&b""[..], b"/home/u/project"][dice.below(2) as usize].into(),
             }),
         ),
         life(

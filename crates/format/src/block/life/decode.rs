@@ -68,6 +68,10 @@ impl Codec for Dec<'_> {
         Ok(())
     }
 
+    fn is_over(&mut self, col: Col) -> bool {
+        self.column(col).left() == 0
+    }
+
     fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
         let bytes = self.string(cols.lengths, cols.bytes, most)?;
         self.known.spend(bytes.len())?;

@@ -213,6 +213,51 @@ pub fn others(record: &[u8]) -> Option<wire::Others> {
     parse(record)
 }
 
+/// The task and the path of a record of a working directory; `None` if the record is another one. The path is empty
+/// if it is not known.
+pub fn directory(record: &[u8]) -> Option<(Tid, Arc<[u8]>)> {
+    let (head, rest) = directory_head(record)?;
+    let length = usize::try_from(head.length).ok();
+    let names = length.and_then(|length| rest.get(..length));
+    let Some(names) = names else {
+        return Some((Tid(head.tid), Arc::default()));
+    };
+    let names = names
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let names: Vec<&[u8]> = names.collect();
+    let mut path = Vec::new();
+    for name in names.into_iter().rev() {
+        path.push(b'/');
+        path.extend_from_slice(name);
+    }
+    if path.is_empty() {
+        path.push(b'/');
+    }
+    Some((Tid(head.tid), path.into()))
+}
+
+/// The record of a working directory without the unused part of its area.
+pub fn used_part_of_directory(record: &[u8]) -> Option<&[u8]> {
+    let (head, rest) = directory_head(record)?;
+    let used = usize::try_from(head.length).unwrap_or(0).min(rest.len());
+    record.get(..record.len() - rest.len() + used)
+}
+
+fn directory_head(record: &[u8]) -> Option<(DirectoryHead, &[u8])> {
+    let (head, rest) = DirectoryHead::read_from_prefix(record).ok()?;
+    (head.head.kind() == wire::Kind::LIFE_DIRECTORY).then_some((head, rest))
+}
+
+/// A [`wire::Directory`] without its names, of which a drained record has the used part alone.
+#[repr(C)]
+#[derive(FromBytes)]
+struct DirectoryHead {
+    head: wire::Head,
+    tid: u32,
+    length: i32,
+}
+
 /// The struct at the beginning of a record.
 pub fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
     T::read_from_prefix(record).ok().map(|(event, _)| event)
@@ -256,6 +301,7 @@ fn exec(record: &[u8], page: u64) -> Option<LifeKind> {
                 .then_some(u32::try_from(event.argv_full_len).unwrap_or(u32::MAX)),
         },
         cgroup: CgroupId(event.cgroup),
+        directory: Arc::default(),
         max_rss: Some(event.max_rss_pages.saturating_mul(page)),
     }))
 }

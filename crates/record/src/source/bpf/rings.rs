@@ -97,6 +97,7 @@ impl Drained for Records {
             to.mapped(mapped);
         }
         let (mut totals, mut last) = (Dropped::default(), near);
+        let mut directories = HashMap::new();
         let (mut joined, mut threads) = (Joined::default(), NamedThreads::default());
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
@@ -109,12 +110,19 @@ impl Drained for Records {
                 }
                 continue;
             }
+            if let Some((tid, directory)) = convert::directory(record) {
+                directories.insert(tid, directory);
+                continue;
+            }
             if let Some(clock) = convert::clock(record) {
                 to.clock_of(clock);
                 continue;
             }
-            for event in convert::life(record, u64::from(self.page)) {
-                match &event.kind {
+            for mut event in convert::life(record, u64::from(self.page)) {
+                match &mut event.kind {
+                    LifeKind::Exec(exec) => {
+                        exec.directory = directories.remove(&exec.tid).unwrap_or_default();
+                    }
                     LifeKind::Account(account) => {
                         totals.tids.insert(account.tid);
                         totals.events.push(event);
@@ -199,6 +207,9 @@ fn used_part(record: &[u8]) -> &[u8] {
             Ok((sample, tail)) => (tail, u64::try_from(sample.user_len).unwrap_or(0)),
             Err(_) => return record,
         },
+        wire::Kind::LIFE_DIRECTORY => {
+            return convert::used_part_of_directory(record).unwrap_or(record);
+        }
         _ => return record,
     };
     let used = usize::try_from(used).map_or(tail.len(), |used| used.min(tail.len()));
@@ -278,6 +289,8 @@ pub struct Sink {
     root: RootWatch,
     reported: Reported,
     maps: Maps,
+    /// The record of a working directory, which the next record needs.
+    directory: Option<Box<[u8]>>,
 }
 
 /// The total of lost lifecycle events that each CPU has reported. The programs may
@@ -323,6 +336,14 @@ impl Sink {
             return records.push(record);
         };
         self.root.see(record);
+        // The exec that comes next is drained together with its directory.
+        if convert::directory(record).is_some() {
+            self.directory = Some(used_part(record).into());
+            return;
+        }
+        if let Some(directory) = self.directory.take() {
+            records.push(Record::Life(&directory));
+        }
         let before = records.mapped.len();
         self.maps.see(record, &mut records.mapped);
         let new = records.mapped.iter().skip(before);

@@ -1,5 +1,7 @@
 //! Unit tests of `convert`.
 
+use zerocopy::IntoBytes;
+
 use super::*;
 
 const COMM: &[u8; 16] = b"sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -201,4 +203,37 @@ fn a_move_has_the_path_first() {
         cgroup: CgroupId(77),
     });
     assert_eq!(kinds, [path, moved]);
+}
+
+#[test]
+fn a_directory_is_put_together_from_its_names() {
+    let record = |length: i32, names: &[u8]| {
+        let mut directory = wire::Directory {
+            head: wire::Head {
+                time: 5,
+                kind: wire::Kind::LIFE_DIRECTORY.0,
+                cpu: 0,
+            },
+            tid: 7,
+            length,
+            names: [b'?'; wire::DIRECTORY_AREA + wire::NAME_AREA],
+        };
+        directory.names[..names.len()].copy_from_slice(names);
+        directory.as_bytes().to_vec()
+    };
+    let cases: [(i32, &[u8], &[u8]); 3] = [
+        (14, b"src\0project\0u\0", b"/u/project/src"),
+        (0, b"", b"/"),
+        // It is too deep.
+        (-1, b"a\0", b""),
+    ];
+    for (length, names, path) in cases {
+        let whole = record(length, names);
+        let used = used_part_of_directory(&whole).expect("a directory");
+        assert_eq!(used.len(), 24 + usize::try_from(length).unwrap_or(0));
+        for bytes in [used, &whole[..]] {
+            let (tid, found) = directory(bytes).expect("a directory");
+            assert_eq!((tid, &*found), (Tid(7), path));
+        }
+    }
 }
