@@ -58,6 +58,8 @@ enum {
 /* include/linux/sched.h */
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_DEAD 0x0080
+/* A wait for a spin lock that sleeps (PREEMPT_RT, 5.15): no system call asked for it. */
+#define TASK_RTLOCK_WAIT 0x1000
 #define PF_KTHREAD 0x00200000
 /* The flag of io_uring's workers, which are threads of the process that uses io_uring (5.12). */
 #define PF_IO_WORKER 0x00000010

@@ -98,6 +98,9 @@ __noinline int report_loss(__u32 cpu)
 	write_loss(cpu, head + 1, account->lost_until, 1);
 	account->head = head + 2;
 	account->lost = 0;
+	/* These two slots can be those at which the fill level is due to be checked. */
+	look(head, head - sched_progress[cpu].tail);
+	look(head + 1, head + 1 - sched_progress[cpu].tail);
 	return true;
 }
 

@@ -225,7 +225,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	if (chosen_cpus && mine && from)
 		note_pinned(cpu, address_of(cpu, prev));
 	if (mine && state && !preempt)
-		reason = sleep_reason(btf, prev);
+		reason = state & TASK_RTLOCK_WAIT ? REASON_UNKNOWN : sleep_reason(btf, prev);
 	else if (mine)
 		change = PREV_FOLLOWED | PREV_WAITS;
 	if (reason == REASON_SYNC)
