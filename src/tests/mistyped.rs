@@ -2,7 +2,7 @@
 
 use super::*;
 
-const OURS: [&str; 5] = ["record", "analyze", "diff", "man", "help"];
+const OURS: [&str; 4] = ["record", "analyze", "diff", "man"];
 
 #[test]
 fn words_near_ours() {

@@ -68,9 +68,10 @@ impl Finder<'_> {
         if self.was_killed_otherwise(ix, parent) {
             return None;
         }
-        // What it ran explains more than the end of a worker that its owner stopped. Nobody else sends such a signal.
+        // What it ran, or another worker that failed, explains more than the end of a worker that its owner stopped.
         if self.is_worker(ix) {
-            let is_end = exit::killed_by(child.status).is_some_and(|number| number != KILL);
+            let signal = exit::killed_by(child.status).filter(|number| *number != KILL);
+            let is_end = signal.is_some() && self.has_failed_beside(ix, above);
             if is_end || child.children.iter().any(|ix| self.fails(*ix)) {
                 return None;
             }
@@ -157,6 +158,16 @@ impl Finder<'_> {
     /// Whether make replaces `$(shell …)` by the output of a process: the status of that is none of make's.
     fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
+    }
+
+    /// Whether another child of the parent failed by itself.
+    fn has_failed_beside(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let others = self.analysis.process(above).children.iter();
+        let mut others = others.filter(|other| **other != ix);
+        others.any(|other| {
+            let process = self.analysis.process(*other);
+            self.fails(*other) && !self.sure.on_purpose(*other, process)
+        })
     }
 
     /// Whether a signal killed a process that did not come from the failure of this child.
