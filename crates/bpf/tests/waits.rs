@@ -352,14 +352,23 @@ fn loopback() -> Result<(), Failed> {
     ensure(sent >= 20, || format!("{sent} sends of {wakings:?}"))
 }
 
+/// The flag of a kernel thread (`include/linux/sched.h`).
+const PF_KTHREAD: u64 = 0x0020_0000;
+
 /// A kernel thread has no user registers.
 fn kernel_threads() -> Result<(), Failed> {
     let events = record(0, || {
         std::thread::sleep(Duration::from_millis(300));
         Ok(())
     })?;
+    // A process that has just ended has no command line either, so the flags of the task tell (proc(5)).
     let kernel_thread = |tid: u32| {
-        std::fs::read_to_string(format!("/proc/{tid}/cmdline")).is_ok_and(|line| line.is_empty())
+        let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+        let behind_name = stat.rsplit(')').next().unwrap_or_default();
+        let flags = behind_name.split_whitespace().nth(6);
+        flags
+            .and_then(|flags| flags.parse().ok())
+            .is_some_and(|flags: u64| flags & PF_KTHREAD != 0)
     };
     let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.state & 3 != 0;
     let of_kernel = |e: &&Sched| kernel_thread(e.from);
