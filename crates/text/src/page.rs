@@ -284,13 +284,16 @@ impl Page {
     }
 }
 
-/// Writes a line; neighbouring spans of one colour have its codes once.
+/// Writes a line; neighbouring spans of one colour have its codes once. No line ends with a space.
 fn write_line(out: &mut String, style: &Style, line: &[Span]) {
+    let begin = out.len();
     for run in line.chunk_by(|span, next| span.paint == next.paint) {
         let text: String = run.iter().map(|span| span.text.as_str()).collect();
         let paint = run.first().map_or(Paint::Plain, |span| span.paint);
         out.push_str(&style.paint(paint, &text));
     }
+    let ink = out.get(begin..).map_or(0, |line| line.trim_end().len());
+    out.truncate(begin + ink);
     out.push('\n');
 }
 
@@ -421,14 +424,16 @@ impl Bars {
         /// The least widths of a name and of a bar.
         const NAME: usize = 10;
         const BAR: usize = 6;
-        let names = self.rows.iter().map(|(name, ..)| units::width(name)).max();
+        let safe = |name: &str| escape::text(name.as_bytes());
+        let names = self.rows.iter().map(|(name, ..)| units::width(&safe(name)));
+        let names = names.max();
         let room = style.width.saturating_sub(self.beside);
         let names = names.unwrap_or(0).min(self.name);
         let names = names.min(room.saturating_sub(BAR).max(NAME));
         let columns = room.saturating_sub(names).min(40);
         let largest = self.rows.first().map_or(1, |(_, time, _)| *time);
         let line = |(name, time, count): &(String, u64, u64)| {
-            let name = units::shorten(&escape::text(name.as_bytes()), names);
+            let name = units::shorten(&safe(name), names);
             let bar = if columns >= BAR {
                 units::pad(&style.bar(*time, largest, columns), columns, false) + "  "
             } else {

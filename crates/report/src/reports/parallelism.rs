@@ -61,8 +61,7 @@ impl<'a> ParallelismReport<'a> {
         out.painted(Paint::Bold, &title);
         for (name, running, demand) in rows {
             let name = units::pad(&name, width, true);
-            let ((running, bar), (demand, mut last)) = (cell(running), cell(demand));
-            last.text.truncate(last.text.trim_end().len());
+            let ((running, bar), (demand, last)) = (cell(running), cell(demand));
             let running = Span::from(format!("{name}  {running}"));
             out.spans([running, bar, format!("  {demand}").into(), last]);
         }
