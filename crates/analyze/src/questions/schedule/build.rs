@@ -568,13 +568,12 @@ impl List {
         if timed && value == 0 {
             return;
         }
-        let before = self.mergeable(what, mask).filter(|_| timed);
-        match before.and_then(|place| self.ops.get_mut(place)) {
-            Some(op) => {
-                op.value = op.value.saturating_add(value);
-                op.at = at;
+        match self.ops.last_mut() {
+            Some(last) if timed && (last.what, last.mask) == (what, mask) => {
+                last.value = last.value.saturating_add(value);
+                last.at = at;
             }
-            None => self.ops.push(Op {
+            _ => self.ops.push(Op {
                 what,
                 mask,
                 value,
@@ -582,22 +581,4 @@ impl List {
             }),
         }
     }
-
-    /// The place of an operation that an equal one extends: the last one, or of work the last one before which no other
-    /// thread had a part. A thread is done with several pieces of work at the same moment in any order, so a process
-    /// that loses its CPU every few ms has two pieces between two waits: with cold caches and with warm ones.
-    fn mergeable(&self, what: What, mask: Changes) -> Option<usize> {
-        let is_equal = |op: &Op| (op.what, op.mask) == (what, mask);
-        if !what.works() {
-            let last = self.ops.len().checked_sub(1)?;
-            return self.ops.get(last).filter(|op| is_equal(op)).map(|_| last);
-        }
-        let pieces = self.ops.iter().enumerate().rev().take(PIECES);
-        let mut pieces = pieces.take_while(|(_, op)| op.what.works());
-        let (place, _) = pieces.find(|(_, op)| is_equal(op))?;
-        Some(place)
-    }
 }
-
-/// The most pieces of work of a thread without a wait between them in which an equal one is looked for.
-const PIECES: usize = 8;
