@@ -10,7 +10,7 @@ use std::iter::Peekable;
 use tr_format::event::{Comm, CpuId, Ktime, Stream, Tid};
 use tr_format::meta::Scope;
 
-use crate::collect::outside::Sum;
+use crate::collect::outside::{Outside, Slice as OutsideSlice, Sum};
 use crate::ids::ThreadIx;
 use crate::model::Analysis;
 use crate::questions::own::Own;
@@ -99,15 +99,64 @@ pub struct Contention {
 }
 
 /// The times in which events of tasks are missing, if the recording has sums: the sums of these times can be
-/// missing, too.
+/// missing, too. The times are in order and do not overlap.
 fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     if analysis.others.outside.sums.is_empty() {
         return Vec::new();
     }
     let lost = analysis.quality.lost.iter();
-    lost.filter(|lost| matches!(lost.stream, Stream::Lifecycle | Stream::Recorder))
-        .map(|lost| (lost.since, lost.until))
-        .collect()
+    let lost = lost.filter(|lost| matches!(lost.stream, Stream::Lifecycle | Stream::Recorder));
+    let mut all: Vec<(Ktime, Ktime)> = lost.map(|lost| (lost.since, lost.until)).collect();
+    all.sort_unstable();
+    all.dedup_by(|next, last| {
+        let overlaps = next.0 <= last.1;
+        if overlaps {
+            last.1 = last.1.max(next.1);
+        }
+        overlaps
+    });
+    all
+}
+
+/// Divides a time that ended with the switch away from an unrecorded task by the sums of its CPU, and calls `put` with each
+/// part. `lost` are the times of [`unsummed`].
+fn divide_by_sums(
+    outside: &Outside,
+    slice: &OutsideSlice,
+    sums: &[Sum],
+    lost: &[(Ktime, Ktime)],
+    mut put: impl FnMut(Ktime, Ktime, Other),
+) {
+    let mut from = slice.from;
+    let first = sums.partition_point(|sum| sum.to <= from);
+    let within = sums.iter().enumerate().skip(first);
+    for (place, sum) in within.take_while(|(_, sum)| sum.from < slice.to) {
+        if from < sum.from {
+            put(from, sum.from, Other::First(place));
+            from = sum.from;
+        }
+        let to = slice.to.min(sum.to);
+        // A wait without a switch is in no sums, and can lie between those of two waits.
+        let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
+        let other = if has_share {
+            Other::Several(place)
+        } else {
+            Other::Outside(slice.tid)
+        };
+        put(from, to, other);
+        from = to;
+    }
+    if from >= slice.to {
+        return;
+    }
+    let next = lost.partition_point(|(_, until)| *until <= from);
+    let is_lost = lost.get(next).is_some_and(|(since, _)| *since < slice.to);
+    let other = if is_lost {
+        Other::Unknown
+    } else {
+        Other::Outside(slice.tid)
+    };
+    put(from, slice.to, other);
 }
 
 /// Adds the part of `ns` that each of the tasks of some sums had.
@@ -173,37 +222,9 @@ impl Contention {
         for (cpu, slices) in &outside.slices {
             let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
             for slice in slices {
-                let mut from = slice.from;
-                let first = sums.partition_point(|sum| sum.to <= from);
-                let within = sums.iter().enumerate().skip(first);
-                for (place, sum) in within.take_while(|(_, sum)| sum.from < slice.to) {
-                    if from < sum.from {
-                        put(*cpu, from, sum.from, Some(Other::First(place)));
-                        from = sum.from;
-                    }
-                    let to = slice.to.min(sum.to);
-                    // A wait without a switch is in no sums, and can lie between those of two waits.
-                    let has_share =
-                        sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
-                    let other = if has_share {
-                        Other::Several(place)
-                    } else {
-                        Other::Outside(slice.tid)
-                    };
+                divide_by_sums(outside, slice, sums, &lost, |from, to, other| {
                     put(*cpu, from, to, Some(other));
-                    from = to;
-                }
-                let is_lost = lost
-                    .iter()
-                    .any(|(since, until)| from < *until && *since < slice.to);
-                let other = if is_lost {
-                    Other::Unknown
-                } else {
-                    Other::Outside(slice.tid)
-                };
-                if from < slice.to {
-                    put(*cpu, from, slice.to, Some(other));
-                }
+                });
             }
         }
         for slices in cpus.values_mut() {
