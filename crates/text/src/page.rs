@@ -241,13 +241,7 @@ impl Page {
 
     /// The page for a terminal or a log.
     pub fn text(&self, style: &Style) -> String {
-        let mut out = String::new();
-        for block in &self.blocks {
-            for line in block.lines(style) {
-                write_line(&mut out, style, &line);
-            }
-        }
-        out
+        laid_out(&self.blocks, style)
     }
 
     /// The page as Markdown: its tables, and its other lines as blocks of code.
@@ -256,17 +250,10 @@ impl Page {
         let parts = self
             .blocks
             .chunk_by(|block, next| !is_table(block) && !is_table(next));
-        let text = |part: &[Block]| {
-            let mut text = String::new();
-            for line in part.iter().flat_map(|block| block.lines(style)) {
-                write_line(&mut text, style, &line);
-            }
-            text
-        };
         let parts: Vec<Result<String, String>> = parts
             .map(|part| match part {
                 [Block::Table { grid, .. }] => Ok(grid.markdown()),
-                part => Err(text(part)),
+                part => Err(laid_out(part, style)),
             })
             .collect();
         let code = parts.iter().filter_map(|part| part.as_ref().err());
@@ -282,6 +269,15 @@ impl Page {
         }
         out
     }
+}
+
+/// The lines of blocks for a terminal or a log.
+fn laid_out(blocks: &[Block], style: &Style) -> String {
+    let mut out = String::new();
+    for line in blocks.iter().flat_map(|block| block.lines(style)) {
+        write_line(&mut out, style, &line);
+    }
+    out
 }
 
 /// Writes a line; neighbouring spans of one colour have its codes once. No line ends with a space.
