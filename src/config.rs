@@ -31,6 +31,8 @@ pub struct Setting {
     /// The subcommands that have the option.
     commands: Vec<&'static str>,
     values: Vec<String>,
+    /// The values of a key that names steps.
+    rules: Vec<OwnRule>,
 }
 
 impl Setting {
@@ -197,16 +199,18 @@ fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
                         LARGEST.1
                     )
                 })?;
-            if let KeyKind::Steps(kind) = known.kind {
-                let mut rules = values.iter().map(|rule| OwnRule::parse(kind, rule));
-                if let Some(why) = rules.find_map(Result::err) {
-                    return Err(format!("line {at}: {table}.{key}: {why}"));
-                }
-            }
+            let rules = if let KeyKind::Steps(kind) = known.kind {
+                let rules = values.iter().map(|rule| OwnRule::parse(kind, rule));
+                let rules: Result<_, String> = rules.collect();
+                rules.map_err(|why| format!("line {at}: {table}.{key}: {why}"))?
+            } else {
+                Vec::new()
+            };
             settings.push(Setting {
                 key: known,
                 commands: commands(known, rows),
                 values,
+                rules,
             });
         }
     }
@@ -376,17 +380,8 @@ fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
 
 /// The rules that name steps. Those of the later file come first.
 pub fn step_rules(settings: &[Setting]) -> Vec<OwnRule> {
-    let rules = |setting: &Setting| -> Vec<OwnRule> {
-        let KeyKind::Steps(kind) = setting.key.kind else {
-            return Vec::new();
-        };
-        // The file's reader has refused what is no rule.
-        let values = setting.values.iter();
-        values
-            .filter_map(|rule| OwnRule::parse(kind, rule).ok())
-            .collect()
-    };
-    settings.iter().rev().flat_map(rules).collect()
+    let rules = settings.iter().rev().flat_map(|setting| &setting.rules);
+    rules.cloned().collect()
 }
 
 /// The options of masks that a subcommand is given beside its own.
