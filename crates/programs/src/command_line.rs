@@ -6,8 +6,8 @@
 use crate::table;
 use crate::tools::{Children, Label, Role, Script, Tool};
 use crate::words::{
-    base, command, has, is_of_machine, is_temporary, of_package, source, test_of_cargo, test_of_go,
-    texts, unhashed, verb, XDIST,
+    base, command, contains, has, is_of_machine, is_temporary, of_package, source, test_of_cargo,
+    test_of_go, texts, unhashed, verb, XDIST,
 };
 use tr_format::event::{Argv, Comm};
 
@@ -221,12 +221,12 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
 
 /// Whether this text in Perl, after these options, runs the tests of a module.
 fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
-    let has =
-        |text: &[u8], what: &str| text.windows(what.len()).any(|part| part == what.as_bytes());
-    let loads =
-        |arg: &[u8]| arg.starts_with(b"-M") && HARNESSES.iter().any(|harness| has(arg, harness));
-    let uses = || HARNESSES.iter().any(|harness| has(text, harness));
-    has(text, HARNESS) && (options.iter().any(|arg| loads(arg)) || uses())
+    let names = |text: &[u8]| {
+        let mut harnesses = HARNESSES.iter();
+        harnesses.any(|harness| contains(text, harness.as_bytes()))
+    };
+    let loads = |arg: &&[u8]| arg.starts_with(b"-M") && names(arg);
+    contains(text, HARNESS.as_bytes()) && (options.iter().any(loads) || names(text))
 }
 
 /// The arguments from the script, module or class on that an interpreter runs, and another one inside that; all

@@ -4,7 +4,7 @@
 
 use crate::command_line;
 use crate::rules;
-use crate::words::{has, relative};
+use crate::words::{has, is_assignment, relative};
 use tr_text::{escape, units};
 
 /// The most commands of a recipe that are read.
@@ -170,13 +170,6 @@ fn commands(script: &[u8]) -> Vec<Command> {
     }
     reader.end_command();
     reader.commands
-}
-
-/// `CFLAGS=-O2`
-fn is_assignment(word: &[u8]) -> bool {
-    let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    name.len() < word.len() && !name.is_empty() && name.iter().all(is_part)
 }
 
 #[cfg(test)]

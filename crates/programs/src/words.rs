@@ -25,6 +25,18 @@ pub fn has(options: &str, arg: &[u8]) -> bool {
     options.any(|option| option.as_bytes() == arg)
 }
 
+/// Whether a text contains a part, which is not empty.
+pub fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// Whether a word of a shell's script sets a variable: `CFLAGS=-O2`
+pub fn is_assignment(word: &[u8]) -> bool {
+    let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    name.len() < word.len() && !name.is_empty() && name.iter().all(is_part)
+}
+
 /// Texts of arguments, escaped.
 pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
     args.into_iter().map(|arg| escape::raw(arg)).collect()

@@ -11,6 +11,7 @@ use tr_analyze::schedule::MOST;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 use tr_programs::tools::Role;
+use tr_programs::words;
 
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};
@@ -328,7 +329,7 @@ fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
         let role = program.and_then(command_line::role_of)?;
         let tells = |arg: &&[u8]| match role {
             Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
-            Role::Shell => arg.windows(3).any(|bytes| bytes == b"cd "),
+            Role::Shell => words::contains(arg, b"cd "),
             _ => false,
         };
         Some(facts.args(group)).filter(|args| args.iter().any(tells))

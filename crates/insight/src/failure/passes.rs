@@ -120,16 +120,16 @@ pub(super) fn is_probe(child: &Process, parent: &Process) -> bool {
         return false;
     }
     // A build that a configuration starts is none, unless it is that of a check.
-    let is_check = |arg: &[u8]| PROBED.iter().any(|name| contains(arg, name.as_bytes()));
+    let is_check = |arg: &[u8]| {
+        PROBED
+            .iter()
+            .any(|name| words::contains(arg, name.as_bytes()))
+    };
     !runs_jobs(child) || child.argv.args().any(is_check)
 }
 
 /// The names of what cmake's checks build.
 const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
 
 /// The programs that a configure script ends with, whatever it ends for, separated by spaces.
 const TIDIES: &str = "cat cp date echo expr hostname mv rm sed sort tr uname uniq";
@@ -202,7 +202,7 @@ pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
         .next()
         .unwrap_or_default();
     let job: Vec<&[u8]> = child.argv.args().collect();
-    !command.is_empty() && contains(&job.join(&b' '), command)
+    !command.is_empty() && words::contains(&job.join(&b' '), command)
 }
 
 /// Whether a build tool was told to go on after a failure.

@@ -55,17 +55,9 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     is_known
         && script.commands.iter().all(|command| {
             let mut words = command.split(u8::is_ascii_whitespace);
-            let first = words.find(|word| !word.is_empty() && !is_assignment(word));
+            let first = words.find(|word| !word.is_empty() && !words::is_assignment(word));
             first.is_none_or(|first| !words::has(DECIDE, first))
         })
-}
-
-/// `CFLAGS=-O2`
-fn is_assignment(word: &[u8]) -> bool {
-    let name = word.iter().position(|byte| *byte == b'=');
-    let name = name.and_then(|end| word.get(..end));
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    name.is_some_and(|name| !name.is_empty() && name.iter().all(is_part))
 }
 
 /// A script that has no part which can fail by itself, apart from redirections.

@@ -1,6 +1,7 @@
 //! The spans of clang's `-ftime-trace`: a file for each compilation, with its pid and the time of its beginning.
 
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_programs::words;
 
 use super::lookup::{base, imported, names, program, Lookup, Placed};
 
@@ -79,11 +80,11 @@ impl TimeTrace {
             [] => {
                 let compiler = |ix: &ProcessIx| {
                     let program = program(analysis.process(*ix));
-                    program.windows(5).any(|part| part == b"clang")
+                    words::contains(program, b"clang")
                 };
                 let all = analysis.process_ids().filter(compiler);
                 let mut all = all.filter(lived).filter(named);
-                // Of a driver and its compiler, the compiler began later.
+                // A compiler begins later than its driver.
                 all.next_back()
             }
         }
