@@ -5,7 +5,7 @@ use tr_analyze::timeline::{Bucket, Wait};
 use tr_format::event::Ktime;
 use tr_programs::tools::Family;
 
-use super::finder::Finder;
+use super::finder::{Finder, NumbersByName};
 use super::passes::{
     code, family, goes_on, is_parallel, is_question, is_report, is_tidying, passes, soon, Passes,
 };
@@ -30,10 +30,15 @@ impl Finder<'_> {
         child: &'a Process,
         parent: ProcessIx,
     ) -> impl Iterator<Item = &'a Process> {
-        let children = &self.analysis.process(parent).children;
-        let first = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
-        let after = children.get(first..).unwrap_or_default().iter();
+        let after = self.divided(child, parent).1.iter();
         after.map(|ix| self.analysis.process(*ix))
+    }
+
+    /// The children that a process started up to a child's end, and those that it started afterwards.
+    fn divided(&self, child: &Process, parent: ProcessIx) -> (&[ProcessIx], &[ProcessIx]) {
+        let children = self.analysis.process(parent).children.as_slice();
+        let first = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
+        children.split_at_checked(first).unwrap_or((children, &[]))
     }
 
     /// Whether a parent started nothing after a child's end.
@@ -77,28 +82,38 @@ impl Finder<'_> {
 
     /// Whether a parent waited for nothing between the start of a child and that of another one: both are members of one
     /// pipe, or one is in the background, even if the first one ended before the other one began.
-    pub(super) fn is_beside(&self, child: &Process, parent: &Process, next: &Process) -> bool {
+    pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
         }
-        let Some(timeline) = &self.analysis.timeline else {
+        let Some(parent) = next.parent.filter(|_| self.analysis.timeline.is_some()) else {
             return false;
         };
-        let slept = parent.threads.iter().any(|thread| {
-            let stretches = timeline.since(*thread, child.start);
-            let mut before = stretches.take_while(|stretch| stretch.from < next.start);
-            before.any(|stretch| {
-                stretch.from >= child.start && stretch.doing == Bucket::Wait(Wait::Sleep)
-            })
+        let mut kept = self.sleeps.borrow_mut();
+        let sleeps = kept.entry(parent).or_insert_with(|| self.sleeps(parent));
+        let first = sleeps.partition_point(|from| *from < child.start);
+        sleeps.get(first).is_none_or(|from| *from >= next.start)
+    }
+
+    /// The starts of the sleeps of all threads of a process, in order.
+    fn sleeps(&self, ix: ProcessIx) -> Vec<Ktime> {
+        let threads = self.analysis.process(ix).threads.iter();
+        let timeline = self.analysis.timeline.iter();
+        let stretches = timeline.flat_map(|timeline| {
+            let threads = threads.clone();
+            threads.flat_map(|thread| timeline.of(*thread))
         });
-        !slept
+        let sleeps = stretches.filter(|stretch| stretch.doing == Bucket::Wait(Wait::Sleep));
+        let mut starts: Vec<Ktime> = sleeps.map(|stretch| stretch.from).collect();
+        starts.sort_unstable();
+        starts
     }
 
     /// Whether a shell started nothing after a child but other members of its pipe, and soon ended itself.
     pub(super) fn gave_up_in_a_pipe(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let last = shell.children.last().map(|ix| self.analysis.process(*ix));
-        let is_last = last.is_none_or(|last| self.is_beside(child, shell, last));
+        let is_last = last.is_none_or(|last| self.is_beside(child, last));
         is_last && until_the_end(child, shell) <= soon(shell)
     }
 
@@ -137,11 +152,9 @@ impl Finder<'_> {
     /// Whether what a make started at a time, after the end of a child, can be the next line of a recipe that was under
     /// way beside the child.
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
-        let children = &self.analysis.process(above).children;
-        let before = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
-        let before = children.get(..before).unwrap_or_default();
+        let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
-        // Of one that began long before, the end is not known to be near.
+        // The other line may be too far back to be found.
         before.len() > NEAR
             || others.any(|other| {
                 other.pid != child.pid && other.end >= child.start && other.end <= start
@@ -162,15 +175,19 @@ impl Finder<'_> {
 
     /// Whether a shell started the same program again and again.
     fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
-        let first = |process: &Process| {
-            let name = process.argv.args().next();
-            name.map(<[u8]>::to_vec)
-        };
-        let name = first(child);
-        let children = &self.analysis.process(above).children;
-        let mut others = children.iter().map(|ix| self.analysis.process(*ix));
-        others
-            .any(|other| other.pid != child.pid && !other.execs.is_empty() && first(other) == name)
+        let mut kept = self.programs.borrow_mut();
+        let numbers = kept.entry(above).or_insert_with(|| {
+            let children = self.analysis.process(above).children.iter();
+            let children = children.map(|ix| self.analysis.process(*ix));
+            let mut numbers = NumbersByName::new();
+            for program in children.filter(|child| !child.execs.is_empty()) {
+                *numbers.entry(first_argument(program).to_vec()).or_default() += 1;
+            }
+            numbers
+        });
+        let all = numbers.get(first_argument(child));
+        let own = usize::from(!child.execs.is_empty());
+        all.is_some_and(|all| *all > own)
     }
 
     /// Whether a process is a member of a shell's pipe that failed, after which the shell only asked and reported. The
@@ -184,6 +201,11 @@ impl Finder<'_> {
         let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, ix);
         reader.is_some_and(is_read) && self.is_last_but_reports(child, above)
     }
+}
+
+/// The first argument of a process's command line, which is empty without one.
+fn first_argument(process: &Process) -> &[u8] {
+    process.argv.args().next().unwrap_or_default()
 }
 
 /// The time from a child's end to its parent's, in ns.

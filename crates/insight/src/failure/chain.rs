@@ -49,16 +49,26 @@ impl<'a> Finder<'a> {
             .filter(|(_, parent)| fails(parent) && is_alike(parent))
             .map(|(ix, _)| ix)
             .collect();
+        let by_itself = |(ix, process): &(ProcessIx, &Process)| {
+            let has_failed = fails(process) || sure.out_of_memory.contains_key(ix);
+            has_failed && !sure.on_purpose(*ix, process)
+        };
+        let by_themselves = all().filter(by_itself);
+        let unstopped = by_themselves.filter_map(|(_, process)| process.parent);
+        let unstopped = unstopped.collect();
         let mut finder = Finder {
             analysis,
             sure,
             tests,
             root,
             failures,
+            unstopped,
             alike,
             last_ends: last_ends(analysis),
             reads: RefCell::default(),
             last_naps: RefCell::default(),
+            sleeps: RefCell::default(),
+            programs: RefCell::default(),
             leads: Arena::default(),
             with: Arena::default(),
         };
@@ -96,8 +106,8 @@ impl<'a> Finder<'a> {
                 let child = self.analysis.process(ix);
                 let explains = self.explains(ix, at)?;
                 let is_test = self.tests.is_failed.contains(&ix);
-                // It may be any of them: one with the shell's own status that is none of any failure, a member of the
-                // last pipe, the last one, or the one that took the longest, which is no mere question.
+                // The cause may be any child: one with the shell's own status that is none of any failure, a member of
+                // the last pipe, the last one, or the one that took the longest, which is no mere question.
                 let by = match explains {
                     Explains::Maybe => {
                         let is_own = code(parent) != Some(1) && code(child) == code(parent);

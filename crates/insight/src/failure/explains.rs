@@ -6,6 +6,7 @@ use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Children, Family, Role};
+use tr_programs::words;
 
 use super::afterwards::until_the_end;
 use super::ends::Stop;
@@ -68,10 +69,11 @@ impl Finder<'_> {
         if self.was_killed_otherwise(ix, parent) {
             return None;
         }
-        // What it ran, or another worker that failed, explains more than the end of a worker that its owner stopped.
+        // The end of a worker that its owner stopped explains less than what the worker ran, or than another worker
+        // that failed.
         if self.is_worker(ix) {
             let signal = exit::killed_by(child.status).filter(|number| *number != KILL);
-            let is_end = signal.is_some() && self.has_failed_beside(ix, above);
+            let is_end = signal.is_some() && self.unstopped.contains(&above);
             if is_end || child.children.iter().any(|ix| self.fails(*ix)) {
                 return None;
             }
@@ -118,7 +120,7 @@ impl Finder<'_> {
             }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
             Passes::Any if self.was_ignored(child, above) => None,
-            // It goes on with other packages, and exits with the status of the script that failed.
+            // npm goes on with other packages, and exits with the status of the script that failed.
             Passes::Any
                 if may_be_optional && code(child) != Some(1) && code(child) == code(parent) =>
             {
@@ -158,16 +160,6 @@ impl Finder<'_> {
     /// Whether make replaces `$(shell …)` by the output of a process: the status of that is none of make's.
     fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
-    }
-
-    /// Whether another child of the parent failed by itself.
-    fn has_failed_beside(&self, ix: ProcessIx, above: ProcessIx) -> bool {
-        let others = self.analysis.process(above).children.iter();
-        let mut others = others.filter(|other| **other != ix);
-        others.any(|other| {
-            let process = self.analysis.process(*other);
-            self.fails(*other) && !self.sure.on_purpose(*other, process)
-        })
     }
 
     /// Whether a signal killed a process that did not come from the failure of this child.
@@ -259,7 +251,7 @@ impl Finder<'_> {
     /// `pipefail` is set.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
-        let text = |word: &[u8]| word.windows(8).any(|part| part == b"pipefail");
+        let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
         let Some(reader) = self.reader(child, shell) else {
             return Some(if scripts::runs_programs_alone(shell) {
                 Explains::Last
@@ -267,7 +259,7 @@ impl Finder<'_> {
                 Explains::Maybe
             });
         };
-        if shell.argv.args().any(text) && scripts::runs_programs_alone(shell) {
+        if shell.argv.args().any(sets_pipefail) && scripts::runs_programs_alone(shell) {
             return Some(Explains::Last);
         }
         // A shell without that option.

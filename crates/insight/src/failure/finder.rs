@@ -1,7 +1,7 @@
 //! The facts of a recording that every question about its failures shares.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
@@ -18,6 +18,8 @@ pub(super) struct Finder<'a> {
     pub(super) root: Option<ProcessIx>,
     /// For a process the ends of the children that failed by themselves, in order.
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
+    /// The processes of which a child, also a fork, failed and was not stopped on purpose.
+    pub(super) unstopped: BTreeSet<ProcessIx>,
     /// The processes whose children that failed are tries of one command line, or one job beside others.
     pub(super) alike: BTreeSet<ProcessIx>,
     /// For each process, the last end of a child that ended before it.
@@ -26,6 +28,10 @@ pub(super) struct Finder<'a> {
     pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
     /// For a process, the start of the last wait for a timer, once that was needed.
     pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
+    /// For a process, the starts of the sleeps of all its threads in order, once they were needed.
+    pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
+    /// For a process, the numbers of its children with a program by their first argument, once they were needed.
+    pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
     /// For each process, whether its failure leads to the root's.
     pub(super) leads: Arena<ProcessIx, bool>,
     /// For each process, whether the signal that killed it was sent to what is above it, too.
@@ -45,3 +51,6 @@ pub(super) enum Explains {
 
 /// The waits of one process for data in pipes, by the processes that wrote it: when each wait began and ended.
 pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
+
+/// The numbers of children by the first argument of their command lines.
+pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;

@@ -95,7 +95,7 @@ impl Finder<'_> {
         let reader = next.find(|ix| {
             let next = self.analysis.process(**ix);
             let at_once = next.start.since(process.start) <= AT_ONCE;
-            let begins = at_once && self.is_beside(process, shell, next);
+            let begins = at_once && self.is_beside(process, next);
             let (read, written) = (self.exit(next), self.exit(process));
             let ends = read >= written && read.since(written) <= AT_ONCE;
             begins && ends && !fails(next)
