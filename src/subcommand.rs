@@ -167,7 +167,7 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     if !A::KEEPS_SIGPIPE {
         inherited::restore_sigpipe();
     }
-    // It waits for its user after everything else.
+    // The pager waits for its user after everything else.
     let _pager = if call.pages && args.is_paged() {
         pager::start()
     } else {

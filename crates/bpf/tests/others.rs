@@ -158,7 +158,7 @@ fn equal() -> Result<(), Failed> {
             }
         }
     }
-    // Of several processes with the same name the sums can tell the time together.
+    // The sums can have one share for several processes with the same name.
     let several = processes.remove(&0).unwrap_or_default()[0];
     let differ = processes
         .values()

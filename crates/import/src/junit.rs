@@ -37,7 +37,7 @@ struct Parser {
 /// Reads a report; `None` for other XML.
 ///
 /// # Errors
-/// It is damaged, or larger than a limit.
+/// The report is damaged, or larger than a limit.
 pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
     let damaged = |at: u64, what: String| Error::Damaged {
         format: FORMAT,
@@ -165,7 +165,7 @@ impl Parser {
 /// Reads the attributes of an element; an error is in words.
 ///
 /// # Errors
-/// They are damaged.
+/// The attributes are damaged.
 pub fn attributes(mut list: XmlAttributes<'_>) -> Result<Attributes, String> {
     let mut read = Attributes::default();
     // Attributes that are there twice take quadratic time to find.

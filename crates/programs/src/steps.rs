@@ -24,7 +24,7 @@ pub struct Found {
     pub name: String,
     /// The tests that it runs, apart from those that rules find.
     pub tests: Tests,
-    /// One inside another one of the same name is a step of its own. Otherwise it is the same
+    /// Whether a step inside another one of the same name is a step of its own. Otherwise both are the same
     /// step: `gcc -o lua` starts `ld -o lua`.
     pub nests: bool,
     /// A runner's script with a random name: the first program that it starts tells more.

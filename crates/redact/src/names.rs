@@ -5,7 +5,7 @@
 const SECRET: [&str; 24] = [
     "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
     "passphr", "pword",
-    // Of other languages.
+    // Words of other languages.
     "passwort", "kennwort", "motdepasse", "contrasena", "senha", "wachtwoord", "haslo", "passord",
     "losenord", "salasana", "jelszo", "heslo",
 ];

@@ -839,7 +839,7 @@ fn what_make_ignored_is_no_certain_cause() {
     let text = screen(lines, &[2 << 8, 3 << 8, 0]);
     let clean =
         "Failed   clean   exit 3 after 90 ns (pid 1)\n         → perhaps the command exit 2";
-    // It would have started nothing else if that had counted.
+    // make would have started nothing else if that had counted.
     assert!(text.starts_with("Failed   make all   exit 2"), "{text}");
     // With several job slots it may have decided before, or go on with the next line of another job.
     let mut jobs = lines.to_vec();
@@ -1220,7 +1220,7 @@ fn a_port_links_a_client_to_its_server() {
     );
     let chain = "→ perhaps curl -sf http://h:8123/ exit 7 → the command exit 7";
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // One that the script waited for is no server, and another port is none of this client.
+    // A program that the script waited for is no server, and another port is none of this client.
     let mut before = lines.to_vec();
     before[2].1 = 400_000_010;
     let mut other = lines.to_vec();

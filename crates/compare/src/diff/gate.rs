@@ -54,7 +54,7 @@ impl Gate {
 
 /// The result of the gate, if there is one.
 ///
-/// It compares the medians. A difference inside a known spread passes, and so does one of the
+/// The gate compares the medians. A difference inside a known spread passes, and so does one of the
 /// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
 /// error names builds that failed; a figure that cannot be compared: of a truncated recording or
 /// of one that ended before COMMAND did, of recordings by different methods or of commands with
@@ -111,7 +111,7 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let own = judged.difference() - sum(Whose::Machine);
     gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
     gate.own = (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share(own));
-    // What is certainly the build's.
+    // The part that is certainly the build's.
     let least = share(own - sum(Whose::Unclear));
     let unclear = match (figure, whose) {
         (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,

@@ -80,7 +80,7 @@ fn page_head(diff: &Diff, out: &mut String) {
         files(&diff.base),
         base,
         files(&diff.new),
-        html(&command(&diff.new)),
+        html(&new),
         html(&warnings::statistic(diff))
     );
 }

@@ -46,7 +46,7 @@ impl Medium for Comment<'_> {
 /// Markdown for GitHub and GitLab.
 pub fn render(diff: &Diff) -> String {
     let mut out = String::new();
-    // Of a build that failed, the conclusion tells the times.
+    // The conclusion tells the times of a build that failed.
     let wall = diff.whole(Figure::Wall);
     let wall = wall.filter(|_| ends::no_build(diff).is_none());
     let change = wall.map_or(String::new(), |wall| {

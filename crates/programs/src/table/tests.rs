@@ -122,7 +122,7 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "node /w/node_modules/.bin/jest --ci => test | jest",
         ..RUNNER
     },
-    // It has long options of jest's; its `-w` is another one.
+    // vitest has long options of jest's; its `-w` is another one.
     Tool {
         names: "vitest",
         role: Some(Role::Tests),

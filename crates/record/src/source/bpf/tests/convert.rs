@@ -224,7 +224,7 @@ fn a_directory_is_put_together_from_its_names() {
     let cases: [(i32, &[u8], &[u8]); 3] = [
         (14, b"src\0project\0u\0", b"/u/project/src"),
         (0, b"", b"/"),
-        // It is too deep.
+        // A directory that is too deep.
         (-1, b"a\0", b""),
     ];
     for (length, names, path) in cases {
