@@ -289,8 +289,8 @@ pub struct Sink {
     root: RootWatch,
     reported: Reported,
     maps: Maps,
-    /// The record of a working directory, which the next record needs.
-    directory: Option<Box<[u8]>>,
+    /// The records of working directories, by their CPUs. The next record of a CPU is that of the exec.
+    directories: HashMap<u32, Box<[u8]>>,
 }
 
 /// The total of lost lifecycle events that each CPU has reported. The programs may
@@ -336,13 +336,15 @@ impl Sink {
             return records.push(record);
         };
         self.root.see(record);
-        // The exec that comes next is drained together with its directory.
-        if convert::directory(record).is_some() {
-            self.directory = Some(used_part(record).into());
-            return;
-        }
-        if let Some(directory) = self.directory.take() {
-            records.push(Record::Life(&directory));
+        // An exec is drained together with its directory. Other CPUs can write records in between.
+        if let Ok((head, _)) = wire::Head::read_from_prefix(record) {
+            if head.kind() == wire::Kind::LIFE_DIRECTORY {
+                self.directories.insert(head.cpu, used_part(record).into());
+                return;
+            }
+            if let Some(directory) = self.directories.remove(&head.cpu) {
+                records.push(Record::Life(&directory));
+            }
         }
         let before = records.mapped.len();
         self.maps.see(record, &mut records.mapped);

@@ -56,3 +56,33 @@ fn lifecycle_records_come_back_as_they_went_in() {
     let records: Vec<_> = batch.life_records().collect();
     assert_eq!(records, [&b"first"[..], b"", b"third"]);
 }
+
+/// Two CPUs execute programs at once: each directory stands before the next record of its CPU.
+#[test]
+fn the_directories_of_two_cpus_stay_apart() {
+    let head = |cpu: u32, kind: wire::Kind| wire::Head {
+        time: 5,
+        kind: kind.0,
+        cpu,
+    };
+    let directory = |cpu: u32| wire::Directory {
+        head: head(cpu, wire::Kind::LIFE_DIRECTORY),
+        tid: 70 + cpu,
+        length: 0,
+        names: [0; wire::DIRECTORY_AREA + wire::NAME_AREA],
+    };
+    let mut sink = Sink::default();
+    for cpu in [0, 1] {
+        sink.receive(Record::Life(directory(cpu).as_bytes()));
+    }
+    for cpu in [1, 0] {
+        let exec = head(cpu, wire::Kind::LIFE_EXEC);
+        sink.receive(Record::Life(exec.as_bytes()));
+    }
+    let batch = sink.take();
+    let tids = batch.life_records().map(|record| {
+        let directory = convert::directory(record);
+        directory.map(|(tid, _)| tid.0)
+    });
+    assert_eq!(tids.collect::<Vec<_>>(), [Some(71), None, Some(70), None]);
+}
