@@ -132,8 +132,9 @@ pub struct CompactSched {
 pub struct FtraceEvent {
     #[prost(uint64, tag = "1")]
     pub timestamp: u64,
-    #[prost(uint32, tag = "2")]
-    pub pid: u32,
+    /// The running task. The importer discards an event without it; 0, the idle task's, is a value.
+    #[prost(uint32, optional, tag = "2")]
+    pub pid: Option<u32>,
     #[prost(uint32, tag = "5")]
     pub common_flags: u32,
     #[prost(oneof = "Ftrace", tags = "18, 114, 235")]

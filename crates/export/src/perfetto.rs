@@ -3,7 +3,7 @@
 //! Of its importer (trace_processor):
 //! - the first switch of a CPU only tells the running task: each CPU begins with one to swapper;
 //! - a switch's previous task is the one before in the bundle: between the stays of recorded
-//!   tasks on a CPU, a task named "not recorded" runs, or the idle task where that is known;
+//!   tasks on a CPU, that CPU's task named "not recorded" runs, or the idle task where that is known;
 //! - a waking belongs to the bundle of the waker's CPU; bits 0x08 and 0x10 of its flags tell
 //!   interrupts and softirqs;
 //! - task_newtask begins a new thread, also of a number that was used before.
@@ -36,15 +36,21 @@ use tr_insight::steps;
 use tr_insight::steps::Steps;
 use tr_insight::view::View;
 use tr_insight::{kinds, label};
-use tr_text::escape;
+use tr_text::{escape, units};
 
-/// The task that runs where the recording does not tell which: above the kernel's largest id
-/// (PID_MAX_LIMIT, include/linux/threads.h).
+/// The first of the tasks, one a CPU, that run where the recording does not tell which: above the kernel's
+/// largest id (PID_MAX_LIMIT, include/linux/threads.h).
 const NOT_RECORDED: Tid = Tid((1 << 22) + 1);
 /// The priority of an ordinary task. The recording does not have priorities.
 const PRIO: i32 = 120;
+/// The columns of a name on the critical path. A path has many pieces of one process, whose arguments stand once
+/// on its own track.
+const LEG_NAME: usize = 80;
 /// The sequence of our packets; they need no state of the sequence.
 const SEQUENCE: u32 = 1;
+/// The sequence of the descriptions of threads. The importer takes the thread that a sequence described last for
+/// the one of each later event of the sequence, and would begin that thread at the event's time.
+const THREADS: u32 = 2;
 
 /// The level of detail of the tracks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,9 +109,11 @@ struct Packets<'a> {
 
 impl Packets<'_> {
     fn put(&mut self, timestamp: Option<Ktime>, data: Data) -> io::Result<()> {
+        let describes_thread =
+            matches!(&data, Data::TrackDescriptor(track) if track.thread.is_some());
         let packet = TracePacket {
             timestamp: timestamp.map(|time| time.0),
-            trusted_packet_sequence_id: SEQUENCE,
+            trusted_packet_sequence_id: if describes_thread { THREADS } else { SEQUENCE },
             // SEQ_INCREMENTAL_STATE_CLEARED
             sequence_flags: u32::from(std::mem::take(&mut self.first)),
             data: Some(data),
@@ -353,7 +361,8 @@ fn leg(
     if leg.inferred {
         facts.push(words("inferred", "true".to_owned()));
     }
-    packets.slice(track, from..to, label::label(process), facts)
+    let name = units::shorten(&label::label(process), LEG_NAME);
+    packets.slice(track, from..to, name, facts)
 }
 
 /// Writes the machine's counters: current values, and for totals the share of the time since the previous sample.

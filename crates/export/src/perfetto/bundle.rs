@@ -29,7 +29,7 @@ impl Cpu {
     pub fn event(&mut self, time: Ktime, running: Tid, common_flags: u32, event: Ftrace) {
         self.events.push(FtraceEvent {
             timestamp: time.0,
-            pid: running.0,
+            pid: Some(running.0),
             common_flags,
             event: Some(event),
         });
@@ -71,7 +71,7 @@ impl Cpu {
     fn comm(&mut self, tid: Tid, comms: &HashMap<Tid, Comm>) -> u32 {
         let name = match comms.get(&tid) {
             _ if tid == Tid::IDLE => "swapper".to_owned(),
-            _ if tid == NOT_RECORDED => "not recorded".to_owned(),
+            _ if tid >= NOT_RECORDED => "not recorded".to_owned(),
             Some(comm) => text(comm.bytes()),
             None => String::new(),
         };

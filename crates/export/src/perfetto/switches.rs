@@ -25,6 +25,11 @@ const INTERVAL: u64 = 10_000_000;
 /// The largest number of intervals, 44 minutes: for a longer recording the interval is doubled until there are fewer.
 const INTERVALS: u64 = 1 << 18;
 
+/// The state of a task that is runnable, as sched_switch reports it.
+const RUNNABLE: i64 = 0;
+/// TASK_DEAD as sched_switch reports it: nothing follows.
+const DEAD: i64 = 0x10;
+
 /// A stay of a chosen task on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stay {
@@ -64,8 +69,7 @@ impl Stays {
                         cpu,
                         to: stretch.to,
                         tid: self.tid,
-                        // TASK_DEAD as it is reported: nothing follows.
-                        state: after.map_or(0x10, |after| state(after.doing)),
+                        state: after.map_or(DEAD, |after| state(after.doing)),
                         place,
                     }));
                 }
@@ -196,7 +200,7 @@ pub fn by_events(
 fn left(bits: u16, preempt: bool) -> i64 {
     match bits {
         _ if preempt => 0x100,
-        bits if bits & 0x80 != 0 => 0x10,
+        bits if bits & 0x80 != 0 => DEAD,
         bits => i64::from(bits & 0x7f),
     }
 }
@@ -267,8 +271,9 @@ impl<'a> Cpus<'a> {
 struct Switches {
     number: CpuId,
     cpu: Cpu,
-    /// The task between stays.
+    /// The task between stays, and the state in which it leaves the CPU.
     between: Tid,
+    between_left: i64,
     /// The end of the last stay, and the state in which its task left.
     since: Ktime,
     left: i64,
@@ -281,10 +286,18 @@ impl Switches {
         let mut cpu = Cpu::default();
         // The importer leaves out the first switch of a CPU.
         cpu.switch(analysis.start, Tid::IDLE, 0, comms);
+        let (between, between_left) = if idle {
+            (Tid::IDLE, RUNNABLE)
+        } else {
+            // Whether it sleeps or is runnable is not known. The importer has no state for that, and this is
+            // the only one that counts as neither.
+            (Tid(NOT_RECORDED.0 + u32::from(number.0)), DEAD)
+        };
         Switches {
             number,
             cpu,
-            between: if idle { Tid::IDLE } else { NOT_RECORDED },
+            between,
+            between_left,
             since: analysis.start,
             left: 0,
         }
@@ -298,7 +311,7 @@ impl Switches {
     ) -> io::Result<()> {
         if from > self.since {
             self.cpu.switch(self.since, self.between, self.left, comms);
-            self.left = 1;
+            self.left = self.between_left;
         }
         self.cpu.switch(from, tid, self.left, comms);
         (self.since, self.left) = (to, state);
