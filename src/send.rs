@@ -1,11 +1,12 @@
 //! Sending an export to a receiver, by curl: it knows the machine's proxies and certificates.
 
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::process::{Command, ExitCode, Stdio};
 
+use tr_export::otlp::{answer, Encoding};
 use tr_export::Format;
 use tr_format::ci::decoded;
-use tr_text::escape;
+use tr_text::{escape, units};
 
 /// The seconds after which an attempt fails.
 const ATTEMPT: u32 = 10;
@@ -13,6 +14,10 @@ const ATTEMPT: u32 = 10;
 const LAST: u32 = 20;
 /// Attempts after the first, when the receiver is away or busy.
 const RETRIES: u32 = 3;
+/// The longest answer that is read, in bytes. One of OTLP has a number and a sentence.
+const LONGEST_ANSWER: u64 = 1 << 20;
+/// What curl prints after the body of the answer, in curl's and its configuration's notation.
+const WRITE_OUT: &str = r"\n%{http_code} %{redirect_url}";
 
 /// A variable, unless it is blank.
 fn set(name: &str) -> Option<String> {
@@ -67,53 +72,125 @@ pub fn resource() -> Vec<(String, String)> {
     escaped.map(|[name, value]| (name, value)).collect()
 }
 
-/// Sends an export of OTLP.
+/// Sends an export of OTLP. What was not delivered is an error: a redirect, which is not followed, and spans that
+/// the receiver rejected while it answered with a success.
 pub fn otlp(
     url: &str,
     format: Format,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> ExitCode {
     let shown = escape::text(url.as_bytes());
-    match send(url, format, write) {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) => {
+    let reply = match send(url, format, write) {
+        Ok(Some(reply)) => reply,
+        Ok(None) => {
             eprintln!("tr: {shown} did not accept the export");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
         Err(error) => {
             eprintln!("tr: cannot send to {shown}: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if !(200..300).contains(&reply.status) {
+        let status = reply.status;
+        eprintln!("tr: {shown} did not accept the export: it answered with the status {status}");
+        if !reply.location.is_empty() {
+            let location = escape::text(reply.location.as_bytes());
+            eprintln!("tr: it redirects to {location}, which can be named by --endpoint");
+        }
+        return ExitCode::FAILURE;
+    }
+    let encoding = match format {
+        Format::OtlpJson => Encoding::Json,
+        _ => Encoding::Protobuf,
+    };
+    match answer::read(encoding, &reply.body) {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(answer)) => {
+            let message = escape::text(answer.message.as_bytes());
+            if answer.rejected == 0 {
+                eprintln!("tr: {shown} took all spans and says: {message}");
+                return ExitCode::SUCCESS;
+            }
+            let spans = units::plural(answer.rejected, "span", "spans");
+            let reason = if message.is_empty() {
+                String::new()
+            } else {
+                format!(": {message}")
+            };
+            eprintln!("tr: {shown} rejected {spans} of the export{reason}");
             ExitCode::FAILURE
+        }
+        Err(_) => {
+            eprintln!("tr: {shown} answered with the status {}, but not as OTLP does: whether it has the spans is not known", reply.status);
+            ExitCode::SUCCESS
         }
     }
 }
 
+/// The answer of a receiver, as curl has it.
+struct Reply {
+    status: u16,
+    /// The destination of a redirect; empty if there is none.
+    location: String,
+    body: Vec<u8>,
+}
+
+/// Sends a request: none if curl failed, which has printed the reason then.
 fn send(
     url: &str,
     format: Format,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<std::process::ExitStatus> {
+) -> io::Result<Option<Reply>> {
     let target = target(url)?;
-    let mut body = tempfile::tempfile()?;
-    let mut out = io::BufWriter::new(&body);
+    let mut request = tempfile::tempfile()?;
+    let mut out = io::BufWriter::new(&request);
     write(&mut out)?;
     out.flush()?;
     drop(out);
-    body.seek(SeekFrom::Start(0))?;
+    request.seek(SeekFrom::Start(0))?;
     // The configuration of curl has the headers: a command line is no place for secrets.
     let mut settings = tempfile::NamedTempFile::new()?;
     settings.write_all(config(&target, format)?.as_bytes())?;
     let curl = Command::new("curl")
         .args(["--disable", "--config"])
         .arg(settings.path())
-        .stdin(Stdio::from(body))
-        .stdout(Stdio::null())
-        .status();
-    curl.map_err(|error| match error.kind() {
+        .stdin(Stdio::from(request))
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut curl = curl.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => io::Error::new(
             error.kind(),
             "curl is not installed. Send a file instead: -o FILE",
         ),
         _ => error,
+    })?;
+    let mut output = Vec::new();
+    let read = match curl.stdout.take() {
+        Some(pipe) => pipe.take(LONGEST_ANSWER + 1).read_to_end(&mut output),
+        None => Ok(0),
+    };
+    if output.len() as u64 > LONGEST_ANSWER {
+        curl.kill()?;
+        curl.wait()?;
+        let text = format!("its answer has more than {}", units::bytes(LONGEST_ANSWER));
+        return Err(io::Error::other(text));
+    }
+    let status = curl.wait()?;
+    read?;
+    Ok(reply(output).filter(|_| status.success()))
+}
+
+/// The parts of curl's output: the body, and the line of [`WRITE_OUT`].
+fn reply(mut output: Vec<u8>) -> Option<Reply> {
+    let end = output.iter().rposition(|byte| *byte == b'\n')?;
+    let line = String::from_utf8_lossy(output.get(end + 1..)?).into_owned();
+    output.truncate(end);
+    let (status, location) = line.split_once(' ')?;
+    Some(Reply {
+        status: status.parse().ok()?,
+        location: location.to_owned(),
+        body: output,
     })
 }
 
@@ -144,6 +221,7 @@ fn config(url: &str, format: Format) -> io::Result<String> {
         "silent".to_owned(),
         "show-error".to_owned(),
         "fail".to_owned(),
+        format!("write-out = \"{WRITE_OUT}\""),
         "globoff".to_owned(),
         format!("max-time = {ATTEMPT}"),
         format!("retry = {RETRIES}"),

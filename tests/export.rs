@@ -39,6 +39,11 @@ fn main() {
             python().err(),
             sent,
         ),
+        test(
+            "spans_that_a_receiver_does_not_take_are_an_error",
+            python().err().or(lacks("curl")),
+            lost,
+        ),
         test("a_receiver_that_is_away_is_an_error", lacks("curl"), away),
         test("otlp_follows_the_conventions", python().err(), conventions),
         test(
@@ -119,10 +124,11 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
     std::fs::write(&file, export(trace, "perfetto", more)?)?;
     let rows = query(
         &file,
-        &["select p.pid, s.state, sum(s.dur) as ns from thread_state s join thread t using(utid) \
+        &["select p.pid, s.state, sum(s.dur) as ns, sum(case when s.io_wait then s.dur else 0 end) as io \
+           from thread_state s join thread t using(utid) \
            join process p using(upid) where p.pid > 0 and p.pid < 4194304 group by 1, 2"],
     )?;
-    let mut found: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+    let mut found: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
     for row in rows {
         let sums = found.entry(row["pid"].as_u64().unwrap()).or_default();
         match row["state"].as_str().unwrap() {
@@ -130,14 +136,16 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
             "D" => sums[1] += row["ns"].as_u64().unwrap(),
             _ => {}
         }
+        sums[2] += row["io"].as_u64().unwrap();
     }
     let analysis = analysis(trace, more)?;
-    let mut expected: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+    let mut expected: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
     for process in analysis["processes"].as_array().unwrap() {
         let ns = |name: &str| process[name].as_u64().unwrap();
         let sums = expected.entry(ns("pid")).or_default();
         sums[0] += ns("on_cpu_ns") - ns("on_cpu_by_kernel_ns");
         sums[1] += ns("blocked_ns");
+        sums[2] += ns("block_io_ns");
     }
     ensure(expected.len() > 1, || "no processes".into())?;
     for (pid, sums) in &expected {
@@ -146,8 +154,9 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
             format!("pid {pid}: {found:?} ns on CPU and blocked, expected {sums:?}")
         })?;
         // An end that no event shows.
-        ensure(found[1].abs_diff(sums[1]) <= 1_000_000, || {
-            format!("pid {pid}: blocked {found:?}, expected {sums:?}")
+        let near = [1, 2].map(|at| found[at].abs_diff(sums[at]) <= 1_000_000);
+        ensure(near == [true; 2], || {
+            format!("pid {pid}: blocked and in block I/O {found:?}, expected {sums:?}")
         })?;
     }
     ensure(
@@ -177,6 +186,12 @@ fn tracks() -> Result<(), Failure> {
              on c.track_id = t.id where t.name = 'recorded tasks on a CPU'",
             "select count(*) as n from stats where severity in ('error', 'data_loss') and value > 0",
             "select cmdline from process where pid = 10525",
+            // Of a process that is not in the recording nothing but the pid is known: here make's parent.
+            "select count(*) as n, count(distinct pid) as pids, sum(name is null and pid > 0) as unnamed from process",
+            "select max(length(s.name)) as longest from slice s join track t on s.track_id = t.id \
+             where t.name = 'Critical path'",
+            "select count(distinct s.state) as states, max(s.state) as state, count(distinct t.tid) as tasks \
+             from thread_state s join thread t using(utid) where t.name = 'not recorded' and s.state != 'Running'",
         ],
     )?;
     let number = |at: usize, name: &str| rows[at][name].as_u64().unwrap();
@@ -209,7 +224,17 @@ fn tracks() -> Result<(), Failure> {
         format!("errors of the importer: {}", rows[7])
     })?;
     let command = rows[8]["cmdline"].as_str().unwrap();
-    ensure(command.contains("cc1 -quiet -I"), || command.to_owned())
+    ensure(command.contains("cc1 -quiet -I"), || command.to_owned())?;
+    let twice = number(9, "n") - number(9, "pids");
+    ensure(twice == 0 && number(9, "unnamed") == 1, || {
+        format!("{}", rows[9])
+    })?;
+    ensure(number(10, "longest") <= 80, || format!("{}", rows[10]))?;
+    // Whether a task that is not recorded sleeps is not known; each of the two CPUs has one.
+    let unknown = number(11, "states") == 1 && rows[11]["state"] == "X";
+    ensure(unknown && number(11, "tasks") == 2, || {
+        format!("{}", rows[11])
+    })
 }
 
 /// Each wake-up of a recorded task by a recorded task is a flow, on demand.
@@ -634,6 +659,57 @@ fn sent() -> Result<(), Failure> {
     });
     ensure(request == expected, || format!("{request}"))?;
     ensure(lines.len() > 10, || format!("{} spans", lines.len()))
+}
+
+/// What a receiver answers to an export: the exit status, and what is said.
+fn answered(reply: &str, format: &str) -> Result<(Option<i32>, String), Failure> {
+    use std::io::{BufRead, BufReader};
+    let mut receiver = Command::new(python()?)
+        .args([OTLP, "receive", reply])
+        .stdout(std::process::Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(receiver.stdout.take().unwrap()).lines();
+    let port = lines.next().ok_or("no port")??;
+    let out = Command::new(TR)
+        .args(["export", &fixture("demo"), "--format", format, "--endpoint"])
+        .arg(format!("http://127.0.0.1:{port}"))
+        .env_remove("http_proxy")
+        .output()?;
+    // It waits for a request, and then prints the spans.
+    let _ended = receiver.kill();
+    receiver.wait()?;
+    Ok((
+        out.status.code(),
+        String::from_utf8_lossy(&out.stderr).into_owned(),
+    ))
+}
+
+/// Nothing that was lost passes as delivered.
+fn lost() -> Result<(), Failure> {
+    for format in ["otlp", "otlp-json"] {
+        for (reply, status, says) in [
+            (
+                "307",
+                1,
+                "the status 307\ntr: it redirects to http://127.0.0.1:",
+            ),
+            (
+                "200-5",
+                1,
+                "rejected 5 spans of the export: older than a day",
+            ),
+            ("200-0", 0, "took all spans and says: older than a day"),
+            ("200-html", 0, "whether it has the spans is not known"),
+            ("200", 0, ""),
+        ] {
+            let (code, said) = answered(reply, format)?;
+            ensure(code == Some(status) && said.contains(says), || {
+                format!("{format} {reply}: {code:?} {said}")
+            })?;
+            ensure(says.is_empty() == said.is_empty(), || said.clone())?;
+        }
+    }
+    Ok(())
 }
 
 fn away() -> Result<(), Failure> {

@@ -4,7 +4,8 @@ otlp.py read FILE ENCODING      the spans of a file, a line of JSON each
 otlp.py same PROTOBUF JSON      whether two files are the same request
 otlp.py names FILE              names of attributes of a file that the conventions do not have
 otlp.py receive STATUS...       a receiver on loopback: prints its port, answers the requests
-                                with these statuses in turn, then prints their spans
+                                with these statuses in turn, then prints their spans;
+                                200-5: five spans were rejected, 200-html: a page of a portal
 """
 
 import http.server
@@ -65,16 +66,31 @@ def show(request):
                 print(json.dumps(row))
 
 
+def answer(rest, as_json):
+    """The body of an answer that rejects so many spans, or that is no answer of OTLP."""
+    if rest == "html":
+        return b"<html>Sign in</html>"
+    response = service.ExportTraceServiceResponse()
+    response.partial_success.rejected_spans = int(rest)
+    response.partial_success.error_message = "older than a day"
+    return json_format.MessageToJson(response).encode() if as_json else response.SerializeToString()
+
+
 def receive(statuses):
-    statuses = [int(each) for each in statuses]
+    statuses = list(statuses)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             data = self.rfile.read(int(self.headers["content-length"]))
             kind = self.headers["content-type"]
-            status = statuses.pop(0)
+            code, _, rest = statuses.pop(0).partition("-")
+            status = int(code)
             self.send_response(status)
+            if 300 <= status < 400:
+                self.send_header("location", "/elsewhere")
             self.end_headers()
+            if rest:
+                self.wfile.write(answer(rest, kind == "application/json"))
             if status == 200:
                 about = {"path": self.path, "type": kind, "key": self.headers.get("x-key")}
                 print(json.dumps(about))

@@ -2,6 +2,7 @@
 //! attributes are those of the semantic conventions `SCHEMA` (cicd, process, test, vcs); ours
 //! begin with `tr.`. Names of spans are few: a backend groups by them.
 
+pub mod answer;
 mod ids;
 mod messages;
 
