@@ -3,6 +3,7 @@
 use super::ends;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::{json, Map, Value};
 
@@ -28,19 +29,19 @@ const LEAST: u64 = 100_000_000;
 /// The longest name that Bencher takes, in characters.
 const NAME: usize = 1024;
 
-/// The median, the minimum and the maximum of a figure over several runs, in ns.
+/// A figure of one name in ns: the median of all runs, and their interval.
 struct Measured {
-    least: u64,
     median: u64,
-    most: u64,
+    /// The minimum and the maximum; none of a single run, which says nothing about its error.
+    interval: Option<RangeInclusive<u64>>,
 }
 
 impl Measured {
     fn of(values: &[u64]) -> Option<Measured> {
+        let (least, most) = (*values.iter().min()?, *values.iter().max()?);
         Some(Measured {
-            least: *values.iter().min()?,
             median: median(values)?,
-            most: *values.iter().max()?,
+            interval: (values.len() > 1).then_some(least..=most),
         })
     }
 }
@@ -70,7 +71,9 @@ pub fn json(runs: &[Run], service: Service) -> String {
         let name = format!("{} {}", key.0.name(), key.1);
         Some((name, "latency", Measured::of(&walls)?))
     });
-    let mut steps: Vec<_> = steps.filter(|(.., it)| it.median >= LEAST).collect();
+    let mut steps: Vec<_> = steps
+        .filter(|(.., figure)| figure.median >= LEAST)
+        .collect();
     steps.sort_by(|a, b| (Reverse(a.2.median), &a.0).cmp(&(Reverse(b.2.median), &b.0)));
     steps.truncate(STEPS);
     figures.extend(steps);
@@ -94,24 +97,27 @@ pub fn render(diff: &Diff, service: Service) -> String {
 
 fn action(figures: &[(String, &str, Measured)]) -> Value {
     let ms = |ns: u64| ns as f64 / 1e6;
-    let one = |(name, measure, it): &(String, &str, Measured)| {
+    let one = |(name, measure, figure): &(String, &str, Measured)| {
         let name = match *measure {
             "latency" => name.clone(),
             measure => format!("{name}: {measure}"),
         };
-        json!({
-            "name": name,
-            "unit": "ms",
-            "value": ms(it.median),
-            "range": format!("{} to {}", ms(it.least), ms(it.most)),
-        })
+        let mut row = json!({ "name": name, "unit": "ms", "value": ms(figure.median) });
+        if let Some(interval) = &figure.interval {
+            row["range"] = json!(format!(
+                "{} to {}",
+                ms(*interval.start()),
+                ms(*interval.end())
+            ));
+        }
+        row
     };
     figures.iter().map(one).collect()
 }
 
 fn bencher(figures: &[(String, &str, Measured)]) -> Value {
     let mut all: Map<String, Value> = Map::new();
-    for (name, measure, it) in figures {
+    for (name, measure, figure) in figures {
         let name = match name.chars().nth(NAME) {
             None => name.clone(),
             // Two may begin alike: the number is that of the first figure with this name.
@@ -124,11 +130,11 @@ fn bencher(figures: &[(String, &str, Measured)]) -> Value {
         };
         let measures = all.entry(name).or_insert_with(|| json!({}));
         if let Some(measures) = measures.as_object_mut() {
-            let value = json!({
-                "value": it.median,
-                "lower_value": it.least,
-                "upper_value": it.most,
-            });
+            let mut value = json!({ "value": figure.median });
+            if let Some(interval) = &figure.interval {
+                value["lower_value"] = json!(interval.start());
+                value["upper_value"] = json!(interval.end());
+            }
             measures.insert((*measure).to_owned(), value);
         }
     }

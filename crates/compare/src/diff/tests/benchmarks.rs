@@ -38,3 +38,20 @@ fn builds_that_failed_or_have_no_end_give_no_figure() {
     assert_eq!(words, expected);
     assert_eq!(good().no_build(), None);
 }
+
+#[test]
+fn one_run_has_no_interval() {
+    let one = run([10, 5, 0, 0]);
+    let two = run([12, 5, 0, 0]);
+    for (service, bounds) in [
+        (Service::Action, &["range"][..]),
+        (Service::Bencher, &["lower_value", "upper_value"]),
+    ] {
+        let alone = json(std::slice::from_ref(&one), service);
+        let both = json(&[one.clone(), two.clone()], service);
+        for bound in bounds {
+            assert!(!alone.contains(bound), "{alone}");
+            assert!(both.contains(bound), "{both}");
+        }
+    }
+}
