@@ -135,6 +135,18 @@ fn every_report_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Programs that make types of a schema read it strictly.
+#[test]
+fn schemas_name_their_types() -> Result<(), Failure> {
+    let said = String::from_utf8(output(&["--version", "--verbose"])?)?;
+    let line = said.lines().find_map(|line| line.strip_prefix("schemas:"));
+    for name in line.ok_or("no schemas")?.split_whitespace() {
+        let rules = serde_json::from_slice(&output(&["schema", name])?)?;
+        schema::names_types(&rules).map_err(|why| format!("{name}: {why}"))?;
+    }
+    Ok(())
+}
+
 /// The two reports of every trace: the schema, and the sums.
 #[test]
 fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
