@@ -22,7 +22,8 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference of clocks that network time leaves between two machines, in ns.
+/// The difference of clocks that network time leaves between two machines, in ns. No recording proves that
+/// network time kept its machine's clock.
 const CLOCKS: u64 = 100_000_000;
 /// The number of steps of a job that are shown.
 const SHOWN: usize = 3;
@@ -181,8 +182,11 @@ pub struct Pipeline {
     given: bool,
     /// Whether all jobs have times by the CI system's clock.
     by_ci_clock: bool,
-    /// The most by which a clock may be wrong, in ns.
+    /// The amount by which a clock may be wrong, in ns: the most by the CI system's clock; by the clocks of the
+    /// machines no more than an assumption, or what the graph or a clock that was set proves.
     uncertain: u64,
+    /// The least amount by which the clocks of the machines differ, in ns, as the graph proves it.
+    apart_at_least: u64,
     /// The first job's start, in ns since 1970.
     start: u64,
     /// The time from the first job's start to the last job's end, in ns.
@@ -230,6 +234,7 @@ impl Pipeline {
             given: graph.is_some() || needed.is_some(),
             by_ci_clock: !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0),
             uncertain: CLOCKS.max(set).max(apart).max(overlap),
+            apart_at_least: overlap,
             start,
             length: end.saturating_sub(start),
             warnings,
@@ -294,27 +299,37 @@ impl Pipeline {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// The number of jobs, the length of the pipeline and the uncertainty of the clocks, in words.
+    /// The number of jobs, the length of the pipeline and what is known about the clocks, in words.
     fn sum(&self) -> String {
-        format!(
-            "{} in {}, by {} (±{})",
-            units::plural(self.jobs.len() as u64, "job", "jobs"),
-            units::time(self.length),
-            if self.by_ci_clock {
-                "the CI system's clock"
-            } else {
-                "the clocks of their machines"
-            },
-            units::time(self.uncertain),
-        )
+        let jobs = units::plural(self.jobs.len() as u64, "job", "jobs");
+        let doubt = units::time(self.uncertain);
+        let clocks = if self.by_ci_clock {
+            format!("the CI system's clock (±{doubt})")
+        } else if self.apart_at_least > CLOCKS {
+            let least = units::time(self.apart_at_least);
+            format!("the clocks of their machines, which differ by at least {least}")
+        } else {
+            format!("the clocks of their machines (±{doubt} if network time keeps them)")
+        };
+        format!("{jobs} in {}, by {clocks}", units::time(self.length))
     }
 
-    /// The source of the needs, in words.
+    /// The proof of the order of the jobs and of the waits between them, in words.
     fn basis(&self) -> &'static str {
-        if self.given {
-            "what waited for what: the job graph"
-        } else {
-            "what waited for what: guessed from the times; --graph FILE tells it"
+        match (self.given, self.by_ci_clock) {
+            (true, true) => "what waited for what: the job graph",
+            (true, false) => {
+                "what waited for what: the job graph; how long: not proven, because a wait has the \
+                 difference of two clocks in it"
+            }
+            (false, true) => {
+                "the order: the CI system's clock; what waited for what: guessed from it; \
+                 --graph FILE tells it"
+            }
+            (false, false) => {
+                "the order and what waited for what: not proven, guessed from these clocks; \
+                 --graph FILE and --jobs FILE tell them"
+            }
         }
     }
 
@@ -413,7 +428,8 @@ impl Pipeline {
             "schema": "tr.pipeline/1",
             "start_unix_ns": self.start,
             "duration_ns": self.length,
-            "clock_uncertainty_ns": self.uncertain,
+            "clock_uncertainty_ns": self.by_ci_clock.then_some(self.uncertain),
+            "clock_difference_at_least_ns": self.apart_at_least,
             "clock": if self.by_ci_clock { "ci" } else { "machines" },
             "warnings": self.warnings,
             "graph": if self.given { "given" } else { "times" },

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use serde_json::{json, Map, Value};
+use serde::Serialize;
+use serde_json::{json, Value};
 
 use super::run::{Figure, Run};
 use super::spread::median;
@@ -95,28 +96,45 @@ pub fn render(diff: &Diff, service: Service) -> String {
     json(runs, service)
 }
 
+/// A row of customSmallerIsBetter.
+#[derive(Serialize)]
+struct ActionRow {
+    name: String,
+    unit: &'static str,
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<String>,
+}
+
+/// A measure of the Bencher Metric Format.
+#[derive(Serialize)]
+struct BencherMeasure {
+    value: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_value: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_value: Option<u64>,
+}
+
 fn action(figures: &[(String, &str, Measured)]) -> Value {
     let ms = |ns: u64| ns as f64 / 1e6;
-    let one = |(name, measure, figure): &(String, &str, Measured)| {
-        let name = match *measure {
-            "latency" => name.clone(),
-            measure => format!("{name}: {measure}"),
-        };
-        let mut row = json!({ "name": name, "unit": "ms", "value": ms(figure.median) });
-        if let Some(interval) = &figure.interval {
-            row["range"] = json!(format!(
-                "{} to {}",
-                ms(*interval.start()),
-                ms(*interval.end())
-            ));
+    let rows = figures.iter().map(|(name, measure, figure)| {
+        let range = figure.interval.as_ref();
+        ActionRow {
+            name: match *measure {
+                "latency" => name.clone(),
+                measure => format!("{name}: {measure}"),
+            },
+            unit: "ms",
+            value: ms(figure.median),
+            range: range.map(|range| format!("{} to {}", ms(*range.start()), ms(*range.end()))),
         }
-        row
-    };
-    figures.iter().map(one).collect()
+    });
+    json!(rows.collect::<Vec<_>>())
 }
 
 fn bencher(figures: &[(String, &str, Measured)]) -> Value {
-    let mut all: Map<String, Value> = Map::new();
+    let mut all: BTreeMap<String, BTreeMap<&str, BencherMeasure>> = BTreeMap::new();
     for (name, measure, figure) in figures {
         let name = match name.chars().nth(NAME) {
             None => name.clone(),
@@ -128,17 +146,15 @@ fn bencher(figures: &[(String, &str, Measured)]) -> Value {
                 begin.chain(number.chars()).collect()
             }
         };
-        let measures = all.entry(name).or_insert_with(|| json!({}));
-        if let Some(measures) = measures.as_object_mut() {
-            let mut value = json!({ "value": figure.median });
-            if let Some(interval) = &figure.interval {
-                value["lower_value"] = json!(interval.start());
-                value["upper_value"] = json!(interval.end());
-            }
-            measures.insert((*measure).to_owned(), value);
-        }
+        let interval = figure.interval.as_ref();
+        let value = BencherMeasure {
+            value: figure.median,
+            lower_value: interval.map(|interval| *interval.start()),
+            upper_value: interval.map(|interval| *interval.end()),
+        };
+        all.entry(name).or_default().insert(measure, value);
     }
-    Value::Object(all)
+    json!(all)
 }
 
 #[cfg(test)]
