@@ -16,7 +16,7 @@ const LAST: u32 = 20;
 const RETRIES: u32 = 3;
 /// The longest answer that is read, in bytes. One of OTLP has a number and a sentence.
 const LONGEST_ANSWER: u64 = 1 << 20;
-/// What curl prints after the body of the answer, in curl's and its configuration's notation.
+/// The line that curl prints after the body of the answer, in the notation of curl and of its configuration.
 const WRITE_OUT: &str = r"\n%{http_code} %{redirect_url}";
 
 /// A variable, unless it is blank.

@@ -661,7 +661,7 @@ fn sent() -> Result<(), Failure> {
     ensure(lines.len() > 10, || format!("{} spans", lines.len()))
 }
 
-/// What a receiver answers to an export: the exit status, and what is said.
+/// The exit status and the messages of an export that a receiver answers with `reply`.
 fn answered(reply: &str, format: &str) -> Result<(Option<i32>, String), Failure> {
     use std::io::{BufRead, BufReader};
     let mut receiver = Command::new(python()?)

@@ -109,52 +109,6 @@ fn members(
     Ok(())
 }
 
-/// Whether each schema names the type for which its keywords are, itself or in the schema of which it is an
-/// alternative: strict readers refuse others.
-pub fn names_types(schema: &Value) -> Result<(), String> {
-    fn look(schema: &Value, around: Option<&Value>, place: &str) -> Result<(), String> {
-        let Some(keywords) = schema.as_object() else {
-            return Ok(());
-        };
-        let types = keywords.get("type").or(around);
-        for (keyword, want) in keywords {
-            let place = format!("{place}/{keyword}");
-            let of = match keyword.as_str() {
-                "required"
-                | "properties"
-                | "additionalProperties"
-                | "propertyNames"
-                | "dependentRequired" => "object",
-                "items" | "minItems" | "maxItems" => "array",
-                _ => "",
-            };
-            let is_named = types.is_some_and(|types| match types {
-                Value::Array(types) => types.iter().any(|name| name == of),
-                name => name == of,
-            });
-            if !of.is_empty() && !is_named {
-                return Err(format!("{place} is without the type {of}"));
-            }
-            match (keyword.as_str(), want) {
-                ("anyOf", Value::Array(choices)) => {
-                    for choice in choices {
-                        look(choice, types, &place)?;
-                    }
-                }
-                ("properties" | "$defs", Value::Object(members)) => {
-                    for (name, member) in members {
-                        look(member, None, &format!("{place}/{name}"))?;
-                    }
-                }
-                ("items" | "additionalProperties", _) => look(want, None, &place)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-    look(schema, None, "#")
-}
-
 /// The schema at `#/$defs/NAME`.
 fn definition<'a>(root: &'a Value, reference: &Value) -> Result<&'a Value, String> {
     let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/"));

@@ -23,7 +23,7 @@ struct PartialSuccess {
     error_message: String,
 }
 
-/// What a receiver says about spans that it did not take, or about how the next request should differ.
+/// A receiver's remark: spans that it did not take, or how the next request should differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The number of spans that were rejected; 0: the message is a warning.
