@@ -59,10 +59,7 @@ impl With {
             let new = |found: &&tr_import::Found| seen.insert(found.path.canonicalize().ok());
             for it in found.iter().filter(new) {
                 match tr_import::open(it, &mut room) {
-                    Ok(Some(file)) => {
-                        let path = it.path.as_os_str().as_encoded_bytes().to_vec();
-                        files.push((path, file));
-                    }
+                    Ok(Some(file)) => files.push(file),
                     Ok(None) => {}
                     Err(error) if it.named => return Err(said(&it.path, error)),
                     Err(error) => {

@@ -6,8 +6,17 @@ use std::sync::LazyLock;
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_insight::imports::Imports;
+use tr_insight::imports::{File, Imports, ToolFile};
 use tr_insight::steps::Steps;
+
+/// A file whose time is not known.
+fn tool_file(path: &[u8], file: File) -> ToolFile {
+    ToolFile {
+        path: path.to_vec(),
+        written: None,
+        file,
+    }
+}
 
 /// A recording of the tools whose files are the seeds.
 static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
@@ -20,7 +29,7 @@ pub fn imports(data: &[u8]) {
     let Ok(Some(file)) = tr_import::read(data) else {
         return;
     };
-    let imports = Imports::place(&[(b"tests.xml".to_vec(), file)], &RECORDING);
+    let imports = Imports::place(&[tool_file(b"tests.xml", file)], &RECORDING);
     for span in &imports.spans {
         let process = RECORDING.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);

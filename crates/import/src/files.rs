@@ -2,8 +2,9 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
-use tr_insight::imports::File;
+use tr_insight::imports::ToolFile;
 
 use crate::{read, Error, FILE};
 
@@ -141,19 +142,26 @@ fn is_known(path: &Path) -> bool {
 ///
 /// # Errors
 /// It cannot be read, is larger than a limit, damaged, or named and of no known tool.
-pub fn open(found: &Found, room: &mut u64) -> Result<Option<File>, Error> {
+pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     let bytes = bytes(found, *room)?;
-    let read = read(&bytes)?;
-    if read.is_none() && found.named {
-        return Err(Error::Unknown);
-    }
-    // Another tool's file takes no room.
-    *room -= if read.is_some() {
-        bytes.len() as u64
-    } else {
-        0
+    let Some(file) = read(&bytes)? else {
+        // Another tool's file takes no room.
+        return if found.named {
+            Err(Error::Unknown)
+        } else {
+            Ok(None)
+        };
     };
-    Ok(read)
+    *room -= bytes.len() as u64;
+    let written = std::fs::metadata(&found.path).and_then(|meta| meta.modified());
+    let written = written
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok(Some(ToolFile {
+        path: found.path.as_os_str().as_encoded_bytes().to_vec(),
+        written: written.and_then(|since| i64::try_from(since.as_nanos()).ok()),
+        file,
+    }))
 }
 
 /// Reads a file of at most `room` bytes.

@@ -9,12 +9,21 @@ use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::{read, Error};
-use tr_insight::imports::{File, Imports};
+use tr_insight::imports::{File, Imports, ToolFile};
 
 const CLANG: &[u8] = include_bytes!("../../../fixtures/imports/main.json");
 const NINJA: &[u8] = include_bytes!("../../../fixtures/imports/.ninja_log");
 const CARGO: &[u8] = include_bytes!("../../../fixtures/imports/cargo-timing.html");
 const JUNIT: &[u8] = include_bytes!("../../../fixtures/imports/tests.xml");
+
+/// A file whose time is not known.
+fn tool_file(path: &[u8], file: File) -> ToolFile {
+    ToolFile {
+        path: path.to_vec(),
+        written: None,
+        file,
+    }
+}
 
 /// A recording of the tools that wrote these files.
 static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
@@ -25,7 +34,7 @@ static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
 
 /// Places a file and checks its spans and numbers.
 fn placed(file: File) -> u64 {
-    let imports = Imports::place(&[(b"tests.xml".to_vec(), file)], &RECORDING);
+    let imports = Imports::place(&[tool_file(b"tests.xml", file)], &RECORDING);
     for span in &imports.spans {
         let process = RECORDING.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);

@@ -5,7 +5,7 @@ use tr_analyze::model::{Analysis, Doubt, ExecSpan, Process, ProcessIx, Thread, T
 use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
 use tr_format::meta::Summary;
 use tr_import::read;
-use tr_insight::imports::{Import, Imports};
+use tr_insight::imports::{File, Import, Imports, ToolFile};
 
 /// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
 type Line = (u32, Option<u32>, u64, u64, &'static str);
@@ -14,6 +14,15 @@ const MS: u64 = 1_000_000;
 
 /// The recording begins 1 s after the machine, at this time of the day: 2026-11-23T05:54:06Z.
 const REAL: u64 = 1_795_413_246_000 * MS;
+
+/// A file whose time is not known.
+fn tool_file(path: &[u8], file: File) -> ToolFile {
+    ToolFile {
+        path: path.to_vec(),
+        written: None,
+        file,
+    }
+}
 
 fn recording(lines: &[Line]) -> Analysis {
     let at = |ms: u64| Ktime((1000 + ms) * MS);
@@ -70,7 +79,7 @@ fn placed(name: &str, file: &str, analysis: Analysis) -> (String, Import) {
     let file = read(file.as_bytes())
         .expect("a file")
         .expect("of a known tool");
-    let imports = Imports::place(&[(name.as_bytes().to_vec(), file)], &analysis);
+    let imports = Imports::place(&[tool_file(name.as_bytes(), file)], &analysis);
     let since = |time: Ktime| time.since(analysis.start) as f64 / MS as f64;
     let lines = imports.spans.iter().map(|span| {
         let name = String::from_utf8_lossy(&span.name);
@@ -336,7 +345,7 @@ fn with_clocks(lines: &[Line]) -> Analysis {
 /// The names of the tests, each with the reason why it has no figures.
 fn doubts(file: &str, analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
     let file = read(file.as_bytes()).expect("a file").expect("a report");
-    let imports = Imports::place(&[(b"out.xml".to_vec(), file)], &analysis);
+    let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
     let spans = imports.spans.iter();
     let named = spans.map(|span| (String::from_utf8_lossy(&span.name).into_owned(), span.doubt));
     named.collect()

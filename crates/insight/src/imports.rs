@@ -28,6 +28,15 @@ pub enum File {
     Junit(junit::Report),
 }
 
+/// A parsed file and what the file system tells about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolFile {
+    pub path: Vec<u8>,
+    /// The time of the last write, in ns since 1970, if it is known. A copy of a file can have a later one.
+    pub written: Option<i64>,
+    pub file: File,
+}
+
 /// A file of another tool: the number of its spans, and the number of spans with a place in the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
@@ -55,16 +64,17 @@ pub struct Imports {
 }
 
 impl Imports {
-    /// Places the spans of files, of which each has its path, under the processes of an analysis.
-    pub fn place(files: &[(Vec<u8>, File)], analysis: &Analysis) -> Imports {
+    /// Places the spans of files under the processes of an analysis.
+    pub fn place(files: &[ToolFile], analysis: &Analysis) -> Imports {
         let mut imports = Imports::default();
         let lookup = Lookup::new(analysis);
-        for (path, file) in files {
-            let mut placed = match file {
+        for file in files {
+            let path = &file.path;
+            let mut placed = match &file.file {
                 File::Clang(trace) => trace.place(path, &lookup),
                 File::Ninja(log) => log.place(&lookup),
                 File::Cargo(timings) => timings.place(&lookup),
-                File::Junit(report) => report.place(path, &lookup),
+                File::Junit(report) => report.place(path, file.written, &lookup),
             };
             let room = SPANS.saturating_sub(imports.spans.len());
             let count = placed.spans.len();
@@ -74,7 +84,7 @@ impl Imports {
                 placed.spans.truncate(room);
             }
             imports.files.push(Import {
-                file: path.clone().into(),
+                file: path.as_slice().into(),
                 spans: placed.all,
                 placed: (placed.spans.len() as u64).saturating_sub(placed.parts),
                 outside: placed.outside,

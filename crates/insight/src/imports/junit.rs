@@ -1,8 +1,11 @@
 //! The suites of a JUnit report, and the places of their tests under the processes that ran them.
 
+mod active;
 mod proof;
+mod serial;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
@@ -11,7 +14,9 @@ use tr_text::units;
 
 use super::lookup::{base, imported, names, signed, Lookup, Placed};
 use crate::steps::Steps;
+use active::Active;
 use proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
+use serial::{Place, Test};
 
 /// The most slashes of a name that may end the name of another test.
 const SLASHES: usize = 100;
@@ -41,17 +46,32 @@ impl Suite {
         lengths.fold(0, i64::saturating_add)
     }
 
-    /// Whether a test is a part of another one, as Go's `TestA/x` is of `TestA`.
-    fn has_nested(&self) -> bool {
+    /// The error of the sum of its tests' lengths and of its own length, in ns.
+    fn rounded(&self) -> i64 {
+        let digits = self.cases.iter().map(|case| case.attributes.digit);
+        digits.fold(self.attributes.digit, i64::saturating_add)
+    }
+
+    /// Whether the suite's own length was measured: one that is no more than the sum of its tests bounds no time
+    /// between them.
+    fn is_measured(&self) -> bool {
+        let sum = self.sum().saturating_add(self.rounded());
+        self.attributes.length.is_some_and(|length| length > sum)
+    }
+
+    /// For each test the one around it, as Go's `TestA` is around `TestA/x`: the longest name that a slash ends.
+    fn around(&self) -> Vec<Option<usize>> {
         let name = |case: &Case| (case.attributes.class.clone(), case.attributes.name.clone());
-        let names: HashSet<(String, String)> = self.cases.iter().map(name).collect();
-        let is_part = |case: &Case| {
+        let places = self.cases.iter().enumerate();
+        let places: HashMap<(String, String), usize> =
+            places.map(|(at, case)| (name(case), at)).collect();
+        let around = self.cases.iter().map(|case| {
             let (class, name) = (&case.attributes.class, &case.attributes.name);
-            let slashes = name.match_indices('/').take(SLASHES);
+            let slashes = name.rmatch_indices('/').take(SLASHES);
             let mut around = slashes.filter_map(|(at, _)| name.get(..at));
-            around.any(|around| names.contains(&(class.clone(), around.to_owned())))
-        };
-        self.cases.iter().any(is_part)
+            around.find_map(|around| places.get(&(class.clone(), around.to_owned())).copied())
+        });
+        around.collect()
     }
 }
 
@@ -84,6 +104,13 @@ const TOLERATED: i64 = 10;
 /// A process of a test's own lasts longer than the test, by this or by a fifth, in ns.
 const LONGER: i64 = 100_000_000;
 
+/// A runner reads the time of the day and the clock by which it measures a test's length one after the other, within
+/// this time, in ns.
+const BETWEEN_CLOCKS: i64 = 1_000_000;
+
+/// A file system's clock is as late as a tick of the kernel, 10 ms where it is longest (CONFIG_HZ=100).
+const COARSE: i64 = 10_000_000;
+
 /// The most processes that are tried for a suite.
 const TRIED: usize = 1_000;
 
@@ -94,10 +121,15 @@ const QUARTER_HOUR: i64 = 900_000_000_000;
 impl Report {
     /// Places each test on a process of its own whose command line names it, or else at its
     /// time under the process that ran the suite.
-    pub(super) fn place(&self, path: &[u8], lookup: &Lookup<'_>) -> Placed {
+    /// `written` is the time of the file in ns since 1970.
+    pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let zone = self.zone(lookup);
+        let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
         let mut placer = Placer {
             lookup,
+            // A copy is younger than the recording, and tells nothing.
+            written: written.filter(|time| !lookup.is_outside(*time, *time)),
+            active: HashMap::new(),
             zone: zone.proven,
             ahead: zone.ahead,
             of_cases: None,
@@ -252,6 +284,10 @@ impl Zone {
 
 struct Placer<'a> {
     lookup: &'a Lookup<'a>,
+    /// The latest time at which the report can have been written, if the recording has it: no test ends after it.
+    written: Option<i64>,
+    /// The time on CPUs of the runners that were looked at.
+    active: HashMap<ProcessIx, Option<Rc<Active>>>,
     /// The difference from UTC of the times that have no zone, in ns.
     ahead: i64,
     /// Whether no other zone puts the times into the recording.
@@ -282,6 +318,8 @@ struct Times {
     digit: i64,
     /// The most by which the span may begin and end earlier, in ns.
     early: i64,
+    /// The most by which the beginning or the end is wrong, in ns, if the recording bounds it ([`serial`]).
+    error: Option<i64>,
     /// The reason why the times are not proven.
     doubt: Option<Doubt>,
 }
@@ -320,6 +358,7 @@ impl Placer<'_> {
             .filter_map(|suite| stamped(&suite.attributes, lengths(suite)))
             .collect();
         of_suites.by_lives(&all);
+        of_suites.by_file(&all, self.written);
         let mut of_cases = Contradictions::default();
         for suite in suites {
             let cases = suite.cases.iter();
@@ -327,10 +366,37 @@ impl Placer<'_> {
                 .filter_map(|case| stamped(&case.attributes, case.attributes.length?))
                 .collect();
             of_cases.by_lives(&cases);
+            of_cases.by_file(&cases, self.written);
             of_cases.by_order(cases);
         }
         self.of_suites = of_suites.stamp();
         self.of_cases = of_cases.stamp();
+        if self.of_suites.is_none() && suites.iter().any(|suite| suite.attributes.at.is_some()) {
+            self.of_suites = self.by_schedule(suites, |placer, stamp| placer.of_suites = stamp);
+        }
+        let mut cases = suites.iter().flat_map(|suite| &suite.cases);
+        if self.of_cases.is_none() && cases.any(|case| case.attributes.at.is_some()) {
+            self.of_cases = self.by_schedule(suites, |placer, stamp| placer.of_cases = stamp);
+        }
+    }
+
+    /// The only meaning of the file's times that leaves a schedule for each suite which has one by either meaning.
+    fn by_schedule(
+        &mut self,
+        suites: &[Suite],
+        set: impl Fn(&mut Self, Option<Stamp>),
+    ) -> Option<Stamp> {
+        let mut found = Contradictions::default();
+        for suite in suites.iter().filter(|suite| !suite.cases.is_empty()) {
+            let fits = [Stamp::Begin, Stamp::End].map(|stamp| {
+                set(self, Some(stamp));
+                let runner = self.around(suite).and_then(|around| self.runner(around));
+                runner.is_some_and(|runner| self.scheduled(suite, runner.process).is_some())
+            });
+            found.by_fit(fits);
+        }
+        set(self, None);
+        found.stamp()
     }
 
     /// For each suite whether it ran at the same time as another one.
@@ -368,7 +434,11 @@ impl Placer<'_> {
         let runner = around.and_then(|times| self.runner(times));
         let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
         let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
-        let times = self.times(suite, within);
+        let scheduled = runner.and_then(|runner| self.scheduled(suite, runner.process));
+        let times = match scheduled {
+            Some(times) => times,
+            None => self.times(suite, within),
+        };
         if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
         {
             if !suite.attributes.name.is_empty() {
@@ -386,6 +456,7 @@ impl Placer<'_> {
                 self.placed.parts += 1;
             }
         }
+        let is_nested = suite.around().iter().any(Option::is_some);
         for (case, times) in suite.cases.iter().zip(times) {
             let name = match case.attributes.class.as_str() {
                 "" => case.attributes.name.clone(),
@@ -403,7 +474,7 @@ impl Placer<'_> {
             }
             match times {
                 _ if has_marks => self.note("the recording has its tests as marks"),
-                None if around.is_some() && suite.has_nested() => {
+                None if around.is_some() && is_nested => {
                     self.note("tests that hold other tests have no times of their own");
                 }
                 None if around.is_some() => {
@@ -421,7 +492,8 @@ impl Placer<'_> {
                     if length > 0 && times.early > length / TOLERATED {
                         self.early = self.early.max(times.early);
                     }
-                    if around.is_some_and(|around| around.digit >= SECOND) {
+                    if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
+                    {
                         self.note("its times are whole seconds: tests are up to 1 s later");
                     }
                     let guess = self.guess(
@@ -469,6 +541,9 @@ impl Placer<'_> {
     /// The most by which a boundary is wrong, in ns: by the digits of the file's numbers, by
     /// work between tests, and by clocks.
     fn error(&self, times: &Times, attributes: &Attributes) -> i64 {
+        if let Some(error) = times.error {
+            return error;
+        }
         let place = times.digit.max(times.early);
         let clocks = self.lookup.clock_error();
         place
@@ -486,10 +561,15 @@ impl Placer<'_> {
         }
     }
 
+    /// The recording's time at a time of the day, in ns.
+    fn time(&self, date: Date) -> i64 {
+        let ahead = date.ahead.unwrap_or(self.ahead);
+        self.lookup.time(date.local.saturating_sub(ahead))
+    }
+
     /// A span of a length that begins or ends at a time of the day.
     fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
-        let ahead = date.ahead.unwrap_or(self.ahead);
-        let at = self.lookup.time(date.local.saturating_sub(ahead));
+        let at = self.time(date);
         let from = match stamp {
             Some(Stamp::End) => at.saturating_sub(length),
             Some(Stamp::Begin) | None => at,
@@ -504,15 +584,21 @@ impl Placer<'_> {
             to: from.saturating_add(length),
             digit: date.digit,
             early: 0,
+            error: None,
             doubt,
         }
     }
 
+    /// The span of a suite that has a time of the day.
+    fn of_suite(&self, suite: &Suite) -> Option<Times> {
+        let length = suite.attributes.length.unwrap_or_else(|| suite.sum());
+        Some(self.from(suite.attributes.at?, length, self.of_suites))
+    }
+
     /// The suite's span, or that of its tests' times.
     fn around(&self, suite: &Suite) -> Option<Times> {
-        if let Some(at) = suite.attributes.at {
-            let length = suite.attributes.length.unwrap_or_else(|| suite.sum());
-            return Some(self.from(at, length, self.of_suites));
+        if let Some(times) = self.of_suite(suite) {
+            return Some(times);
         }
         let spans = suite.cases.iter().filter_map(|case| self.of_case(case));
         spans.reduce(|a, b| Times {
@@ -520,6 +606,7 @@ impl Placer<'_> {
             to: a.to.max(b.to),
             digit: a.digit.max(b.digit),
             early: 0,
+            error: None,
             doubt: a.doubt.or(b.doubt),
         })
     }
@@ -542,11 +629,10 @@ impl Placer<'_> {
             .iter()
             .map(|case| case.attributes.length.unwrap_or(0));
         let sum = suite.sum();
-        let digits = suite.cases.iter().map(|case| case.attributes.digit);
-        // The sum of the tests may exceed the suite's length by as much.
-        let rounded = digits.fold(suite.attributes.digit, i64::saturating_add);
+        let rounded = suite.rounded();
         let none = vec![None; suite.cases.len()];
-        let Some(around) = self.around(suite).filter(|_| !suite.has_nested()) else {
+        let is_nested = suite.around().iter().any(Option::is_some);
+        let Some(around) = self.around(suite).filter(|_| !is_nested) else {
             return none;
         };
         let (first, last) = within.unwrap_or((around.from, around.to));
@@ -554,12 +640,9 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        // A length that is no more than the sum was not measured: nothing bounds the time between the tests.
-        let measured = suite
-            .attributes
-            .length
-            .is_some_and(|length| length > sum.saturating_add(rounded));
-        let doubt = around.doubt.or((!measured).then_some(Doubt::Suite));
+        let doubt = around
+            .doubt
+            .or((!suite.is_measured()).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {
             let from = now;
@@ -569,10 +652,107 @@ impl Placer<'_> {
                 to: now.max(first),
                 digit: around.digit.saturating_add(rounded),
                 early: left.max(0),
+                error: None,
                 doubt,
             })
         });
         spans.collect()
+    }
+
+    /// The spans of the tests of a suite as the recording bounds them, if the runner ran them one after the other
+    /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
+    /// meaning and its zone are proven; without one a test can be anywhere in the life of its runner.
+    fn scheduled(&mut self, suite: &Suite, runner: ProcessIx) -> Option<Vec<Option<Times>>> {
+        let analysis = self.lookup.analysis;
+        let active = self.active(runner)?;
+        let process = analysis.process(runner);
+        let (mut from, mut to) = (signed(process.start), signed(process.end));
+        to = to.min(self.written.unwrap_or(to));
+        if let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) {
+            let error = self.stamp_error(times.digit);
+            match self.of_suites {
+                // The suite may have ended any time before: the report is written later than its last test.
+                Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
+                _ => {
+                    from = from.max(times.from.saturating_sub(error));
+                    if suite.is_measured() {
+                        let end = times.to.saturating_add(suite.attributes.digit);
+                        to = to.min(end.saturating_add(error));
+                    }
+                }
+            }
+        }
+        let around = from..=to;
+        let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
+        let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for (at, (case, outer)) in suite.cases.iter().zip(suite.around()).enumerate() {
+            if case.attributes.at.is_some() || !has_stamps {
+                groups.entry(outer).or_default().push(at);
+            }
+        }
+        let mut places: Vec<Option<Place>> = vec![None; suite.cases.len()];
+        let mut open = vec![(None, around)];
+        while let Some((outer, around)) = open.pop() {
+            let mut group = groups.remove(&outer).unwrap_or_default();
+            let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
+            group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
+            let cases = group.iter().filter_map(|at| suite.cases.get(*at));
+            let tests: Vec<Test> = cases.map(|case| self.test(case)).collect();
+            let found = serial::places(&tests, &around, &active)?;
+            for (at, place) in group.into_iter().zip(found) {
+                open.push((Some(at), *place.begin.start()..=*place.end.end()));
+                if let Some(slot) = places.get_mut(at) {
+                    *slot = Some(place);
+                }
+            }
+        }
+        let times = places.into_iter().map(|place| {
+            let place = place?;
+            Some(Times {
+                from: *place.begin.end(),
+                to: *place.end.end(),
+                digit: 0,
+                early: place.error(),
+                error: Some(place.error()),
+                doubt: None,
+            })
+        });
+        Some(times.collect())
+    }
+
+    fn active(&mut self, runner: ProcessIx) -> Option<Rc<Active>> {
+        let analysis = self.lookup.analysis;
+        let new = || Active::new(analysis, runner).map(Rc::new);
+        self.active.entry(runner).or_insert_with(new).clone()
+    }
+
+    /// A test as the file bounds it.
+    fn test(&self, case: &Case) -> Test {
+        let times = self.of_case(case).filter(|times| times.doubt.is_none());
+        let window = |at: i64, digit: i64| {
+            let error = self.stamp_error(0);
+            at.saturating_sub(error)..=at.saturating_add(digit).saturating_add(error)
+        };
+        let (begin, end) = match (times, self.of_cases) {
+            (Some(times), Some(Stamp::Begin)) => (Some(window(times.from, times.digit)), None),
+            (Some(times), Some(Stamp::End)) => (None, Some(window(times.to, times.digit))),
+            _ => (None, None),
+        };
+        Test {
+            begin,
+            end,
+            length: case.attributes.length.unwrap_or(0),
+            error: match case.attributes.length {
+                Some(_) => case.attributes.digit,
+                None => i64::MAX,
+            },
+        }
+    }
+
+    /// The most by which a time of the day is wrong, in ns.
+    fn stamp_error(&self, digit: i64) -> i64 {
+        let clocks = self.lookup.clock_error();
+        digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
     }
 
     /// The process that then ran tests, and the span in it.

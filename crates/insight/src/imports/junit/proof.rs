@@ -54,6 +54,24 @@ impl Contradictions {
         }
     }
 
+    /// Nothing ends after its report was written.
+    pub fn by_file(&mut self, stamped: &[Stamped], written: Option<i64>) {
+        let Some(written) = written else {
+            return;
+        };
+        self.begin |= stamped.iter().any(|element| {
+            let end = element.at.saturating_add(element.length);
+            end > written.saturating_add(element.error)
+        });
+    }
+
+    /// Whether a suite has a schedule if its times are beginnings, and if they are ends. One that has none either
+    /// way was run by another process.
+    pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
+        self.begin |= as_end && !as_begin;
+        self.end |= as_begin && !as_end;
+    }
+
     /// The tests of a suite do not overlap.
     pub fn by_order(&mut self, mut stamped: Vec<Stamped>) {
         stamped.sort_by_key(|element| element.at);

@@ -1,0 +1,181 @@
+//! Bounds of the places of tests that one process ran one after the other.
+//!
+//! What is known of each test is its length, and sometimes a time of the day. Its beginning and its end lie where
+//! the runner was on a CPU ([`Active`]), and it begins no earlier than the end of the test before. The earliest
+//! and the latest schedule that agree with all of that bound every other one.
+
+use std::ops::RangeInclusive;
+
+use super::active::Active;
+
+/// A test in the order in which the runner ran it. All times are in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// The time in which the test begins, if the file has it.
+    pub begin: Option<RangeInclusive<i64>>,
+    /// The time in which the test ends, if the file has it.
+    pub end: Option<RangeInclusive<i64>>,
+    pub length: i64,
+    /// The most by which the length is wrong.
+    pub error: i64,
+}
+
+impl Test {
+    fn begin(&self) -> RangeInclusive<i64> {
+        self.begin.clone().unwrap_or(i64::MIN..=i64::MAX)
+    }
+
+    fn end(&self) -> RangeInclusive<i64> {
+        self.end.clone().unwrap_or(i64::MIN..=i64::MAX)
+    }
+}
+
+/// The bounds of a test's place, in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub begin: RangeInclusive<i64>,
+    pub end: RangeInclusive<i64>,
+}
+
+impl Place {
+    /// The most by which the beginning or the end is wrong, in ns.
+    pub fn error(&self) -> i64 {
+        let width = |range: &RangeInclusive<i64>| range.end().saturating_sub(*range.start());
+        width(&self.begin).max(width(&self.end))
+    }
+}
+
+/// The bounds of each test that ran within `around`; none if no schedule agrees with all that is known.
+pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> Option<Vec<Place>> {
+    let mut earliest = Vec::with_capacity(tests.len());
+    let mut free = *around.start();
+    for test in tests {
+        let (begin, end) = first(test, free, active)?;
+        earliest.push((begin, end));
+        free = end;
+    }
+    let mut places = Vec::with_capacity(tests.len());
+    let mut free = *around.end();
+    for (test, early) in tests.iter().zip(earliest).rev() {
+        let (begin, end) = last(test, free, active)?;
+        if begin < early.0 || end < early.1 {
+            return None;
+        }
+        places.push(Place {
+            begin: early.0..=begin,
+            end: early.1..=end,
+        });
+        free = begin;
+    }
+    places.reverse();
+    Some(places)
+}
+
+/// The earliest beginning and end of a test that begins no earlier than `free`. Each round moves the beginning to a
+/// later stretch of the runner.
+fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
+    let mut at = free.max(*test.begin().start());
+    loop {
+        let begin = active.from(at)?;
+        if begin > *test.begin().end() {
+            return None;
+        }
+        let shortest = begin.saturating_add(test.length).saturating_sub(test.error);
+        let end = active.from(shortest.max(begin).max(*test.end().start()))?;
+        if end > *test.end().end() {
+            return None;
+        }
+        let longest = begin.saturating_add(test.length).saturating_add(test.error);
+        if end <= longest {
+            return Some((begin, end));
+        }
+        at = begin.saturating_add(end.saturating_sub(longest));
+    }
+}
+
+/// The latest beginning and end of a test that ends no later than `free`.
+fn last(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
+    let mut at = free.min(*test.end().end());
+    loop {
+        let end = active.until(at)?;
+        if end < *test.end().start() {
+            return None;
+        }
+        let shortest = end.saturating_sub(test.length).saturating_add(test.error);
+        let begin = active.until(shortest.min(end).min(*test.begin().end()))?;
+        if begin < *test.begin().start() {
+            return None;
+        }
+        let longest = end.saturating_sub(test.length).saturating_sub(test.error);
+        if begin >= longest {
+            return Some((begin, end));
+        }
+        at = end.saturating_sub(longest.saturating_sub(begin));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn test(length: i64) -> Test {
+        Test {
+            begin: None,
+            end: None,
+            length,
+            error: 1,
+        }
+    }
+
+    /// The runner sleeps in each of two tests: there is one place for them, whatever it did before.
+    #[test]
+    fn sleeps_of_the_runner_hold_tests_in_their_places() {
+        let active = Active::of(vec![(0, 200), (700, 705), (1_000, 1_002)]);
+        let found = places(&[test(503), test(297)], &(0..=1_100), &active).unwrap();
+        let want = [(196..=200, 700..=704), (702..=705, 1_000..=1_002)];
+        let want = want.map(|(begin, end)| Place { begin, end });
+        assert_eq!(found, want);
+        assert_eq!(found.iter().map(Place::error).max(), Some(4));
+    }
+
+    /// A runner that computes all the time says nothing: the bounds are those of the suite.
+    #[test]
+    fn a_runner_on_a_cpu_leaves_the_slack_of_the_suite() {
+        let active = Active::of(vec![(0, 1_000)]);
+        let found = places(&[test(500), test(300)], &(100..=950), &active).unwrap();
+        assert_eq!(found.iter().map(Place::error).collect::<Vec<_>>(), [52, 52]);
+    }
+
+    /// No test can begin or end while its runner sleeps: another one ran it, or the times mean something else.
+    #[test]
+    fn tests_across_a_sleep_have_no_schedule() {
+        let active = Active::of(vec![(0, 100), (900, 1_000)]);
+        assert_eq!(places(&[test(300)], &(0..=1_000), &active), None);
+        assert!(places(&[test(800)], &(0..=1_000), &active).is_some());
+        let stamped = Test {
+            begin: Some(300..=310),
+            ..test(600)
+        };
+        assert_eq!(places(&[stamped], &(0..=1_000), &active), None);
+    }
+
+    #[test]
+    fn times_of_the_day_bound_a_test() {
+        let active = Active::of(vec![(0, 10_000)]);
+        let stamped = |begin: Option<i64>, end: Option<i64>| Test {
+            begin: begin.map(|at| at..=at + 999),
+            end: end.map(|at| at..=at + 999),
+            ..test(1_900)
+        };
+        let tests = [stamped(Some(1_000), None), stamped(None, Some(5_000))];
+        let found = places(&tests, &(0..=10_000), &active).unwrap();
+        assert_eq!(found[0].begin, 1_000..=1_999);
+        assert_eq!(found[1].end, 5_000..=5_999);
+        // The first one ends at 2,899 or later, so that the second one ends at 4,798 or later.
+        let tests = [stamped(Some(1_000), None), stamped(None, Some(4_000))];
+        let found = places(&tests, &(0..=10_000), &active).unwrap();
+        assert_eq!(found[1].end, 4_798..=4_999);
+        assert_eq!(found[0].begin, 1_000..=1_201);
+    }
+}
