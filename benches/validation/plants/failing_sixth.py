@@ -195,7 +195,7 @@ for (`git ls-tree -r -l $commit`) {
             "README.md": "app\n",
         },
         r"cc1 .*app\.c",
-        r"gcc|strip",
+        r"gcc|strip|build\.sh|\./app",
     ),
     # Pipes: the first command of a pipe lacks a file.
     "pipe-tar-missing": Plant(
