@@ -5,6 +5,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 """
 
 from failing_fifth import FIFTH
+from failing_sixth import SIXTH
 from plant import Plant
 
 BAD_C = "int main(void) { return undeclared; }\n"
@@ -964,4 +965,4 @@ FOURTH = {
         "",
     ),
 }
-ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH}
+ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH}
