@@ -2,9 +2,11 @@
 
 mod active;
 mod proof;
+mod runner;
+mod schedule;
 mod serial;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
@@ -14,9 +16,9 @@ use tr_text::units;
 
 use super::lookup::{base, imported, names, signed, Lookup, Placed};
 use crate::steps::Steps;
-use active::Active;
 use proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
-use serial::{Place, Test};
+use runner::RunnerFacts;
+use schedule::Scheduled;
 
 /// The most slashes of a name that may end the name of another test.
 const SLASHES: usize = 100;
@@ -129,7 +131,8 @@ impl Report {
             lookup,
             // A copy is younger than the recording, and tells nothing.
             written: written.filter(|time| !lookup.is_outside(*time, *time)),
-            active: HashMap::new(),
+            facts: HashMap::new(),
+            decided: HashSet::new(),
             zone: zone.proven,
             ahead: zone.ahead,
             of_cases: None,
@@ -151,7 +154,7 @@ impl Report {
             placer.suite(suite, overlaps);
         }
         let [_, tests, _] = &placer.runners;
-        find_doubts(lookup.analysis, tests, &mut placer.guesses);
+        find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         let guesses = std::mem::take(&mut placer.guesses);
         placer
             .placed
@@ -286,8 +289,10 @@ struct Placer<'a> {
     lookup: &'a Lookup<'a>,
     /// The latest time at which the report can have been written, if the recording has it: no test ends after it.
     written: Option<i64>,
-    /// The time on CPUs of the runners that were looked at.
-    active: HashMap<ProcessIx, Option<Rc<Active>>>,
+    /// The facts about the processes that were looked at.
+    facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
+    /// The children of runners that began and ended in one test each.
+    decided: HashSet<ProcessIx>,
     /// The difference from UTC of the times that have no zone, in ns.
     ahead: i64,
     /// Whether no other zone puts the times into the recording.
@@ -332,6 +337,8 @@ struct Runner {
     to: Ktime,
     /// No other process can have run the tests but those around it.
     is_sure: bool,
+    /// One thread of the process ran the tests, and no other can have.
+    is_one_thread: bool,
 }
 
 impl Placer<'_> {
@@ -391,7 +398,7 @@ impl Placer<'_> {
             let fits = [Stamp::Begin, Stamp::End].map(|stamp| {
                 set(self, Some(stamp));
                 let runner = self.around(suite).and_then(|around| self.runner(around));
-                runner.is_some_and(|runner| self.scheduled(suite, runner.process).is_some())
+                runner.is_some_and(|runner| self.schedule(suite, runner.process).is_some())
             });
             found.by_fit(fits);
         }
@@ -434,9 +441,13 @@ impl Placer<'_> {
         let runner = around.and_then(|times| self.runner(times));
         let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
         let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
-        let scheduled = runner.and_then(|runner| self.scheduled(suite, runner.process));
-        let times = match scheduled {
-            Some(times) => times,
+        let schedule = runner.and_then(|runner| self.schedule(suite, runner.process));
+        let scheduled = schedule.as_ref().map(|schedule| schedule.runner);
+        let times = match schedule {
+            Some(schedule) => {
+                self.decided.extend(schedule.decided);
+                schedule.times
+            }
             None => self.times(suite, within),
         };
         if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
@@ -485,7 +496,11 @@ impl Placer<'_> {
                     self.placed.outside += 1;
                 }
                 Some(times) => {
-                    let Some(runner) = self.runner(times) else {
+                    let runner = match scheduled {
+                        Some(scheduled) => self.within(scheduled, times),
+                        None => self.runner(times),
+                    };
+                    let Some(runner) = runner else {
                         continue;
                     };
                     let length = times.to.saturating_sub(times.from);
@@ -513,6 +528,20 @@ impl Placer<'_> {
         }
     }
 
+    /// A span in the life of the process that a schedule names.
+    fn within(&self, scheduled: Scheduled, times: Times) -> Option<Runner> {
+        let (from, to) = self
+            .lookup
+            .inside(scheduled.process, times.from, times.to)?;
+        Some(Runner {
+            process: scheduled.process,
+            from,
+            to,
+            is_sure: true,
+            is_one_thread: scheduled.is_one_thread,
+        })
+    }
+
     /// A test or a suite at its times under the process that ran it.
     fn guess(
         &self,
@@ -534,6 +563,7 @@ impl Placer<'_> {
             is_suite: result.is_none(),
             doubt: times.doubt,
             sure_runner: runner.is_sure,
+            one_thread: runner.is_one_thread,
             is_test: tests.binary_search(&runner.process).is_ok(),
         }
     }
@@ -659,96 +689,6 @@ impl Placer<'_> {
         spans.collect()
     }
 
-    /// The spans of the tests of a suite as the recording bounds them, if the runner ran them one after the other
-    /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
-    /// meaning and its zone are proven; without one a test can be anywhere in the life of its runner.
-    fn scheduled(&mut self, suite: &Suite, runner: ProcessIx) -> Option<Vec<Option<Times>>> {
-        let analysis = self.lookup.analysis;
-        let active = self.active(runner)?;
-        let process = analysis.process(runner);
-        let (mut from, mut to) = (signed(process.start), signed(process.end));
-        to = to.min(self.written.unwrap_or(to));
-        if let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) {
-            let error = self.stamp_error(times.digit);
-            match self.of_suites {
-                // The suite may have ended any time before: the report is written later than its last test.
-                Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
-                _ => {
-                    from = from.max(times.from.saturating_sub(error));
-                    if suite.is_measured() {
-                        let end = times.to.saturating_add(suite.attributes.digit);
-                        to = to.min(end.saturating_add(error));
-                    }
-                }
-            }
-        }
-        let around = from..=to;
-        let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
-        let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-        for (at, (case, outer)) in suite.cases.iter().zip(suite.around()).enumerate() {
-            if case.attributes.at.is_some() || !has_stamps {
-                groups.entry(outer).or_default().push(at);
-            }
-        }
-        let mut places: Vec<Option<Place>> = vec![None; suite.cases.len()];
-        let mut open = vec![(None, around)];
-        while let Some((outer, around)) = open.pop() {
-            let mut group = groups.remove(&outer).unwrap_or_default();
-            let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
-            group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
-            let cases = group.iter().filter_map(|at| suite.cases.get(*at));
-            let tests: Vec<Test> = cases.map(|case| self.test(case)).collect();
-            let found = serial::places(&tests, &around, &active)?;
-            for (at, place) in group.into_iter().zip(found) {
-                open.push((Some(at), *place.begin.start()..=*place.end.end()));
-                if let Some(slot) = places.get_mut(at) {
-                    *slot = Some(place);
-                }
-            }
-        }
-        let times = places.into_iter().map(|place| {
-            let place = place?;
-            Some(Times {
-                from: *place.begin.end(),
-                to: *place.end.end(),
-                digit: 0,
-                early: place.error(),
-                error: Some(place.error()),
-                doubt: None,
-            })
-        });
-        Some(times.collect())
-    }
-
-    fn active(&mut self, runner: ProcessIx) -> Option<Rc<Active>> {
-        let analysis = self.lookup.analysis;
-        let new = || Active::new(analysis, runner).map(Rc::new);
-        self.active.entry(runner).or_insert_with(new).clone()
-    }
-
-    /// A test as the file bounds it.
-    fn test(&self, case: &Case) -> Test {
-        let times = self.of_case(case).filter(|times| times.doubt.is_none());
-        let window = |at: i64, digit: i64| {
-            let error = self.stamp_error(0);
-            at.saturating_sub(error)..=at.saturating_add(digit).saturating_add(error)
-        };
-        let (begin, end) = match (times, self.of_cases) {
-            (Some(times), Some(Stamp::Begin)) => (Some(window(times.from, times.digit)), None),
-            (Some(times), Some(Stamp::End)) => (None, Some(window(times.to, times.digit))),
-            _ => (None, None),
-        };
-        Test {
-            begin,
-            end,
-            length: case.attributes.length.unwrap_or(0),
-            error: match case.attributes.length {
-                Some(_) => case.attributes.digit,
-                None => i64::MAX,
-            },
-        }
-    }
-
     /// The most by which a time of the day is wrong, in ns.
     fn stamp_error(&self, digit: i64) -> i64 {
         let clocks = self.lookup.clock_error();
@@ -783,6 +723,7 @@ impl Placer<'_> {
                 from,
                 to,
                 is_sure: fitting.all(|(other, _)| around.contains(&other)),
+                is_one_thread: false,
             })
         })
     }

@@ -3,7 +3,7 @@
 //! A runner that notes when a test begins or ends reads a clock then, so it is on a CPU. While all of its threads
 //! are off CPU, none of its tests begins or ends.
 
-use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::model::ThreadIx;
 
 use tr_analyze::timeline::{Bucket, Timeline};
 
@@ -14,17 +14,14 @@ use crate::imports::lookup::signed;
 pub struct Active(Vec<(i64, i64)>);
 
 impl Active {
-    /// The time in which any thread of a process was on a CPU, or in which that is unknown; none without a
-    /// timeline.
-    pub fn new(analysis: &Analysis, process: ProcessIx) -> Option<Active> {
-        let timeline: &Timeline = analysis.timeline.as_ref()?;
-        let threads = analysis.process(process).threads.iter();
-        let stretches = threads.flat_map(|thread| timeline.of(*thread));
+    /// The time in which any of these threads was on a CPU, or in which that is unknown.
+    pub fn new(timeline: &Timeline, threads: &[ThreadIx]) -> Active {
+        let stretches = threads.iter().flat_map(|thread| timeline.of(*thread));
         let may_run = stretches.filter(|stretch| {
             matches!(stretch.doing, Bucket::OnCpu(_) | Bucket::Unknown) && stretch.from < stretch.to
         });
         let stretches = may_run.map(|stretch| (signed(stretch.from), signed(stretch.to)));
-        Some(Active::of(stretches.collect()))
+        Active::of(stretches.collect())
     }
 
     /// Stretches in any order.

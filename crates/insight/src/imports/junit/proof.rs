@@ -1,7 +1,7 @@
 //! Decides whether a report and its recording prove where in time a test was. A test with a
 //! doubt has no figures: those of its neighbour would be wrong ones.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 
@@ -145,8 +145,15 @@ struct Company {
 
 impl Company {
     /// `is_test`: the runner is known as a test program. Other programs than itself that it
-    /// started are no runners of its tests; those of an unknown program may be.
-    fn new(analysis: &Analysis, runner: ProcessIx, is_test: bool, tests: &[ProcessIx]) -> Company {
+    /// started are no runners of its tests; those of an unknown program may be. The test of a child that is
+    /// `decided` is known.
+    fn new(
+        analysis: &Analysis,
+        runner: ProcessIx,
+        is_test: bool,
+        tests: &[ProcessIx],
+        decided: &HashSet<ProcessIx>,
+    ) -> Company {
         let process = analysis.process(runner);
         let life = |ix: &ProcessIx| {
             let child = analysis.process(*ix);
@@ -159,12 +166,13 @@ impl Company {
                 || program(child) == program(process)
                 || tests.binary_search(*ix).is_ok()
         };
+        let children = process.children.iter().filter(|ix| !decided.contains(ix));
         let threads = process.threads.iter().skip(1).map(|ix| {
             let thread = analysis.thread(*ix);
             (signed(thread.start), signed(thread.end))
         });
         Company {
-            children: Lives::new(process.children.iter().map(life).collect()),
+            children: Lives::new(children.map(life).collect()),
             workers: Lives::new(process.children.iter().filter(may_work).map(life).collect()),
             threads: Lives::new(threads.collect()),
         }
@@ -185,25 +193,33 @@ pub struct Guess {
     pub doubt: Option<Doubt>,
     /// The process is the only one that can have run the test.
     pub sure_runner: bool,
+    /// One thread of the process ran the test, and no other can have.
+    pub one_thread: bool,
     /// The process is known as a test program.
     pub is_test: bool,
 }
 
 /// Gives each test that has no proven place the reason for it.
-pub fn find_doubts(analysis: &Analysis, tests: &[ProcessIx], guesses: &mut [Guess]) {
+pub fn find_doubts(
+    analysis: &Analysis,
+    tests: &[ProcessIx],
+    decided: &HashSet<ProcessIx>,
+    guesses: &mut [Guess],
+) {
     let mut company: HashMap<ProcessIx, Company> = HashMap::new();
     let overlapping = overlapping(guesses);
     for (guess, overlaps) in guesses.iter_mut().zip(overlapping) {
         let runner = guess.span.process;
         let company = company
             .entry(runner)
-            .or_insert_with(|| Company::new(analysis, runner, guess.is_test, tests));
+            .or_insert_with(|| Company::new(analysis, runner, guess.is_test, tests, decided));
         let boundaries = [signed(guess.span.from), signed(guess.span.to)];
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
         let in_company = at_boundary(&|time| company.workers.are_across(time, error))
-            || !guess.own_stamp && at_boundary(&|time| company.threads.are_across(time, error));
+            || !(guess.own_stamp || guess.one_thread)
+                && at_boundary(&|time| company.threads.are_across(time, error));
         guess.span.doubt = if guess.doubt.is_some() {
             guess.doubt
         } else if overlaps || in_company || !guess.sure_runner {

@@ -1,0 +1,57 @@
+//! The process that runs tests, as the recording knows it: when it can begin or end one, and for which of its
+//! children it waits.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::timeline::{Actor, Bucket, Timeline};
+
+use super::active::Active;
+use crate::imports::lookup::signed;
+
+/// The most threads of a process that are looked at one by one.
+const THREADS: usize = 64;
+
+/// A process that can have run tests.
+#[derive(Clone, Debug, Default)]
+pub struct RunnerFacts {
+    /// The time in which any of its threads may have run.
+    pub any: Active,
+    /// The time in which each of its threads may have run: one of them ran the tests, if it has a schedule and no
+    /// other has one. Empty for a process with one thread or with very many.
+    pub threads: Vec<Active>,
+    /// The children that woke the process, each with the first and the last such moment, in ns.
+    pub waited: HashMap<ProcessIx, (i64, i64)>,
+}
+
+impl RunnerFacts {
+    /// None without a timeline.
+    pub fn new(analysis: &Analysis, process: ProcessIx) -> Option<RunnerFacts> {
+        let timeline: &Timeline = analysis.timeline.as_ref()?;
+        let threads = &analysis.process(process).threads;
+        let alone = threads
+            .iter()
+            .map(|thread| Active::new(timeline, &[*thread]));
+        let mut waited: HashMap<ProcessIx, (i64, i64)> = HashMap::new();
+        for stretch in threads.iter().flat_map(|thread| timeline.of(*thread)) {
+            let (Bucket::Wait(_), Actor::Thread(waker)) = (stretch.doing, stretch.waker()) else {
+                continue;
+            };
+            let child = analysis.thread(waker).process;
+            if analysis.process(child).parent == Some(process) {
+                let at = signed(stretch.to);
+                let (first, last) = waited.entry(child).or_insert((at, at));
+                (*first, *last) = (at.min(*first), at.max(*last));
+            }
+        }
+        Some(RunnerFacts {
+            any: Active::new(timeline, threads),
+            threads: if (2..=THREADS).contains(&threads.len()) {
+                alone.collect()
+            } else {
+                Vec::new()
+            },
+            waited,
+        })
+    }
+}

@@ -1,0 +1,226 @@
+//! Finds the process that ran the tests of a suite, and the bounds of their places.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use tr_analyze::model::ProcessIx;
+
+use super::active::Active;
+use super::proof::Stamp;
+use super::runner::RunnerFacts;
+use super::serial::{self, Place, Test};
+use super::{Case, Placer, Suite, Times, TRIED};
+use crate::imports::lookup::signed;
+
+/// The tests of a suite under the only process that can have run them one after the other.
+pub struct Schedule {
+    pub runner: Scheduled,
+    /// The span of each test; none without a length or a time that the others have.
+    pub times: Vec<Option<Times>>,
+    /// The children that began and ended in one test each.
+    pub decided: Vec<ProcessIx>,
+}
+
+/// The process that ran the tests of a suite.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheduled {
+    pub process: ProcessIx,
+    /// One thread of the process ran the tests, and no other can have.
+    pub is_one_thread: bool,
+}
+
+impl Placer<'_> {
+    /// The schedule of a suite that `runner` ran, or else the only one of the processes that it started. A runner
+    /// that began workers before the test, and a wrapper such as npx, make or a shell, only waits.
+    pub fn schedule(&mut self, suite: &Suite, runner: ProcessIx) -> Option<Schedule> {
+        if let Some(found) = self.scheduled(suite, runner) {
+            return Some(found);
+        }
+        let analysis = self.lookup.analysis;
+        let mut below = vec![runner];
+        let mut at = 0;
+        while let Some(process) = below.get(at).filter(|_| below.len() < TRIED) {
+            below.extend(&analysis.process(*process).children);
+            at += 1;
+        }
+        let long_enough = |process: &ProcessIx| {
+            let process = analysis.process(*process);
+            signed(process.end).saturating_sub(signed(process.start)) >= suite.sum()
+        };
+        below.retain(long_enough);
+        let mut found = below
+            .into_iter()
+            .skip(1)
+            .filter_map(|process| self.scheduled(suite, process));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+
+    /// The spans of the tests of a suite as the recording bounds them, if the process ran them one after the other
+    /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
+    /// meaning and its zone are proven; without one a test can be anywhere in the life of its runner.
+    fn scheduled(&mut self, suite: &Suite, process: ProcessIx) -> Option<Schedule> {
+        let facts = self.facts(process)?;
+        let around = self.window(suite, process);
+        let threads = facts.threads.iter();
+        let mut alone = threads.filter_map(|active| self.bounds(suite, &around, active));
+        let only = alone.next().filter(|_| alone.next().is_none());
+        let runner = Scheduled {
+            process,
+            is_one_thread: only.is_some(),
+        };
+        let places = match only {
+            Some(places) => places,
+            None => self.bounds(suite, &around, &facts.any)?,
+        };
+        Some(self.spans(runner, &facts, places))
+    }
+
+    /// The facts about a process; none without a timeline.
+    fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
+        let analysis = self.lookup.analysis;
+        let new = || RunnerFacts::new(analysis, process).map(Rc::new);
+        self.facts.entry(process).or_insert_with(new).clone()
+    }
+
+    /// The time in which the tests of a suite can have run in a process.
+    fn window(&self, suite: &Suite, process: ProcessIx) -> RangeInclusive<i64> {
+        let process = self.lookup.analysis.process(process);
+        let (mut from, mut to) = (signed(process.start), signed(process.end));
+        to = to.min(self.written.unwrap_or(to));
+        let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
+            return from..=to;
+        };
+        let error = self.stamp_error(times.digit);
+        match self.of_suites {
+            // The suite may have ended any time before: the report is written later than its last test.
+            Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
+            _ => {
+                from = from.max(times.from.saturating_sub(error));
+                if suite.is_measured() {
+                    let end = times.to.saturating_add(suite.attributes.digit);
+                    to = to.min(end.saturating_add(error));
+                }
+            }
+        }
+        from..=to
+    }
+
+    /// The bounds of each test, if there is a schedule. Tests that hold others are scheduled before those.
+    fn bounds(
+        &self,
+        suite: &Suite,
+        around: &RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Option<Place>>> {
+        let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
+        let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for (at, (case, outer)) in suite.cases.iter().zip(suite.around()).enumerate() {
+            if case.attributes.at.is_some() || !has_stamps {
+                groups.entry(outer).or_default().push(at);
+            }
+        }
+        let mut places: Vec<Option<Place>> = vec![None; suite.cases.len()];
+        let mut open = vec![(None, around.clone())];
+        while let Some((outer, around)) = open.pop() {
+            let mut group = groups.remove(&outer).unwrap_or_default();
+            let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
+            group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
+            let cases = group.iter().filter_map(|at| suite.cases.get(*at));
+            let tests: Vec<Test> = cases.map(|case| self.test(case)).collect();
+            let found = serial::places(&tests, &around, active)?;
+            for (at, place) in group.into_iter().zip(found) {
+                open.push((Some(at), *place.begin.start()..=*place.end.end()));
+                if let Some(slot) = places.get_mut(at) {
+                    *slot = Some(place);
+                }
+            }
+        }
+        Some(places)
+    }
+
+    /// A test as the file bounds it.
+    fn test(&self, case: &Case) -> Test {
+        let times = self.of_case(case).filter(|times| times.doubt.is_none());
+        let window = |at: i64, digit: i64| {
+            let error = self.stamp_error(0);
+            at.saturating_sub(error)..=at.saturating_add(digit).saturating_add(error)
+        };
+        let (begin, end) = match (times, self.of_cases) {
+            (Some(times), Some(Stamp::Begin)) => (Some(window(times.from, times.digit)), None),
+            (Some(times), Some(Stamp::End)) => (None, Some(window(times.to, times.digit))),
+            _ => (None, None),
+        };
+        Test {
+            begin,
+            end,
+            length: case.attributes.length.unwrap_or(0),
+            error: match case.attributes.length {
+                Some(_) => case.attributes.digit,
+                None => i64::MAX,
+            },
+        }
+    }
+
+    /// The spans of tests within their bounds. A child for which the runner waits in one test alone belongs to that
+    /// test, also if it began within the error of the test's beginning.
+    fn spans(
+        &self,
+        runner: Scheduled,
+        facts: &RunnerFacts,
+        places: Vec<Option<Place>>,
+    ) -> Schedule {
+        let analysis = self.lookup.analysis;
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        let place = |at: usize| places.get(at).and_then(Option::as_ref);
+        order.retain(|at| place(*at).is_some());
+        order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
+        let mut spans: Vec<Option<(i64, i64)>> = Vec::with_capacity(places.len());
+        spans.extend(places.iter().map(|place| {
+            let place = place.as_ref()?;
+            Some((*place.begin.end(), *place.end.end()))
+        }));
+        let mut decided = Vec::new();
+        for child in &analysis.process(runner.process).children {
+            let Some((first, last)) = facts.waited.get(child).copied() else {
+                continue;
+            };
+            let start = signed(analysis.process(*child).start);
+            // The last test that has begun for certain when the runner waits.
+            let after = order
+                .partition_point(|at| place(*at).is_some_and(|place| *place.begin.end() <= first));
+            let Some(at) = after.checked_sub(1).and_then(|at| order.get(at)).copied() else {
+                continue;
+            };
+            let holds = |place: &Place| start >= *place.begin.start() && last <= *place.end.start();
+            if !place(at).is_some_and(holds) {
+                continue;
+            }
+            decided.push(*child);
+            if let Some(Some((from, _))) = spans.get_mut(at) {
+                *from = start.min(*from);
+            }
+            let before = after.checked_sub(2).and_then(|at| order.get(at));
+            if let Some(Some((_, to))) = before.and_then(|at| spans.get_mut(*at)) {
+                *to = start.min(*to);
+            }
+        }
+        let times = places.iter().zip(spans).map(|(place, span)| {
+            let (place, (from, to)) = (place.as_ref()?, span?);
+            Some(Times {
+                from,
+                to: to.max(from),
+                digit: 0,
+                early: place.error(),
+                error: Some(place.error()),
+                doubt: None,
+            })
+        });
+        Schedule {
+            runner,
+            times: times.collect(),
+            decided,
+        }
+    }
+}
