@@ -289,8 +289,100 @@ fn a_try_and_a_time_out_are_what_they_are() {
     let waits = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         waits.contains("are its own, mostly sleep in wait.py (")
-            && waits.contains("); no change is known"),
+            && waits.contains("), not judged Critical path"),
         "{text}"
+    );
+}
+
+/// The words of the verdict on the first screen.
+fn verdict_text(name: &str) -> String {
+    let text = analyze(&folder().join(format!("{name}.bin")), &[]);
+    let lines = text.lines().skip_while(|line| !line.starts_with("Verdict"));
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let words: Vec<&str> = lines
+        .iter()
+        .flat_map(|line| line.split_whitespace())
+        .collect();
+    words.join(" ")
+}
+
+/// Where a rule is silent, the verdict says what no rule has judged, in place of "the machine" or "nothing stands out".
+#[test]
+fn what_was_not_judged_is_named() {
+    for (name, blame, open, words) in [
+        (
+            "busy-serial",
+            "perhaps-both",
+            "jobs",
+            "jobs: not judged beside this load (on its CPUs alone up to",
+        ),
+        (
+            "busy-steps",
+            "both",
+            "jobs",
+            "less: give it -j2, if they are targets of their own)",
+        ),
+        (
+            "quota-serial",
+            "perhaps-both",
+            "jobs",
+            "jobs: not judged under this quota",
+        ),
+        (
+            "linters",
+            "code",
+            "order",
+            "order of 4 commands of checks.sh: not judged (at once up to",
+        ),
+        (
+            "time-out",
+            "code",
+            "sleep",
+            "mostly sleep in wait.py (1.19 s), not judged",
+        ),
+    ] {
+        let verdict = verdict(name);
+        assert_eq!(verdict["blame"], blame, "{name}: {verdict}");
+        assert_eq!(verdict["not_judged"][0]["what"], open, "{name}: {verdict}");
+        assert!(
+            verdict["not_judged"][0]["ns"].as_u64() > Some(50_000_000),
+            "{verdict}"
+        );
+        let text = verdict_text(name);
+        assert!(text.contains(words), "{name}: {text}");
+        assert!(!text.contains("nothing stands out"), "{name}: {text}");
+        assert!(!text.contains("no change is known"), "{name}: {text}");
+        assert!(!text.contains("Verdict the machine: "), "{name}: {text}");
+    }
+    for name in ["clean-make", "clean-xargs", "busy-jobs"] {
+        assert_eq!(
+            verdict(name)["not_judged"],
+            Value::Array(Vec::new()),
+            "{name}"
+        );
+    }
+}
+
+/// Targets with different programs may run at once; calls of `rm` have more to gain from being one call.
+#[test]
+fn what_runs_in_a_row_is_judged_by_what_it_is() {
+    let steps = &of_build("make-steps")[0];
+    assert_eq!(kind(steps), "few-jobs");
+    assert_eq!(steps["gain_at_least_ns"], 0, "{steps}");
+    let finding = steps["finding"].as_str().unwrap();
+    assert!(
+        finding.contains("runs 5 steps one after the other"),
+        "{steps}"
+    );
+    let removes = of_build("removes");
+    assert!(
+        removes.iter().all(|line| kind(line) != "few-jobs"),
+        "{removes:?}"
+    );
+    assert_eq!(removes[0]["action"], "give one call many files");
+    assert!(
+        removes[0]["gain_at_most_ns"].as_u64() < Some(150_000_000),
+        "{removes:?}"
     );
 }
 

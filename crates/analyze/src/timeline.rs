@@ -276,6 +276,48 @@ impl Draft {
         }
     }
 
+    /// Makes `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first, if the task went from
+    /// a CPU into them and nobody woke it. The end of such a wait may have been one for a CPU. Returns the time that
+    /// is unknown now.
+    pub(crate) fn doubt_unwoken(&mut self, task: usize, most: u64) -> u64 {
+        let Some(changes) = self.0.get_mut(task) else {
+            return 0;
+        };
+        let is =
+            |change: &Change, doing: Bucket| DOING.get(usize::from(change.doing)) == Some(&doing);
+        let waits = Bucket::RunQueue { preempted: false };
+        let unwoken = changes.windows(3).enumerate().filter_map(|(at, changes)| {
+            let [before, wait, after] = changes else {
+                return None;
+            };
+            let nobody = wait.actor == ActorRef::UNKNOWN && is(wait, waits);
+            let length = after.from.since(wait.from);
+            (nobody && is(before, Bucket::OnCpu(None))).then_some((length, at + 1))
+        });
+        let mut unwoken: Vec<(u64, usize)> = unwoken.collect();
+        unwoken.sort_unstable_by_key(|(length, at)| (Reverse(*length), *at));
+        let off_cpu = (ActorRef::UNKNOWN, 0);
+        let mut left = most;
+        let mut divided = Vec::new();
+        for (length, at) in unwoken {
+            let Some(wait) = changes.get_mut(at).filter(|_| left > 0) else {
+                break;
+            };
+            let rest = *wait;
+            *wait = Change::new(rest.from, Bucket::Wait(Wait::Unknown), None, off_cpu);
+            if length > left {
+                let from = Ktime(wait.from.0.saturating_add(left));
+                divided.push((at + 1, Change { from, ..rest }));
+            }
+            left -= left.min(length);
+        }
+        // At most the last one is longer than what was left.
+        for (at, rest) in divided {
+            changes.insert(at, rest);
+        }
+        most - left
+    }
+
     /// The timeline of the model's threads. `threads` has the index of each thread's task and the end of the
     /// thread. `thread_of` finds the thread of a task, or the tid of a task that is not part of the model.
     pub(crate) fn finish(

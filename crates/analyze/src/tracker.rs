@@ -168,6 +168,10 @@ impl Tracker {
         let lost = spans.and_then(|spans| spans.first_in(from, now));
         let known = lost.unwrap_or(now);
         let bucket = self.bucket(ix, now, ended);
+        if matches!((old, bucket), (State::Waiting(_), Bucket::RunQueue { .. })) {
+            let task = &mut self.tasks[ix];
+            task.unwoken = task.unwoken.saturating_add(known.since(from));
+        }
         if bucket == Bucket::Unknown && matches!(old, State::Runnable { .. }) {
             self.concurrency.take_back(from, now);
         }

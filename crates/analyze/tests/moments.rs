@@ -10,10 +10,10 @@ use tr_analyze::contention::{Contention, Division, Occupant};
 use tr_analyze::critical_path::{by_kind, critical_path, Kind};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
-use tr_analyze::timeline::Actor;
+use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
-    Comm, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid,
+    Comm, CpuId, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid,
 };
 use tr_format::meta::Scope;
 
@@ -985,5 +985,69 @@ fn the_wait_before_the_exec_is_on_the_path() {
         assert_eq!(rounded, length, "{before} ms before the exec");
         let queue = by_kind(&path.segments).of(Kind::RunQueue) as i64;
         assert_eq!((queue + MS / 2) / MS, if length > 1 { before } else { 0 });
+    }
+}
+
+/// A waking that the guest's kernel hides: the kernel's own figure tells the wait for a CPU from the sleep.
+///
+/// ```text
+/// cpu0 =10=s..............=10==x     asleep from 1 ms on, on a CPU again at 101 ms
+/// ```
+#[test]
+fn a_wait_without_a_waking_is_in_the_run_queue_as_far_as_the_kernel_counted() {
+    const MS: i64 = 1_000_000;
+    for (counted, run_queue) in [
+        (Some(8 * MS as u64), 8 * MS),
+        (Some(0), 0),
+        (Some(100 * MS as u64), 100 * MS),
+        // The figures differ by some microseconds at each switch.
+        (Some(100 * MS as u64 - 20_000), 100 * MS),
+        (None, 100 * MS),
+    ] {
+        let mut hand = Hand::new(Scope::All, 200 * MS);
+        hand.fork(0, 0, 1, 10, 10);
+        hand.switch(0, 0, 0, RUNNING, 10);
+        hand.switch(0, MS, 10, SLEEPS, 0);
+        hand.switch(0, 101 * MS, 0, RUNNING, 10);
+        hand.exit(0, 102 * MS, 10, 10, true);
+        hand.switch(0, 102 * MS, 10, DEAD, 0).last(0, 102 * MS, 10);
+        if let Some(LifeKind::Final(last)) = hand.life.last_mut().map(|life| &mut life.kind) {
+            last.delays.run = counted;
+        }
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let analysis = analyze(&hand.trace(), &options);
+        let times = thread(&analysis, 10).times;
+        let want = Times {
+            on_cpu: 2 * MS as u64,
+            run_queue: run_queue as u64,
+            unknown: (100 * MS - run_queue) as u64,
+            ..Times::default()
+        };
+        assert_eq!(times, want, "{counted:?}");
+        // The wait for a CPU is the end of the time off CPU.
+        let ix = analysis
+            .threads
+            .iter()
+            .position(|t| t.tid == Tid(10))
+            .unwrap();
+        let timeline = analysis.timeline.as_ref().unwrap();
+        let stretches = timeline
+            .of(ThreadIx(ix as u32))
+            .map(|s| (s.doing, s.length()));
+        let mut expected = vec![
+            (Bucket::OnCpu(Some(CpuId(0))), MS),
+            (Bucket::Wait(Wait::Unknown), 100 * MS - run_queue),
+            (Bucket::RunQueue { preempted: false }, run_queue),
+            (Bucket::OnCpu(Some(CpuId(0))), MS),
+        ];
+        expected.retain(|(_, ns)| *ns > 0);
+        let expected: Vec<(Bucket, u64)> = expected
+            .into_iter()
+            .map(|(doing, ns)| (doing, ns as u64))
+            .collect();
+        assert_eq!(stretches.collect::<Vec<_>>(), expected, "{counted:?}");
     }
 }

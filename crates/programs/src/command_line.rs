@@ -332,6 +332,16 @@ pub fn role_of(program: &str) -> Option<Role> {
     tool.role(verb)
 }
 
+/// Whether one call of the program does for many files what several calls do.
+pub fn handles_files(program: &str) -> bool {
+    tool_of(program).is_some_and(|(tool, _)| tool.handles_files)
+}
+
+/// Whether the program is run until its output no longer changes.
+pub fn converges(program: &str) -> bool {
+    tool_of(program).is_some_and(|(tool, _)| tool.converges)
+}
+
 /// The role of its execution with these arguments. cmake configures, unless an option says what else it does.
 pub fn role(program: &str, argv: &Argv) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;

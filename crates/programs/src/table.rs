@@ -5,6 +5,8 @@
 
 mod builders;
 mod compilers;
+mod documents;
+mod files;
 mod languages;
 mod packages;
 mod services;
@@ -17,13 +19,15 @@ use crate::tools::Tool;
 
 /// The rows of all topics.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
-    let topics: [&'static [Tool]; 6] = [
+    let topics: [&'static [Tool]; 8] = [
         compilers::ROWS,
         builders::ROWS,
         tests::ROWS,
         packages::ROWS,
         services::ROWS,
         languages::ROWS,
+        documents::ROWS,
+        files::ROWS,
     ];
     topics.into_iter().flatten()
 }
@@ -97,6 +101,10 @@ mod lookups {
         ] {
             assert_eq!(role(name), want, "{name}");
         }
+        let handles = |name: &str| by_name(name).is_some_and(|tool| tool.handles_files);
+        assert!(handles("rm") && handles("gmkdir") && !handles("cc1"));
+        let converges = |name: &str| by_name(name).is_some_and(|tool| tool.converges);
+        assert!(converges("pdflatex") && converges("lualatex") && !converges("make"));
         let name = |name: &str| by_name(name).map(Tool::name);
         assert_eq!(name("gmake"), Some("make"));
         assert_eq!(name("n2"), Some("n2"));

@@ -172,6 +172,10 @@ pub struct Tool {
     pub asks_daemon: bool,
     /// Whether the tool runs all its tests in one process or in a few, and can report them as JUnit XML.
     pub tells_tests: bool,
+    /// Whether the tool does for all files that it is given what it does for one: a script needs to call it once.
+    pub(crate) handles_files: bool,
+    /// Whether the tool is run until its output no longer changes: each run reads what the one before has written.
+    pub(crate) converges: bool,
     /// Command lines, each with the program and the rest of its label. A test reads them (`~`: a space in an
     /// argument).
     #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
@@ -199,6 +203,8 @@ pub(crate) const TOOL: Tool = Tool {
     client: false,
     asks_daemon: false,
     tells_tests: false,
+    handles_files: false,
+    converges: false,
     labels: "",
     steps: "",
 };

@@ -26,10 +26,11 @@ fn doubted(recording: &Recording) -> Vec<Doubt> {
     doubts(&analyzed(recording))
 }
 
-/// Unless most of the time is unknown anyway.
+/// The audit notices it, or its run-queue waits without a waking are unknown time.
 #[test]
 fn a_cpu_without_events_is_noticed() {
     let mut noticed = 0;
+    let mut unknown = 0;
     for seed in 0..8 {
         let world = scenario::build(4, 12, 3);
         let mut config = Config::new(world, 2, 3_000_000_000);
@@ -38,7 +39,13 @@ fn a_cpu_without_events_is_noticed() {
         assert_eq!(doubted(&recording), Vec::new(), "seed {seed}");
         // As if it had come online during the recording.
         recording.cpus[1].clear();
-        let doubts = doubted(&recording);
+        let analysis = analyzed(&recording);
+        let times = analysis.totals.times;
+        if times.unknown.saturating_mul(10) >= times.sum() {
+            unknown += 1;
+            continue;
+        }
+        let doubts = doubts(&analysis);
         let waiting = doubts.iter().find(|doubt| doubt.figure == "run_queue");
         let Some(waiting) = waiting else { continue };
         noticed += 1;
@@ -49,7 +56,7 @@ fn a_cpu_without_events_is_noticed() {
             "{text}"
         );
     }
-    assert!(noticed >= 6, "{noticed} of 8");
+    assert!(noticed + unknown >= 7, "{noticed} and {unknown} of 8");
 }
 
 /// The kernel has counted sleeps as waits for a CPU: no fault of the events.

@@ -402,6 +402,7 @@ impl Tracker {
             if unseen {
                 self.end_task(ix, time);
             }
+            self.doubt_unwoken(ix);
         }
     }
 

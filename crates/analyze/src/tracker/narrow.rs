@@ -1,8 +1,13 @@
 //! Narrows the unknown time of a task by the kernel's own totals.
 
 use super::{ProcIx, Task, TaskIx, Tracker};
+use crate::arena::Ix;
 use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
+
+/// The least run-queue time, in ns, that the kernel's own figure calls in doubt. The two figures differ by some
+/// microseconds at each switch.
+const LONG: u64 = 1_000_000;
 
 impl Tracker {
     /// Moves the time that a task spent on a CPU and in run queues, by the kernel's totals of its whole life, out
@@ -27,6 +32,32 @@ impl Tracker {
         task.by_kernel.add(&ByKernel::of(&part));
         let of = task.process;
         self.narrow_programs(of, part);
+    }
+
+    /// Makes the run-queue time of an ended task unknown as far as it is more than the kernel counted and only the
+    /// lack of a waking speaks for it: then the waking was not seen, and the task slept for some of that time.
+    pub(super) fn doubt_unwoken(&mut self, ix: TaskIx) {
+        let task = &mut self.tasks[ix];
+        let counted = task.kernel.and_then(|kernel| kernel.run_delay);
+        if task.unwoken < LONG || task.started_before {
+            return;
+        }
+        let Some(counted) = counted else {
+            return;
+        };
+        let excess = task.times.run_queue.saturating_sub(counted);
+        let most = excess.min(task.unwoken);
+        if most < LONG {
+            return;
+        }
+        let found = match self.timeline.as_mut() {
+            Some(timeline) => timeline.doubt_unwoken(ix.place(), most),
+            None => most,
+        };
+        let task = &mut self.tasks[ix];
+        task.times.run_queue = task.times.run_queue.saturating_sub(found);
+        task.times.unknown = task.times.unknown.saturating_add(found);
+        task.unwoken -= found;
     }
 
     /// Whether the kernel's totals of a task have no time outside of the span.

@@ -88,6 +88,8 @@ pub struct Task {
     pub parent: Option<TaskIx>,
     /// The only CPU that the task may run on, if there is one.
     pub(super) pinned: Option<CpuId>,
+    /// The part of the run-queue time, in ns, for which only the lack of a waking speaks.
+    pub(super) unwoken: u64,
 }
 
 /// A switch looks at one cache line and adds to the next.
@@ -145,6 +147,7 @@ impl Task {
             owes_next: None,
             parent: None,
             pinned: None,
+            unwoken: 0,
             seen: false,
             owes: false,
             reason: 0,

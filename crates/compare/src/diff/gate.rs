@@ -1,8 +1,9 @@
-//! The gate of `--fail-over`: it follows the first line of the comparison.
+//! The gate of `--fail-over`: it judges the build's own time, the time that it takes on CPUs of its own. Other tasks
+//! lengthen and scatter the wall time, so that a slower build is inside its spread; the wall time stands beside it.
 
 use super::causes::{Cause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
-use super::spread::Verdict;
+use super::spread::{Difference, Verdict};
 use super::Diff;
 use super::{commands, conclusion, ends, methods};
 use tr_text::units;
@@ -17,7 +18,13 @@ pub struct Gate {
     pub(super) own: Option<f64>,
     /// Whether the whole growth is attributed to the runner.
     runner: bool,
+    /// The growth of the wall time in percent, and whether it is inside the spread, where the gate judges the
+    /// build's own time in its place.
+    pub(super) wall: Option<(f64, bool)>,
 }
+
+/// The title of the figure that the gate judges in place of the wall time.
+const OWN: &str = "the build's own time";
 
 impl Gate {
     /// Whether the figure grew too much, which makes the exit status 1.
@@ -34,10 +41,20 @@ impl Gate {
         self.runner || self.own.is_some_and(|own| own <= self.most)
     }
 
+    /// Whether a cause is a part of the figure that is judged: what others took is no part of the build's own time.
+    fn has(&self, cause: Cause) -> bool {
+        self.wall.is_none() || !matches!(cause, Cause::Others | Cause::Quota | Cause::Hypervisor)
+    }
+
+    /// The name of the figure that is judged.
+    fn title(&self) -> &'static str {
+        self.wall.map_or(self.figure.title(), |_| OWN)
+    }
+
     pub(super) fn text(&self) -> String {
-        let (name, percent, most) = (self.figure.title(), self.percent, self.most);
+        let (name, percent, most) = (self.title(), self.percent, self.most);
         let more = format!("{name} {percent:+.1} %");
-        match (self.exceeded(), self.inside) {
+        let judged = match (self.exceeded(), self.inside) {
             (true, false) if self.runner => {
                 format!("passed: {more} is more than {most} %, but the runner's, not your change's")
             }
@@ -48,14 +65,19 @@ impl Gate {
             (true, false) => format!("failed: {more}, more than {most} %"),
             (true, true) => format!("passed: {more} is more than {most} %, but inside the spread"),
             (false, _) => format!("passed: {more}, not more than {most} %"),
+        };
+        match self.wall {
+            Some((wall, true)) => format!("{judged}; wall time {wall:+.1} %, inside the spread"),
+            Some((wall, false)) => format!("{judged}; wall time {wall:+.1} %"),
+            None => judged,
         }
     }
 }
 
 /// The result of the gate, if there is one.
 ///
-/// The gate compares the medians. A difference inside a known spread passes, and so does one of the
-/// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
+/// The gate compares the medians; for the wall time those of the build's own time, where that is known and the gate
+/// is not strict. A difference inside a known spread passes, and so does one that is the runner's alone. The
 /// error names builds that failed; a figure that cannot be compared: of a truncated recording or
 /// of one that ended before COMMAND did, of recordings by different methods or of commands with
 /// nothing in common, unknown, or with more unknown time than it may grow; and a growth that may be
@@ -85,47 +107,63 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     if let Some(methods) = methods::mixed(diff).or_else(|| commands::strangers(diff)) {
         return Err(methods);
     }
-    let judged = diff.whole(figure).filter(|judged| judged.base > 0);
-    let judged = judged.ok_or_else(|| format!("{} of the base is unknown or 0", figure.title()))?;
+    let whole = diff.whole(figure).filter(|judged| judged.base > 0);
+    let whole = *whole.ok_or_else(|| format!("{} of the base is unknown or 0", figure.title()))?;
     let unknown = runs().filter_map(|run| run.figures.get(Figure::Unknown));
     let unknown = unknown.max().unwrap_or(0);
     let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
-    if hides && unknown > 0 && unknown as f64 > judged.base as f64 * most / 100.0 {
+    if hides && unknown > 0 && unknown as f64 > whole.base as f64 * most / 100.0 {
         let (time, title) = (units::time(unknown), figure.title());
         return Err(format!("{title}: {time} of a recording's time is unknown"));
     }
-    let share = |ns: i128| ns as f64 * 100.0 / judged.base as f64;
+    // Time that is unknown may belong to others.
+    let by_own_time = figure == Figure::Wall && !diff.ask.strict && diff.causes.work.is_some();
+    let alone = diff.causes.alone;
+    let alone = alone.filter(|alone| by_own_time && alone.base > 0);
+    let judged = alone.unwrap_or(whole);
+    let percent = |judged: &Difference| share_of(judged, judged.difference());
+    let inside = |judged: &Difference| judged.verdict == Verdict::Inside;
     let mut gate = Gate {
         figure,
         most,
-        percent: share(judged.difference()),
-        inside: judged.verdict == Verdict::Inside,
+        percent: percent(&judged),
+        inside: inside(&judged),
         own: None,
         runner: false,
+        wall: alone.map(|_| (percent(&whole), inside(&whole))),
     };
     if diff.ask.strict {
         return Ok(gate);
     }
     let whose = diff.causes.whose();
-    let sum = |whose| diff.causes.of(whose).map(|share| share.ns).sum::<i128>();
+    let sum = |whose| diff.causes.of(whose).filter(|share| gate.has(share.cause));
+    let sum = |whose| sum(whose).map(|share| share.ns).sum::<i128>();
     let own = judged.difference() - sum(Whose::Machine);
-    gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
-    gate.own = (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share(own));
     // The part that is certainly the build's.
-    let least = share(own - sum(Whose::Unclear));
+    let least = share_of(&judged, own - sum(Whose::Unclear));
+    gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
+    gate.own =
+        (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share_of(&judged, own));
+    let doubtful_cpus = diff.causes.cpus.is_some();
     let unclear = match (figure, whose) {
         (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
-        (Figure::Wall, None) => diff.causes.cpus.is_some(),
-        (Figure::RunQueue, _) if diff.causes.cpus.is_some() => true,
+        (Figure::Wall, None) if alone.is_some() => doubtful_cpus || diff.causes.doubt.is_some(),
+        (Figure::Wall, None) => doubtful_cpus,
+        (Figure::RunQueue, _) if doubtful_cpus => true,
         (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),
         (Figure::OnCpu, _) => diff.causes.doubt.is_some(),
         _ => false,
     };
     if unclear && gate.failed() {
-        let (name, percent) = (figure.title(), gate.percent);
+        let (name, percent) = (gate.title(), gate.percent);
         return Err(format!("{name} {percent:+.1} %{}", doubtful(diff, figure)));
     }
     Ok(gate)
+}
+
+/// A part of a difference in percent of the base.
+fn share_of(judged: &Difference, ns: i128) -> f64 {
+    ns as f64 * 100.0 / judged.base as f64
 }
 
 /// The reason why a growth may be caused by the runner or by other tasks, in words.

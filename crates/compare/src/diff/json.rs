@@ -146,6 +146,10 @@ object! {
         figure: String = figure.key(),
         most_percent: f64 = most,
         percent: Option<f64> = gate.as_ref().ok().map(|gate| gate.percent),
+        wall_percent: Option<f64> = gate
+            .as_ref()
+            .ok()
+            .and_then(|gate| Some(gate.wall?.0)),
         passed: bool = gate.as_ref().is_ok_and(|gate| !gate.failed()),
         runner: bool = gate.as_ref().is_ok_and(Gate::excused),
         why: Option<String> = gate.err(),

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::command_line;
+use tr_programs::{command_line, table};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
 use tr_analyze::load::{self, Load};
@@ -194,6 +194,13 @@ impl<'a> Facts<'a> {
             None => &self.process(group)?.argv,
         };
         command_line::role(&self.execution(group)?.program, argv)
+    }
+
+    /// Whether a shell runs, also one whose script gives the program its name.
+    pub fn is_shell(&self, group: Group) -> bool {
+        let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
+        let file = table::by_path(file).and_then(|tool| tool.role(None));
+        [self.role(group), file].contains(&Some(Role::Shell))
     }
 
     /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,

@@ -2,13 +2,13 @@
 //! full CPUs lose nothing, and what they cost in memory is a wait for memory.
 
 use std::collections::BTreeMap;
-use tr_programs::changes;
+use tr_programs::{changes, command_line};
 
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::Jobs;
+use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Family, Role};
@@ -19,12 +19,16 @@ use tr_text::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
+/// The time in ns by which a job may overlap with the next one.
+const OVERLAP: u64 = 1_000_000;
 /// The work of pytest-xdist's controller for each test, in ns. Measured by `validate.py`: 51,524 tests of 0.4 ms took 29.5 s
 /// with it and 20.7 s without it.
 const XDIST: u64 = 600_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = in_a_row(facts);
+    let orders = orders(facts).into_iter();
+    all.extend(orders.filter_map(|order| order.candidate(facts)));
     all.extend(in_one_process(facts));
     all
 }
@@ -37,10 +41,11 @@ struct Job {
     group: Group,
 }
 
-/// Advice to run more children of one execution at once: they do the same, and few of them run at once while
-/// a CPU is idle. The children of several makes are taken together.
-fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut by_owner: BTreeMap<(Group, &str), Vec<Job>> = BTreeMap::new();
+/// A job with the program that used most of its CPU time.
+type NamedJob<'f> = (&'f str, Job);
+
+/// The children of each execution that could be jobs of their own, by the execution that started them.
+fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     let main = main_programs(facts);
     // A check of a configuration rests on those before it, and its tool has no jobs.
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
@@ -51,6 +56,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect();
     let configurations = facts.below(&configurations);
     let tried_again = facts.tried_again();
+    let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let process = facts.analysis.process(execution.process);
         // A process once: by its first program.
@@ -68,35 +74,156 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         {
             continue;
         }
-        // A test is a test, whatever its file is called.
-        let program = if is_runner(facts, owner) {
-            "test"
-        } else {
-            program
-        };
         let to = process.tree.end.min(facts.path.to);
-        if to.since(process.start) >= ROW.1 && program != "sleep" {
-            by_owner.entry((owner, program)).or_default().push(Job {
+        if to.since(process.start) >= ROW.1 && *program != "sleep" {
+            let job = Job {
                 from: process.start,
                 to,
                 on_cpu: process.tree.times.on_cpu,
                 group,
-            });
+            };
+            by_owner.entry(owner).or_default().push((program, job));
         }
     }
+    by_owner
+}
+
+/// Advice to run more children of one execution at once: they do the same, and few of them run at once while
+/// a CPU is idle. The children of several makes are taken together.
+fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
-    for ((owner, program), jobs) in by_owner {
+    for (owner, children) in children(facts) {
+        let mut by_program: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
+        let tests = is_runner(facts, owner);
+        for (program, job) in children {
+            // A test is a test, whatever its file is called.
+            let program = if tests { "test" } else { program };
+            by_program.entry(program).or_default().push(job);
+        }
         let parent = facts
             .execution(owner)
             .map_or("", |execution| execution.program.as_str());
-        if let Some(row) = row(facts, owner, jobs, &told) {
-            rows.entry((parent, program)).or_default().push(row);
+        for (program, jobs) in by_program {
+            if jobs.len() < ROW.0 || is_cheap(facts, owner, program) {
+                continue;
+            }
+            if let Some(row) = row(facts, owner, jobs, &told) {
+                rows.entry((parent, program)).or_default().push(row);
+            }
         }
     }
     let rows = rows.into_iter();
     rows.filter_map(|((_, program), rows)| of_rows(facts, program, &rows))
         .collect()
+}
+
+/// Whether the children of a script handle files: one call does the same, and that is another advice.
+fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+    facts.is_shell(owner) && command_line::handles_files(program)
+}
+
+/// Commands of different programs that ran one after the other, although no fact of the recording says that
+/// they need each other.
+pub(super) struct Order {
+    pub row: Row,
+    /// Whether the tool that starts them has an option for the number of jobs.
+    takes_jobs: bool,
+}
+
+/// Commands of scripts, of build tools without a number of jobs and of test runners, each of which started when
+/// the one before had ended.
+pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
+    let told = told_makes(facts);
+    let mut orders = Vec::new();
+    for (owner, children) in children(facts) {
+        let starts = matches!(facts.role(owner), Some(Role::Jobs | Role::Tests));
+        if !starts && !facts.is_shell(owner) {
+            continue;
+        }
+        let known = facts
+            .execution(owner)
+            .and_then(|execution| changes::known(&execution.program));
+        let takes_jobs = known.is_some_and(|known| known.takes_jobs());
+        for jobs in independent(facts, children) {
+            let row = row(facts, owner, jobs, &told).filter(|row| row.at_once == 1);
+            orders.extend(row.map(|row| Order { row, takes_jobs }));
+        }
+    }
+    orders
+}
+
+/// Divides the children of one process at those on which the later ones rest: a configuration, an
+/// installation, a linker, a whole build. Children that live beside several others are servers of these.
+fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
+    children.sort_by_key(|(_, job)| (job.from, job.group));
+    let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
+    let mut until = Ktime(0);
+    for (program, job) in children {
+        let own = facts.role(job.group);
+        let main = command_line::role_of(program);
+        let rests = |role| {
+            matches!(
+                role,
+                Some(Role::Configure | Role::Packages | Role::Linker | Role::Jobs)
+            )
+        };
+        if rests(own) || rests(main) {
+            parts.push(Vec::new());
+        } else if job.from.0.saturating_add(OVERLAP) >= until.0 {
+            until = job.to;
+            if let Some(part) = parts.last_mut() {
+                part.push(job);
+            }
+        }
+    }
+    parts.retain(|part| part.len() >= 2);
+    parts
+}
+
+impl Order {
+    /// Advice for a tool that has a number of jobs: whether its steps need each other is not known.
+    fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
+        if !self.takes_jobs {
+            return None;
+        }
+        let (row, program) = (self.row, "steps");
+        let known = changes::known(&facts.execution(row.owner)?.program)?;
+        let action = known.change(facts.cpus);
+        let name = facts.name(row.owner);
+        let count = units::count(row.groups.len() as u64);
+        let length = units::time(row.length);
+        Some(Candidate {
+            kind: Kind::FewJobs,
+            finding: format!("{name} runs {count} {program} one after the other, {length}"),
+            action: format!("{action}, if they are targets of their own"),
+            without: Without::own(|_, _| true, Some(facts.below(&row.others))),
+            cap: row.cap,
+            jobs: vec![row.jobs],
+            number: true,
+            evidence: row.groups,
+            stays: true,
+            unsure: true,
+        })
+        .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
+    }
+
+    /// The words for the commands: `4 commands of lint.sh`.
+    pub fn text(&self, facts: &Facts<'_>) -> String {
+        let count = units::count(self.row.groups.len() as u64);
+        format!("{count} commands of {}", facts.name(self.row.owner))
+    }
+}
+
+/// The change that runs the commands of all orders at once.
+pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change> {
+    let others = orders.iter().flat_map(|order| &order.row.others);
+    let others: Vec<Group> = others.copied().collect();
+    (!orders.is_empty()).then(|| Change {
+        time: Without::work(facts.below(&others)),
+        remains: (1000, 1200),
+        jobs: orders.iter().map(|order| order.row.jobs).collect(),
+    })
 }
 
 fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
@@ -124,8 +251,8 @@ fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)
 }
 
 /// Jobs of one parent, few at once.
-struct Row {
-    owner: Group,
+pub(super) struct Row {
+    pub owner: Group,
     at_once: u64,
     /// A make with the number of a make above it.
     inherits: bool,
@@ -133,7 +260,7 @@ struct Row {
     unsure: bool,
     /// The time in which one of them ran, and what it may take less.
     length: u64,
-    cap: u64,
+    pub cap: u64,
     groups: Vec<Group>,
     /// All but the longest.
     others: Vec<Group>,
@@ -238,7 +365,7 @@ fn row(
     mut jobs: Vec<Job>,
     told: &[Option<Option<u64>>],
 ) -> Option<Row> {
-    if jobs.len() < ROW.0 || facts.cpus < 2 {
+    if facts.cpus < 2 {
         return None;
     }
     jobs.sort_by_key(|job| (job.from, job.group));
@@ -347,7 +474,7 @@ fn at_once(jobs: &[Job]) -> u64 {
     let mut steps: Vec<(Ktime, i64)> = Vec::new();
     for job in jobs {
         steps.push((job.from, 1));
-        steps.push((Ktime(job.to.0.saturating_sub(1_000_000)), -1));
+        steps.push((Ktime(job.to.0.saturating_sub(OVERLAP)), -1));
     }
     steps.sort_unstable();
     let (mut now, mut most) = (0i64, 0i64);

@@ -10,6 +10,7 @@
 pub mod facts;
 mod jobs;
 mod machine;
+mod open;
 pub mod programs;
 mod totals;
 mod verdict;
@@ -33,7 +34,7 @@ use facts::Facts;
 use machine::WithheldTime;
 use tr_text::named;
 use tr_text::units;
-pub use verdict::{Blame, Verdict};
+pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
 
 named! {
@@ -253,13 +254,18 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
     candidates.retain(|candidate| candidate.cap > 0);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
-    candidates.truncate(schedule::MOST);
-    let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
+    // The last change is that of the orders which no candidate changes.
+    candidates.truncate(schedule::MOST - 1);
+    let orders = jobs::orders(facts);
+    let last: Changes = 1 << candidates.len();
+    let order = jobs::order_of_all(facts, &orders);
+    let changes = candidates.iter().map(Candidate::change);
+    let changes: Vec<Change> = changes.chain(order).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
     let withheld = WithheldTime::new(facts, own);
-    let rated = rated(facts, candidates, &schedule, own, &withheld)?;
-    let mut kept = distinct(facts, rated);
+    let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
+    let (mut kept, covered) = distinct(facts, rated);
     kept.sort_by_key(|(advice, _)| {
         (
             std::cmp::Reverse(Gain::of(advice).twice_the_middle()),
@@ -289,7 +295,17 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
+    let mut points = open::waits(facts, &covered);
+    points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
+    // Advice about one task alone does not say how the others could run.
+    let is_about_all = |advice: &Advice| !advice.kind.is_machine() && !advice.kind.is_generic();
+    let all = changes.iter().any(is_about_all);
+    if !all && !points.iter().any(|point| point.kind == OpenKind::Jobs) {
+        let most = own.saturating_sub(schedule.wall(last, Effect::Best));
+        points.extend(open::order(facts, &orders, most.min(own), own));
+    }
     let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
+    verdict.have_open(points);
     // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
     if verdict.blame != Blame::Code && changes.iter().any(|advice| advice.kind == Kind::Poll) {
         let soonest = facts.limits()?.on(facts.cpus);
@@ -316,11 +332,13 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let mut known = shares.into_iter();
     let longest = known.find(|wait| is_known_wait(wait.part.kind, wait.by.as_deref()))?;
     let outside = longest.by.filter(|_| longest.part.kind == Time::Outside);
-    let mostly = match outside {
-        Some(name) => Mostly::Outside(name, longest.time),
-        None => Mostly::Own(longest.name, longest.time),
+    let mostly = Mostly {
+        outside: outside.is_some(),
+        name: outside.unwrap_or(longest.name),
+        ns: longest.time,
+        open: OpenKind::of(longest.part.kind),
     };
-    (longest.time > half).then_some(mostly)
+    (mostly.ns > half).then_some(mostly)
 }
 
 /// Whether the recording shows what a wait of this kind is for. `by`: the task that is not recorded and ended
@@ -332,15 +350,17 @@ fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
     }
 }
 
-/// The candidates that save enough. `own`: the simulated time without changes.
+/// The candidates that save enough, and the most of the numbers of jobs that are not advised here. `own`: the
+/// simulated time without changes.
 fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
     schedule: &Schedule,
     own: u64,
     withheld: &WithheldTime,
-) -> Result<Vec<RatedCandidate>, NoPath> {
+) -> Result<(Vec<RatedCandidate>, Option<Silenced>), NoPath> {
     let mut rated: Vec<RatedCandidate> = Vec::new();
+    let mut silenced: Option<Silenced> = None;
     // However the same work is divided, these CPUs need so long for it.
     let spare = if candidates.iter().any(|candidate| candidate.stays) {
         own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
@@ -356,7 +376,7 @@ fn rated(
         let enough =
             |gain: u64| gain >= WORTH && gain.saturating_mul(least(candidate.kind)) >= whole;
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
-        if !enough(candidate.cap) || withheld.silences(&candidate) {
+        if !enough(candidate.cap) {
             continue;
         }
         let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
@@ -366,7 +386,13 @@ fn rated(
         } else {
             gain
         };
-        if enough(gain) {
+        if enough(gain) && withheld.silences(&candidate) {
+            let action = candidate.action;
+            let most = silenced.as_ref().map_or(0, |jobs| jobs.gain);
+            if gain > most {
+                silenced = Some(Silenced { action, gain });
+            }
+        } else if enough(gain) {
             let at_least = match candidate.kind {
                 // It may guard what only one can use.
                 Kind::Lock => 0,
@@ -388,7 +414,14 @@ fn rated(
             });
         }
     }
-    Ok(rated)
+    Ok((rated, silenced))
+}
+
+/// A number of jobs that is not advised beside other tasks or under a quota.
+struct Silenced {
+    action: String,
+    /// The most that the change saves on CPUs of its own, in nanoseconds.
+    gain: u64,
 }
 
 /// The first two changes at once, the first three, and so on. A change that may save nothing is
@@ -460,6 +493,7 @@ fn verdict(
         changes: saved.unwrap_or(0),
         bound,
         mostly: bound.and_then(|bound| waits(facts, bound)),
+        open: Vec::new(),
         failed: failed(facts.analysis),
         cpus: facts.cpus,
     }
@@ -516,8 +550,12 @@ impl Gain {
     }
 }
 
-/// Leaves out what a more specific candidate explains already.
-fn distinct(facts: &Facts<'_>, mut rated: Vec<RatedCandidate>) -> Vec<(Advice, Changes)> {
+/// Leaves out what a more specific candidate explains already. Returns the advice, and for each segment of the
+/// path whether some advice covers it.
+fn distinct(
+    facts: &Facts<'_>,
+    mut rated: Vec<RatedCandidate>,
+) -> (Vec<(Advice, Changes)>, Vec<bool>) {
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         (
@@ -550,7 +588,13 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<RatedCandidate>) -> Vec<(Advice, C
         kept.push((kind, covers));
         advice.push((told, rated.bit));
     }
-    advice
+    let mut covered = vec![false; facts.path.segments.len()];
+    for (_, covers) in &kept {
+        for (is_covered, own) in covered.iter_mut().zip(covers) {
+            *is_covered |= own;
+        }
+    }
+    (advice, covered)
 }
 
 impl Kind {

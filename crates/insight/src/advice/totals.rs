@@ -58,6 +58,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         changes: 0,
         bound: None,
         mostly: None,
+        open: Vec::new(),
         failed: super::failed(analysis),
         cpus: analysis.meta.cpus.len() as u64,
     })

@@ -17,7 +17,31 @@ named! {
         /// The administrator of the machine can.
         Machine = "machine", "the machine";
         Both = "both", "your code and the machine";
+        /// The machine can. Whether the code can as well was not judged.
+        Perhaps = "perhaps-both", "the machine, perhaps also your code";
     }
+}
+
+named! {
+    /// The kind of a part of a build that no rule has judged.
+    pub enum OpenKind {
+        Sleep = "sleep", "sleep";
+        Outside = "outside", "waits for tasks that are not recorded";
+        Unknown = "unknown", "waits of unknown cause";
+        Jobs = "jobs", "the number of jobs";
+        Order = "order", "the order of commands";
+    }
+}
+
+/// A part of a build that no rule has judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenPoint {
+    pub kind: OpenKind,
+    /// The time in nanoseconds: the length of waits on the path, or the most that another number of jobs or
+    /// another order may save.
+    pub ns: u64,
+    /// The words for it.
+    pub(super) text: String,
 }
 
 /// The parts of the build's time. All times in ns.
@@ -48,18 +72,23 @@ pub struct Verdict {
     pub bound: Option<u64>,
     /// For a build without any change that mostly waits: the cause of the waiting.
     pub(super) mostly: Option<Mostly>,
+    /// The parts that no rule has judged.
+    pub open: Vec<OpenPoint>,
     /// COMMAND failed, of which this says nothing.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
 
-/// The cause of most of a build's waiting, with its time in nanoseconds.
+/// The cause of most of a build's waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mostly {
-    /// The words for it.
-    Own(String, u64),
-    /// The name of a task that is not recorded.
-    Outside(String, u64),
+pub(super) struct Mostly {
+    /// The words for it, or the name of a task that is not recorded.
+    pub name: String,
+    /// The time in nanoseconds.
+    pub ns: u64,
+    pub outside: bool,
+    /// The kind of the open point that has the same time, if no rule has judged it.
+    pub open: Option<OpenKind>,
 }
 
 impl Verdict {
@@ -104,6 +133,9 @@ impl Verdict {
                 units::time(self.stolen)
             ));
         }
+        let shown = self.mostly.as_ref().and_then(|mostly| mostly.open);
+        let open = self.open.iter().filter(|point| Some(point.kind) != shown);
+        parts.extend(open.map(|point| point.text.clone()));
         if self.failed {
             parts.push("this is about the time, not about the failure".to_owned());
         }
@@ -120,25 +152,27 @@ impl Verdict {
     /// The build's own part, of a build that the machine did not hold back much.
     fn own(&self) -> String {
         let alone = units::time(self.alone);
-        match &self.mostly {
-            Some(Mostly::Own(what, ns)) => {
-                let ns = units::time(*ns);
-                return format!("{alone} are its own, mostly {what} ({ns}); no change is known");
-            }
-            Some(Mostly::Outside(name, ns)) => {
-                let ns = units::time(*ns);
-                return format!(
-                    "{ns} of its {alone} are waits for {name}, which is not recorded; no change is known"
-                );
-            }
-            None => {}
+        let nothing = |words| if self.open.is_empty() { words } else { "" };
+        if let Some(mostly) = &self.mostly {
+            let (name, ns) = (&mostly.name, units::time(mostly.ns));
+            let end = if mostly.open.is_some() {
+                ", not judged"
+            } else {
+                nothing("; no change is known")
+            };
+            return if mostly.outside {
+                format!("{ns} of its {alone} are waits for {name}, which is not recorded{end}")
+            } else {
+                format!("{alone} are its own, mostly {name} ({ns}){end}")
+            };
         }
         if let Some(bound) = self.bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
             let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
-                "its own {alone} are at {} % of what {allow}; nothing stands out",
+                "its own {alone} are at {} % of what {allow}{}",
                 share.min(100),
+                nothing("; nothing stands out"),
             );
         }
         format!(

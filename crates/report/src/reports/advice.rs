@@ -154,6 +154,8 @@ impl Report for AdviceReport<'_> {
         let verdict = self.all.verdict.as_ref().map(|verdict| {
             let names = verdict.names.iter();
             let names = names.map(|(name, ns)| json!({"comm": name, "ns": ns}));
+            let open = verdict.open.iter();
+            let open = open.map(|point| json!({"what": point.kind.name(), "ns": point.ns}));
             json!({
                 "blame": verdict.blame.name(),
                 "wall_ns": verdict.wall,
@@ -168,6 +170,7 @@ impl Report for AdviceReport<'_> {
                 "stolen_ns": verdict.stolen,
                 "changes_at_most_ns": verdict.changes,
                 "bound_ns": verdict.bound,
+                "not_judged": open.collect::<Vec<_>>(),
             })
         });
         Some(json!({

@@ -136,9 +136,14 @@ fn others_on_the_new_side_are_the_runner() {
             let beside = second.contains("as tasks beside it can make it");
             assert_eq!(beside, work > 3500, "{second}");
             assert_eq!(fails(&diff), Some(false), "{runs} a side");
-            assert!(text::page(&diff, &STYLE)
-                .text(&STYLE)
-                .contains("but the runner's"));
+            let text = text::page(&diff, &STYLE).text(&STYLE);
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let said = if work > 3500 {
+                "passed: the build's own time +9.2 %, not more than 10 %; wall time +238.3 %"
+            } else {
+                "passed: the build's own time +0.0 %, not more than 10 %; wall time +229.2 %"
+            };
+            assert!(text.contains(said), "{text}");
             let strict = compare(base.runs(runs), new.runs(runs), Figure::Wall, true);
             assert_eq!(fails(&strict), Some(true));
         }
@@ -417,6 +422,40 @@ fn work_within_its_spread_is_not_equal() {
     assert_eq!(of(equal), [Cause::Order]);
 }
 
+/// Other tasks scatter the wall time by more than the build has become slower. A build that has not become slower
+/// passes, however long the others had the CPUs.
+#[test]
+fn the_gate_judges_the_time_on_cpus_of_its_own() {
+    // The walls of the runs lie far apart, and so do those of the two sides.
+    let scattered = |side: &Made| {
+        let mut runs = side.runs(4);
+        for (run, ms) in runs.iter_mut().zip([100, 4000, 900, 6000]) {
+            let parts = run.parts.as_mut().unwrap();
+            let wall = run.figures.get(Figure::Wall).unwrap() + ms * MS;
+            parts.times.add(Part::Others, ms * MS);
+            let times = tr_analyze::model::Times {
+                on_cpu: run.machine.work.unwrap(),
+                ..Default::default()
+            };
+            run.figures = super::super::run::Figures::new(wall, &times, None, None);
+        }
+        runs
+    };
+    let (base, equal) = (made(&[]), made(&[]));
+    let slower = made(&[(Part::Work, 2400)]).work(3900);
+    let judged = |new: &Made, strict: bool| {
+        let diff = compare(scattered(&base), scattered(new), Figure::Wall, strict);
+        gate::gate_words(&diff).unwrap()
+    };
+    let (text, failed) = judged(&slower, false);
+    let words = "failed: the build's own time +16.7 %, more than 10 %; wall time";
+    assert!(failed && text.starts_with(words), "{text}");
+    assert!(text.ends_with("inside the spread"), "{text}");
+    assert!(!judged(&equal, false).1);
+    // The wall time itself is inside its spread.
+    assert!(!judged(&slower, true).1);
+}
+
 /// A server that was started before is the build's, or somebody else's.
 #[test]
 fn waits_for_servers_of_this_machine_are_nobodys() {
@@ -435,7 +474,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     assert_eq!(of(&network(900).near()), (server.into(), unclear, None));
     assert_eq!(of(&outside(900).near()), (daemon.into(), unclear, None));
     let gate = gate::gate_words(&diff(&base, &outside(900).near(), 4)).unwrap();
-    let why = format!("wall time +30.8 % ({daemon}): --fail-over cannot judge it");
+    let why = format!("the build's own time +30.8 % ({daemon}): --fail-over cannot judge it");
     assert_eq!(gate, (why, true));
     // Within the limit nobody asks.
     assert_eq!(of(&outside(300).near()).2, Some(false));

@@ -1,0 +1,135 @@
+//! The parts of a build that no rule has judged: without naming them, "no change is known" and "nothing stands
+//! out" would be statements without a proof.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::programs::sleeper;
+
+use super::facts::Facts;
+use super::jobs::Order;
+use super::machine::WithheldTime;
+use super::verdict::{Blame, OpenKind, OpenPoint, Verdict};
+use super::Silenced;
+use crate::who;
+use tr_text::units;
+
+/// The divisor of the path's time without waits for a CPU from which on waits that no rule has judged are named:
+/// a tenth. The divisor for orders is the same.
+const MUCH: u64 = 10;
+/// The divisor of the sum of these waits from which on one kind of them is named: a fifth.
+const PART: u64 = 5;
+
+impl OpenKind {
+    /// The kind of waits of this kind of time, if they need a judgement.
+    pub(super) fn of(kind: Time) -> Option<OpenKind> {
+        match kind {
+            Time::Sleep => Some(OpenKind::Sleep),
+            Time::Outside => Some(OpenKind::Outside),
+            Time::Unknown => Some(OpenKind::Unknown),
+            _ => None,
+        }
+    }
+}
+
+/// The waits on the path that no advice covers. `covered`: for each segment, whether some advice covers it.
+pub(super) fn waits(facts: &Facts<'_>, covered: &[bool]) -> Vec<OpenPoint> {
+    let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
+    for ((segment, group, _), covered) in facts.segments().zip(covered) {
+        let Some(kind) = OpenKind::of(segment.kind).filter(|_| !covered) else {
+            continue;
+        };
+        let whose = match kind {
+            OpenKind::Sleep => {
+                let process = facts.analysis.thread(segment.thread).process;
+                let (by, at) = sleeper(facts.analysis, process, segment.from);
+                let by = facts.groups.at(by, at).or(group);
+                by.map_or(String::new(), |group| facts.name(group))
+            }
+            OpenKind::Outside => {
+                let outsider = segment.ended_by(facts.analysis);
+                outsider.map_or(String::new(), |outsider| who::comm(&outsider.comm))
+            }
+            _ => String::new(),
+        };
+        let sum = kinds.entry(kind).or_default().entry(whose).or_default();
+        *sum = sum.saturating_add(segment.length());
+    }
+    let sum =
+        |times: &BTreeMap<String, u64>| times.values().fold(0u64, |a, b| a.saturating_add(*b));
+    let all = kinds.values().map(sum).fold(0u64, u64::saturating_add);
+    if all.saturating_mul(MUCH) < facts.worked {
+        return Vec::new();
+    }
+    let named = kinds
+        .iter()
+        .map(|(kind, times)| (*kind, sum(times), times))
+        .filter(|(_, ns, _)| ns.saturating_mul(PART) >= all);
+    named
+        .map(|(kind, ns, times)| wait(kind, ns, times))
+        .collect()
+}
+
+/// Waits of one kind, with the times of those that slept or ended them.
+fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>) -> OpenPoint {
+    let longest = times.iter().max_by_key(|(_, ns)| **ns);
+    let longest = longest.filter(|(name, _)| !name.is_empty());
+    let time = units::time(ns);
+    let more = if times.len() > 1 { " and others" } else { "" };
+    let what = match (kind, longest) {
+        (OpenKind::Sleep, Some((name, _))) => format!("sleep in {name}{more}"),
+        (OpenKind::Outside, Some((name, _))) => format!("waits for {name}{more}, not recorded"),
+        _ => kind.title().to_owned(),
+    };
+    OpenPoint {
+        kind,
+        ns,
+        text: format!("{what} ({time}): not judged"),
+    }
+}
+
+/// A number of jobs that is not advised beside other tasks, or under a quota.
+pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
+    let place = if withheld.throttled > 0 {
+        "under this quota"
+    } else {
+        "beside this load"
+    };
+    let (action, most) = (&silenced.action, units::time(silenced.gain));
+    OpenPoint {
+        kind: OpenKind::Jobs,
+        ns: silenced.gain,
+        text: format!("jobs: not judged {place} (on its CPUs alone up to {most} less: {action})"),
+    }
+}
+
+/// Commands that ran one after the other, if at once they would save a tenth. `most`: the most that they save
+/// together; `own`: the time on CPUs of its own, both in nanoseconds.
+pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) -> Option<OpenPoint> {
+    let longest = orders.iter().max_by_key(|order| order.row.cap)?;
+    let most = most.min(
+        orders
+            .iter()
+            .map(|order| order.row.cap)
+            .fold(0, u64::saturating_add),
+    );
+    if most.saturating_mul(MUCH) < own {
+        return None;
+    }
+    let (commands, time) = (longest.text(facts), units::time(most));
+    Some(OpenPoint {
+        kind: OpenKind::Order,
+        ns: most,
+        text: format!("order of {commands}: not judged (at once up to {time} less)"),
+    })
+}
+
+impl Verdict {
+    /// Adds the parts that no rule has judged. With them the machine alone is no answer.
+    pub(super) fn have_open(&mut self, points: Vec<OpenPoint>) {
+        if self.blame == Blame::Machine && !points.is_empty() {
+            self.blame = Blame::Perhaps;
+        }
+        self.open = points;
+    }
+}

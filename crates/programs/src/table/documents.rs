@@ -1,0 +1,13 @@
+//! Programs that typeset documents.
+
+use crate::tools::{Tool, TOOL};
+
+pub(super) const ROWS: &[Tool] = &[
+    // References, indexes and bibliographies are right when a run changes none of them.
+    Tool {
+        names: "pdflatex latex lualatex xelatex platex uplatex pdftex xetex luatex luahbtex \
+                bibtex biber makeindex xindy context texi2dvi tectonic",
+        converges: true,
+        ..TOOL
+    },
+];
