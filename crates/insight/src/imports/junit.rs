@@ -398,7 +398,7 @@ impl Placer<'_> {
             let fits = [Stamp::Begin, Stamp::End].map(|stamp| {
                 set(self, Some(stamp));
                 let runner = self.around(suite).and_then(|around| self.runner(around));
-                runner.is_some_and(|runner| self.schedule(suite, runner.process).is_some())
+                runner.is_some_and(|runner| self.schedule(suite, Some(runner.process)).is_some())
             });
             found.by_fit(fits);
         }
@@ -441,7 +441,7 @@ impl Placer<'_> {
         let runner = around.and_then(|times| self.runner(times));
         let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
         let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
-        let schedule = runner.and_then(|runner| self.schedule(suite, runner.process));
+        let schedule = self.schedule(suite, runner.map(|runner| runner.process));
         let scheduled = schedule.as_ref().map(|schedule| schedule.runner);
         let times = match schedule {
             Some(schedule) => {
@@ -518,7 +518,8 @@ impl Placer<'_> {
                         times,
                         &case.attributes,
                     );
-                    let in_overlap = overlaps && !guess.own_stamp;
+                    // Of suites at the same time each has a process of its own.
+                    let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
                     self.guesses.push(Guess {
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
                         ..guess

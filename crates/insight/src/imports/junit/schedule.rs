@@ -1,6 +1,6 @@
 //! Finds the process that ran the tests of a suite, and the bounds of their places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
@@ -12,6 +12,10 @@ use super::runner::RunnerFacts;
 use super::serial::{self, Place, Test};
 use super::{Case, Placer, Suite, Times, TRIED};
 use crate::imports::lookup::signed;
+
+/// The least error of a length, in ns, however many digits the file has: a runner reads two clocks, and a tracepoint
+/// is a little before or after what it traces.
+const LEAST_ERROR: i64 = 100_000;
 
 /// The tests of a suite under the only process that can have run them one after the other.
 pub struct Schedule {
@@ -31,27 +35,36 @@ pub struct Scheduled {
 }
 
 impl Placer<'_> {
-    /// The schedule of a suite that `runner` ran, or else the only one of the processes that it started. A runner
-    /// that began workers before the test, and a wrapper such as npx, make or a shell, only waits.
-    pub fn schedule(&mut self, suite: &Suite, runner: ProcessIx) -> Option<Schedule> {
-        if let Some(found) = self.scheduled(suite, runner) {
-            return Some(found);
+    /// The schedule of a suite that `runner` ran, or else the only one of the processes below it. A runner that began
+    /// workers before the test, and a wrapper such as npx, make or a shell, only waits. Without a runner the likelier
+    /// ones are tried, and those below them.
+    pub fn schedule(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Option<Schedule> {
+        if let Some(runner) = runner {
+            let found = self.scheduled(suite, runner);
+            return found.or_else(|| self.only(suite, &[runner]));
         }
+        let lists = self.runners.clone();
+        lists.iter().find_map(|likely| self.only(suite, likely))
+    }
+
+    /// The schedule of the only process that has one, of some and of all below them.
+    fn only(&mut self, suite: &Suite, likely: &[ProcessIx]) -> Option<Schedule> {
         let analysis = self.lookup.analysis;
-        let mut below = vec![runner];
-        let mut at = 0;
-        while let Some(process) = below.get(at).filter(|_| below.len() < TRIED) {
-            below.extend(&analysis.process(*process).children);
-            at += 1;
+        let (mut all, mut seen) = (Vec::new(), HashSet::new());
+        let mut open: Vec<ProcessIx> = likely.to_vec();
+        while let Some(process) = open.pop().filter(|_| all.len() < TRIED) {
+            if seen.insert(process) {
+                all.push(process);
+                open.extend(&analysis.process(process).children);
+            }
         }
-        let long_enough = |process: &ProcessIx| {
+        let length = |process: &ProcessIx| {
             let process = analysis.process(*process);
-            signed(process.end).saturating_sub(signed(process.start)) >= suite.sum()
+            signed(process.end).saturating_sub(signed(process.start))
         };
-        below.retain(long_enough);
-        let mut found = below
+        all.retain(|process| length(process) >= suite.sum());
+        let mut found = all
             .into_iter()
-            .skip(1)
             .filter_map(|process| self.scheduled(suite, process));
         let first = found.next()?;
         found.next().is_none().then_some(first)
@@ -157,7 +170,7 @@ impl Placer<'_> {
             end,
             length: case.attributes.length.unwrap_or(0),
             error: match case.attributes.length {
-                Some(_) => case.attributes.digit,
+                Some(_) => case.attributes.digit.max(LEAST_ERROR),
                 None => i64::MAX,
             },
         }
@@ -187,13 +200,18 @@ impl Placer<'_> {
                 continue;
             };
             let start = signed(analysis.process(*child).start);
-            // The last test that has begun for certain when the runner waits.
+            // The test that has begun for certain in the middle of the time of the child.
+            let middle = start.midpoint(last);
             let after = order
-                .partition_point(|at| place(*at).is_some_and(|place| *place.begin.end() <= first));
+                .partition_point(|at| place(*at).is_some_and(|place| *place.begin.end() <= middle));
             let Some(at) = after.checked_sub(1).and_then(|at| order.get(at)).copied() else {
                 continue;
             };
-            let holds = |place: &Place| start >= *place.begin.start() && last <= *place.end.start();
+            let holds = |place: &Place| {
+                let begun = *place.begin.start();
+                let has_middle = middle <= *place.end.start();
+                has_middle && begun <= start && begun <= first && last <= *place.end.end()
+            };
             if !place(at).is_some_and(holds) {
                 continue;
             }
