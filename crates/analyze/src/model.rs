@@ -166,6 +166,8 @@ pub struct Imported {
     pub thread: Option<ThreadIx>,
     /// Whether the span is the whole life of the process.
     pub whole: bool,
+    /// The most by which the beginning or the end of the span is wrong, in ns.
+    pub error: u64,
     /// The reason why the place of the span in time is not proven, if it is not. A step without a proven place
     /// has no figures.
     pub doubt: Option<Doubt>,

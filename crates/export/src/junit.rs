@@ -12,16 +12,17 @@ use tr_import::junit::{attributes, read, DEPTH, FORMAT};
 use tr_import::Error;
 use tr_insight::imports::junit::Report;
 use tr_insight::parts::Part;
-use tr_insight::steps::{StepIx, Steps};
+use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
 use tr_programs::steps::StepKind;
 use tr_text::escape::commands;
+use tr_text::units;
 
 /// The prefix of our properties: older ones of a file are replaced.
 const OURS: &str = "tr.";
 
-/// The file with properties, and the number of its tests that have some.
+/// The file with properties, and the number of its tests that have figures.
 ///
 /// # Errors
 /// It is no JUnit report, or damaged, or larger than a limit.
@@ -47,9 +48,14 @@ pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Erro
         open: Vec::new(),
         count: 0,
     };
-    writer.all(&mut |class, name| match tests.find(class, name) {
-        Some(step) => properties(&verdicts, step),
-        None => String::new(),
+    writer.all(&mut |class, name| {
+        let step = tests.find(class, name);
+        let proven = step.and_then(|at| Some((at, tests.with_work(at)?)));
+        let properties = proven.map(|(at, step)| properties(step, at, &verdicts));
+        Written {
+            has_figures: properties.is_some(),
+            text: properties.unwrap_or_else(|| property("place", "unknown")),
+        }
     })?;
     Ok((writer.out, writer.count))
 }
@@ -87,13 +93,17 @@ impl<'s> Tests<'s> {
         Tests { steps, by_name }
     }
 
-    /// The next step of a test's name, if its work is known: runs of one test follow each other.
+    /// The next step of a test's name: runs of one test follow each other.
     fn find(&mut self, class: &str, name: &str) -> Option<StepIx> {
-        let found = names(class, name).iter().find_map(|name| {
+        names(class, name).iter().find_map(|name| {
             let steps = self.by_name.get_mut(name)?;
             steps.pop_front()
-        });
-        found.filter(|at| self.steps.list().get(*at).is_some_and(|step| step.has_work))
+        })
+    }
+
+    /// The step at an index, if its work is known.
+    fn with_work(&self, at: StepIx) -> Option<&'s Step> {
+        self.steps.list().get(at).filter(|step| step.has_work)
     }
 }
 
@@ -193,30 +203,46 @@ fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     })
 }
 
-/// A test's properties as XML.
-fn properties(verdicts: &Verdicts, step: StepIx) -> String {
-    let Some(it) = verdicts.figures(step) else {
-        return String::new();
+/// A test's properties.
+struct Written {
+    /// The properties as XML.
+    text: String,
+    /// Whether the test's place in time is proven, so that its figures are known.
+    has_figures: bool,
+}
+
+/// The properties of a test whose place in time is proven, as XML.
+fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
+    let place = match step.place_error {
+        Some(0) => "exact".to_owned(),
+        Some(error) => format!("±{}", units::time(error)),
+        None => "unknown".to_owned(),
     };
-    let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
-    let mut all = vec![
-        ("cpu_s", seconds(it.parts.get(Part::Work))),
-        ("starved_s", seconds(it.parts.sum(Part::is_starved))),
-        ("wanted_cpu_s", seconds(it.parts.wanted())),
-    ];
-    if verdicts.of(step).is_some() {
-        all.push(("verdict", it.name()));
-        all.push(("verdict_s", seconds(it.ns)));
+    let mut all = vec![("place", place)];
+    if let Some(figures) = verdicts.figures(at) {
+        let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
+        all.extend([
+            ("cpu_s", seconds(figures.parts.get(Part::Work))),
+            ("starved_s", seconds(figures.parts.sum(Part::is_starved))),
+            ("wanted_cpu_s", seconds(figures.parts.wanted())),
+        ]);
+        if verdicts.of(at).is_some() {
+            all.push(("verdict", figures.name()));
+            all.push(("verdict_s", seconds(figures.ns)));
+        }
+        if verdicts.told(at).is_some() {
+            all.push(("held_back", figures.text()));
+        }
     }
-    if verdicts.told(step).is_some() {
-        all.push(("held_back", it.text()));
-    }
-    let property = |(name, value): (&str, String)| {
-        let value = tr_text::escape::text(value.as_bytes());
-        let value = quick_xml::escape::escape(&value);
-        format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
-    };
-    all.into_iter().map(property).collect()
+    let all = all.iter();
+    all.map(|(name, value)| property(name, value)).collect()
+}
+
+/// A property as XML.
+fn property(name: &str, value: &str) -> String {
+    let value = tr_text::escape::text(value.as_bytes());
+    let value = quick_xml::escape::escape(&value);
+    format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
 }
 
 /// An element that is open.
@@ -238,7 +264,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn all(&mut self, of: &mut dyn FnMut(&str, &str) -> String) -> Result<(), Error> {
+    fn all(&mut self, of: &mut dyn FnMut(&str, &str) -> Written) -> Result<(), Error> {
         let mut reader = Reader::from_str(self.text);
         loop {
             let damaged = |what: String| Error::Damaged {
@@ -281,17 +307,17 @@ impl Writer<'_> {
         element: &BytesStart<'_>,
         span: Range<usize>,
         is_empty: bool,
-        of: &mut dyn FnMut(&str, &str) -> String,
+        of: &mut dyn FnMut(&str, &str) -> Written,
     ) -> Result<Open, String> {
         match (element.name().as_ref(), self.open.last_mut()) {
             ("testcase", _) => {
                 let read = attributes(element.attributes())?;
-                let properties = of(&read.class, &read.name);
-                self.count += u64::from(!properties.is_empty());
+                let written = of(&read.class, &read.name);
+                self.count += u64::from(written.has_figures);
                 if !is_empty {
-                    return Ok(Open::Case(span.end, properties));
+                    return Ok(Open::Case(span.end, written.text));
                 }
-                self.fill(span, "testcase", &wrapped(&properties));
+                self.fill(span, "testcase", &wrapped(&written.text));
             }
             ("properties", Some(Open::Case(_, properties))) => {
                 let properties = std::mem::take(properties);
@@ -422,8 +448,14 @@ mod tests {
             count: 0,
         };
         let mut of = |class: &str, name: &str| match name {
-            "x" => format!("<property name=\"tr.v\" value=\"{class}\"/>"),
-            _ => String::new(),
+            "x" => Written {
+                text: format!("<property name=\"tr.v\" value=\"{class}\"/>"),
+                has_figures: true,
+            },
+            _ => Written {
+                text: String::new(),
+                has_figures: false,
+            },
         };
         writer
             .all(&mut of)

@@ -430,6 +430,7 @@ mod tests {
             process: None,
             thread: None,
             has_work: true,
+            place_error: Some(0),
             doubt: None,
             status: Some(u32::from(failed) << 8),
             result: None,

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Done {
     )?;
     if code == ExitCode::SUCCESS {
         let tests = units::plural(tests, "test has", "tests have");
-        eprintln!("tr: {tests} properties");
+        eprintln!("tr: {tests} figures");
     }
     Ok(code)
 }

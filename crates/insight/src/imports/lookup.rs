@@ -174,6 +174,7 @@ pub fn imported(
         process,
         thread: None,
         whole: false,
+        error: 0,
         doubt: None,
     }
 }

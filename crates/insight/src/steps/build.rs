@@ -308,6 +308,7 @@ impl Build<'_> {
             process: Some(ix),
             thread: last,
             has_work: true,
+            place_error: Some(0),
             doubt: None,
             status: found.wraps.map_or(process.status, |at| {
                 self.wrapped(process, args.get(at..).unwrap_or_default())
@@ -379,6 +380,7 @@ impl Build<'_> {
                 .thread
                 .or_else(|| process.and_then(|process| process.threads.first().copied())),
             has_work: !span.overlaps && span.doubt.is_none() && process.is_some(),
+            place_error: span.doubt.is_none().then_some(span.error),
             doubt: span.doubt,
             status: whole.and_then(|process| process.status),
             result: (!span.result.is_empty()).then(|| escape::raw(&span.result)),
@@ -441,6 +443,7 @@ impl Build<'_> {
                     process: Some(ix),
                     thread: Some(thread),
                     has_work: true,
+                    place_error: Some(0),
                     doubt: None,
                     status: None,
                     result: None,

@@ -44,6 +44,8 @@ pub struct Step {
     /// Whether the step's work is known. It is unknown if the step overlaps with another span of its process
     /// without being inside that, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
+    /// The most by which the beginning or the end is wrong, in ns; none if the place in time is not proven.
+    pub place_error: Option<u64>,
     /// The reason why another tool's span has no proven place in time.
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of its process, if that ended with it.

@@ -29,6 +29,8 @@ pub(super) struct Span {
     pub overlaps: bool,
     /// Whether the span is the whole life of the process, as another tool names it.
     pub whole: bool,
+    /// The most by which the beginning or the end is wrong, in ns.
+    pub error: u64,
     /// The reason why the place in time is not proven, of another tool's span.
     pub doubt: Option<Doubt>,
 }
@@ -74,6 +76,7 @@ impl Span {
             thread: None,
             overlaps: false,
             whole: false,
+            error: 0,
             doubt: None,
         }
     }
@@ -267,6 +270,7 @@ fn of_files<'a>(
         result: imported.result.unwrap_or_default().as_bytes().to_vec(),
         thread: imported.thread,
         whole: imported.whole,
+        error: imported.error,
         doubt: imported.doubt,
         ..Span::of_mark(
             &imported.name,

@@ -70,6 +70,7 @@ fn step(kind: StepKind, status: u32) -> Step {
         process: None,
         thread: None,
         has_work: true,
+        place_error: Some(0),
         doubt: None,
         status: Some(status),
         result: None,

@@ -436,6 +436,7 @@ impl<'a> StepsReport<'a> {
         let table = exit::columns(table, "", status)
             .shown(false)
             .data("result", step(|step| json!(step.result)))
+            .json_data("place_error_ns", step(|step| json!(step.place_error)))
             .json_data(
                 "no_figures",
                 step(|step| json!(step.doubt.map(imports::no_figures))),

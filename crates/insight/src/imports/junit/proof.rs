@@ -220,6 +220,7 @@ pub fn find_doubts(
         let in_company = at_boundary(&|time| company.workers.are_across(time, error))
             || !(guess.own_stamp || guess.one_thread)
                 && at_boundary(&|time| company.threads.are_across(time, error));
+        guess.span.error = error.unsigned_abs();
         guess.span.doubt = if guess.doubt.is_some() {
             guess.doubt
         } else if overlaps || in_company || !guess.sure_runner {
