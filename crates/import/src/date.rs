@@ -1,40 +1,141 @@
-//! Times of the day, as JUnit XML has them: `2026-11-23T05:54:00.123+01:00`.
+//! Times of the day, as JUnit XML has them: ISO 8601 (`2026-11-23T05:54:00.123+01:00`, `20261123T055400Z`, with a zone in
+//! brackets after it as RFC 9557 has it), RFC 1123 (`Mon, 23 Nov 2026 05:54:00 GMT`), and seconds or milliseconds since 1970.
 
 use tr_insight::imports::junit::Date;
 use tr_text::units;
 
 const SECOND: i64 = 1_000_000_000;
 
+/// The months as RFC 1123 has them.
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
 /// Reads a time of the day.
 pub fn read(text: &str) -> Option<Date> {
     let text = text.trim();
-    let (day, rest) = text.split_at_checked(10)?;
+    since_1970(text)
+        .or_else(|| rfc_1123(text))
+        .or_else(|| iso_8601(text))
+}
+
+/// A day with a time of that day, before their numbers are checked.
+struct Fields<'t> {
+    day: [i64; 3],
+    time: [i64; 3],
+    /// The digits after the point.
+    fraction: &'t str,
+    zone: &'t str,
+}
+
+impl Fields<'_> {
+    fn date(&self) -> Option<Date> {
+        let ([year, month, date], [hour, minute, second]) = (self.day, self.time);
+        let valid = (1970..=2200).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=31).contains(&date)
+            && (0..24).contains(&hour)
+            && (0..60).contains(&minute)
+            && (0..=60).contains(&second);
+        if !valid {
+            return None;
+        }
+        let seconds = ((units::days(year, month, date) * 24 + hour) * 60 + minute) * 60 + second;
+        let (part, digit) = fraction(self.fraction)?;
+        Some(Date {
+            local: seconds * SECOND + part,
+            ahead: ahead(self.zone)?,
+            digit,
+        })
+    }
+}
+
+/// The part of a second in ns, and the length of the last digit.
+fn fraction(digits: &str) -> Option<(i64, i64)> {
+    let (mut part, mut digit) = (0, SECOND);
+    for letter in digits.chars().take(9) {
+        digit /= 10;
+        part += i64::from(letter.to_digit(10)?) * digit;
+    }
+    Some((part, digit))
+}
+
+fn iso_8601(text: &str) -> Option<Date> {
+    // `+01:00[Europe/Berlin]`: the offset is exact, and the name says nothing more.
+    let text = text.split_once('[').map_or(text, |(before, _)| before);
+    let is_basic = text.as_bytes().get(..8)?.iter().all(u8::is_ascii_digit);
+    let (day, rest) = text.split_at_checked(if is_basic { 8 } else { 10 })?;
     let rest = rest.strip_prefix(['T', ' '])?;
     let zone = rest.find(['Z', '+', '-']).unwrap_or(rest.len());
     let (clock, zone) = rest.split_at_checked(zone)?;
     let (seconds, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, ""));
-    let [year, month, date] = numbers(day, '-')?;
-    let [hour, minute, second] = numbers(seconds, ':')?;
-    let valid = (1970..=2200).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&date)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
-    if !valid {
+    let [day, time] = if is_basic {
+        [basic(day, 4)?, basic(seconds, 2)?]
+    } else {
+        [numbers(day, '-')?, numbers(seconds, ':')?]
+    };
+    let fields = Fields {
+        day,
+        time,
+        fraction,
+        zone: zone.trim(),
+    };
+    fields.date()
+}
+
+/// Three numbers without anything between them, of which the first has so many digits and the others two.
+fn basic(text: &str, first: usize) -> Option<[i64; 3]> {
+    let (a, rest) = text.split_at_checked(first)?;
+    let (b, c) = rest.split_at_checked(2)?;
+    numbers(&format!("{a}-{b}-{c}"), '-').filter(|_| c.len() == 2)
+}
+
+fn rfc_1123(text: &str) -> Option<Date> {
+    let text = text.split_once(", ").map_or(text, |(_, after)| after);
+    let mut words = text.split_ascii_whitespace();
+    let [date, month, year, clock, zone] = [
+        words.next()?,
+        words.next()?,
+        words.next()?,
+        words.next()?,
+        words.next()?,
+    ];
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let [year, _, date] = numbers(&format!("{year}-1-{date}"), '-')?;
+    let fields = Fields {
+        day: [year, month, date],
+        time: numbers(clock, ':')?,
+        fraction: "",
+        zone: match zone {
+            "GMT" | "UTC" | "UT" => "Z",
+            zone => zone,
+        },
+    };
+    fields.date().filter(|_| words.next().is_none())
+}
+
+/// Seconds since 1970, with digits after a point, or milliseconds.
+fn since_1970(text: &str) -> Option<Date> {
+    let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
+    if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let (mut part, mut digit) = (0, SECOND);
-    for letter in fraction.chars().take(9) {
-        digit /= 10;
-        part += i64::from(letter.to_digit(10)?) * digit;
+    let number: i64 = whole.parse().ok()?;
+    let (part, digit) = fraction(digits)?;
+    match whole.len() {
+        // From 2001 on.
+        10 => Some(Date {
+            local: number * SECOND + part,
+            ahead: Some(0),
+            digit,
+        }),
+        13 => Some(Date {
+            local: number * 1_000_000 + part / 1000,
+            ahead: Some(0),
+            digit: (digit / 1000).max(1),
+        }),
+        _ => None,
     }
-    let seconds = ((units::days(year, month, date) * 24 + hour) * 60 + minute) * 60 + second;
-    Some(Date {
-        local: seconds * SECOND + part,
-        ahead: ahead(zone)?,
-        digit,
-    })
 }
 
 /// The difference of a zone from UTC in ns: `Z`, `+01:00`, `-0700`; `Some(None)` for no zone.
@@ -87,6 +188,21 @@ mod tests {
             ("2026-13-01T00:00:00Z", None),
             ("2026-11-23T05:54", None),
             ("2026-11-23T05:54:06+x", None),
+            ("20261123T055406Z", Some(1_795_413_246)),
+            ("20261123T065406+0100", Some(1_795_413_246)),
+            ("20261123T0554", None),
+            ("2026-11-23T05:54:06Z[UTC]", Some(1_795_413_246)),
+            (
+                "2026-11-23T06:54:06+01:00[Europe/Berlin]",
+                Some(1_795_413_246),
+            ),
+            ("Mon, 23 Nov 2026 05:54:06 GMT", Some(1_795_413_246)),
+            ("23 Nov 2026 06:54:06 +0100", Some(1_795_413_246)),
+            ("Mon, 23 Nov 2026 05:54 GMT", None),
+            ("Mon, 23 Foo 2026 05:54:06 GMT", None),
+            ("1795413246", Some(1_795_413_246)),
+            ("1795413246000", Some(1_795_413_246)),
+            ("179541324600", None),
             ("2026-1é-23T05:54:06", None),
             ("", None),
         ] {
@@ -95,5 +211,7 @@ mod tests {
         let date = read("2026-11-23T05:54:06.25").expect("a date");
         assert_eq!((date.local % SECOND, date.digit), (250_000_000, 10_000_000));
         assert_eq!(date.ahead, None);
+        let date = read("1795413246250.5").expect("a date");
+        assert_eq!((date.local % SECOND, date.digit), (250_500_000, 100_000));
     }
 }

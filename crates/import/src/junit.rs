@@ -32,6 +32,19 @@ struct Parser {
     cases: usize,
     /// The place of the suite without a name or times that has the tests directly below `testsuites`.
     loose: Option<usize>,
+    /// A comma of some length can only be that of decimals.
+    is_decimal: bool,
+    /// Lengths in which the comma divides thousands, unless it is that of decimals elsewhere in the file.
+    grouped: Vec<Grouped>,
+}
+
+/// A length such as `1,234`.
+struct Grouped {
+    suite: usize,
+    /// The test's place in the suite; none for the suite's own length.
+    case: Option<usize>,
+    /// The length and its digit if the comma is that of decimals.
+    by_comma: (i64, i64),
 }
 
 /// Reads a report; `None` for other XML.
@@ -53,6 +66,8 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
         open: Vec::new(),
         cases: 0,
         loose: None,
+        is_decimal: false,
+        grouped: Vec::new(),
     };
     let mut began = false;
     loop {
@@ -88,6 +103,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
         }
         Error::at_most(RECORDS, parser.cases, FORMAT, "tests")?;
     }
+    parser.use_decimal_commas();
     let mut suites = parser.suites;
     // Some writers cut zeros off: the digits of `0.3` beside `0.251` are those of a millisecond.
     let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
@@ -117,6 +133,37 @@ impl Parser {
         self.loose
     }
 
+    /// Notes how the comma of a length can be read.
+    fn note(&mut self, length: Option<Length>, suite: usize, case: Option<usize>) {
+        let Some(length) = length else {
+            return;
+        };
+        self.is_decimal |= length.is_decimal;
+        self.grouped.extend(length.by_comma.map(|by_comma| Grouped {
+            suite,
+            case,
+            by_comma,
+        }));
+    }
+
+    /// Reads commas as those of decimals if some comma of the file can be nothing else.
+    fn use_decimal_commas(&mut self) {
+        if !self.is_decimal {
+            return;
+        }
+        for grouped in &self.grouped {
+            let suite = self.suites.get_mut(grouped.suite);
+            let attributes = suite.and_then(|suite| match grouped.case {
+                Some(case) => Some(&mut suite.cases.get_mut(case)?.attributes),
+                None => Some(&mut suite.attributes),
+            });
+            if let Some(attributes) = attributes {
+                attributes.length = Some(grouped.by_comma.0);
+                attributes.digit = grouped.by_comma.1;
+            }
+        }
+    }
+
     /// Takes the beginning of an element; an error is in words.
     fn element(&mut self, element: &BytesStart<'_>) -> Result<Open, String> {
         let around = self.open.iter().rev().find_map(|open| match open {
@@ -125,23 +172,29 @@ impl Parser {
         });
         match element.name().as_ref() {
             "testsuite" => {
+                let (attributes, length) = with_length(element.attributes())?;
+                let at = self.suites.len();
+                self.note(length, at, None);
                 self.suites.push(Suite {
-                    attributes: attributes(element.attributes())?,
+                    attributes,
                     cases: Vec::new(),
                 });
                 self.cases += 1;
-                Ok(Open::Suite(self.suites.len() - 1))
+                Ok(Open::Suite(at))
             }
             "testcase" => {
-                let attributes = attributes(element.attributes())?;
+                let (attributes, length) = with_length(element.attributes())?;
                 let around = around.or_else(|| self.suite_of_root());
-                let suite = around.and_then(|at| self.suites.get_mut(at));
-                let suite = suite.ok_or("a testcase outside of any testsuite")?;
+                let at = around.ok_or("a testcase outside of any testsuite")?;
+                let case = self.suites.get(at).map_or(0, |suite| suite.cases.len());
+                self.note(length, at, Some(case));
+                if let Some(suite) = self.suites.get_mut(at) {
+                    suite.cases.push(Case {
+                        attributes,
+                        result: "passed",
+                    });
+                }
                 self.cases += 1;
-                suite.cases.push(Case {
-                    attributes,
-                    result: "passed",
-                });
                 Ok(Open::Case)
             }
             name @ ("failure" | "error" | "skipped") => {
@@ -166,8 +219,14 @@ impl Parser {
 ///
 /// # Errors
 /// The attributes are damaged.
-pub fn attributes(mut list: XmlAttributes<'_>) -> Result<Attributes, String> {
+pub fn attributes(list: XmlAttributes<'_>) -> Result<Attributes, String> {
+    with_length(list).map(|(attributes, _)| attributes)
+}
+
+/// Reads the attributes of an element, and its length as the file has it; an error is in words.
+fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length>), String> {
     let mut read = Attributes::default();
+    let mut known = None;
     // Attributes that are there twice take quadratic time to find.
     for attribute in list.with_checks(false).take(ATTRIBUTES) {
         let attribute = attribute.map_err(|error| error.to_string())?;
@@ -179,13 +238,14 @@ pub fn attributes(mut list: XmlAttributes<'_>) -> Result<Attributes, String> {
             "classname" => read.class = value.into_owned(),
             "timestamp" => read.at = date::read(&value),
             "time" => {
-                read.length = seconds(&value);
-                read.digit = digit(&value);
+                known = length(&value);
+                read.length = known.map(|length| length.ns);
+                read.digit = known.map_or(0, |length| length.digit);
             }
             _ => {}
         }
     }
-    Ok(read)
+    Ok((read, known))
 }
 
 /// Gives each element the finest digit that any of their lengths has.
@@ -197,35 +257,127 @@ fn share_digits(elements: Vec<&mut Attributes>) {
     }
 }
 
-/// Nanoseconds of seconds such as `0.151`, `1,234.5` or, in a locale with a decimal comma,
-/// `0,151`.
-fn seconds(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let number = if has_decimal_comma(text) {
-        text.replace('.', "").replace(',', ".")
-    } else {
-        text.replace(',', "")
-    };
-    let seconds: f64 = number.parse().ok()?;
-    (0.0..1e9)
-        .contains(&seconds)
-        .then_some((seconds * 1e9) as i64)
+/// A length as a file has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Length {
+    ns: i64,
+    /// The length of the last digit, in ns.
+    digit: i64,
+    /// The length and its digit if a comma, which here is before three digits and so divides thousands, is that of
+    /// decimals.
+    by_comma: Option<(i64, i64)>,
+    /// A comma of the number can only be that of decimals.
+    is_decimal: bool,
 }
 
-/// Whether the comma of a number is the decimal one: it is the only one, and no point follows it.
-fn has_decimal_comma(text: &str) -> bool {
-    let comma = text
-        .find(',')
-        .filter(|first| text.rfind(',') == Some(*first));
-    comma.is_some_and(|comma| text.rfind('.').is_none_or(|point| point < comma))
+/// Reads a length: seconds such as `0.151`, `10.3s`, `1,234.5`, `0,151` (a locale with a decimal comma), or `0:01:02.5`.
+fn length(text: &str) -> Option<Length> {
+    let text = text.trim();
+    let text = text.strip_suffix('s').map_or(text, str::trim_end);
+    if let Some((before, seconds)) = text.rsplit_once(':') {
+        let mut minutes = 0_i64;
+        for part in before.split(':') {
+            let part: i64 = part
+                .parse()
+                .ok()
+                .filter(|part| (0..1_000_000).contains(part))?;
+            minutes = minutes.checked_mul(60)?.checked_add(part)?;
+        }
+        let last = length(seconds)?;
+        let ns = minutes.checked_mul(60_000_000_000)?.checked_add(last.ns)?;
+        return Some(Length {
+            ns,
+            by_comma: None,
+            ..last
+        });
+    }
+    let group = text.split_once(',').map(|(first, rest)| {
+        let (whole, _) = rest.split_once('.').unwrap_or((rest, ""));
+        let mut groups = whole.split(',');
+        let has_thousands = (1..=3).contains(&first.len()) && !first.starts_with('0');
+        has_thousands && groups.all(|group| group.len() == 3)
+    });
+    let decimal = || number(&text.replace('.', "").replace(',', "."));
+    let has_one_comma = text.matches(',').count() == 1;
+    match group {
+        None => number(text).map(|(ns, digit)| Length {
+            ns,
+            digit,
+            by_comma: None,
+            is_decimal: false,
+        }),
+        Some(true) => number(&text.replace(',', "")).map(|(ns, digit)| Length {
+            ns,
+            digit,
+            by_comma: decimal().filter(|_| has_one_comma && !text.contains('.')),
+            is_decimal: false,
+        }),
+        Some(false) => decimal()
+            .filter(|_| has_one_comma)
+            .map(|(ns, digit)| Length {
+                ns,
+                digit,
+                by_comma: None,
+                is_decimal: true,
+            }),
+    }
 }
 
-/// The length of the last digit of seconds, in ns.
-fn digit(text: &str) -> i64 {
-    let text = text.trim();
-    let point = if has_decimal_comma(text) { ',' } else { '.' };
-    let digits = text
-        .rsplit_once(point)
-        .map_or(0, |(_, digits)| digits.len());
-    10_i64.pow(9_u32.saturating_sub(u32::try_from(digits).unwrap_or(9)))
+/// Seconds with a decimal point in ns, and the length of the last digit.
+fn number(text: &str) -> Option<(i64, i64)> {
+    let seconds: f64 = text.parse().ok()?;
+    let digits = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len());
+    let digit = 10_i64.pow(9_u32.saturating_sub(u32::try_from(digits).unwrap_or(9)));
+    let is_length = (0.0..1e9).contains(&seconds);
+    is_length.then_some(((seconds * 1e9) as i64, digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One file has one locale.
+    #[test]
+    fn a_comma_is_read_alike_in_a_whole_file() {
+        let lengths = |second: &str| {
+            let file = format!(
+                "<testsuite time='1,500'><testcase time='1,234'/><testcase time='{second}'/></testsuite>"
+            );
+            let report = read(file.as_bytes()).expect("a file").expect("a report");
+            let suite = report.suites.first().expect("a suite");
+            let cases = suite.cases.iter().map(|case| &case.attributes);
+            let all = std::iter::once(&suite.attributes).chain(cases);
+            all.map(|attributes| attributes.length.map(|ns| ns / 1_000_000))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lengths("0,266"), [1_500, 1_234, 266].map(Some));
+        let thousands = [1_500_000, 1_234_000, 1].map(Some);
+        assert_eq!(lengths("0.001"), thousands);
+    }
+
+    #[test]
+    fn lengths_have_points_commas_units_and_colons() {
+        let ms =
+            |text| length(text).map(|length| (length.ns / 1_000_000, length.digit / 1_000_000));
+        for (text, want) in [
+            ("0.151", Some((151, 1))),
+            ("10.3s", Some((10_300, 100))),
+            ("2 s", Some((2_000, 1_000))),
+            ("0,160", Some((160, 1))),
+            ("12,5", Some((12_500, 100))),
+            ("1,234.5", Some((1_234_500, 100))),
+            ("1,234", Some((1_234_000, 1_000))),
+            ("1.234,5", Some((1_234_500, 100))),
+            ("1,234,567", Some((1_234_567_000, 1_000))),
+            ("0:00:00.69", Some((690, 10))),
+            ("1:02:03", Some((3_723_000, 1_000))),
+            ("1,2,3", None),
+            ("-1", None),
+            ("NaN", None),
+            ("", None),
+            ("a:1", None),
+        ] {
+            assert_eq!(ms(text), want, "{text}");
+        }
+    }
 }

@@ -7,6 +7,7 @@
 mod cargo;
 mod clang;
 mod date;
+mod encoding;
 mod error;
 mod files;
 pub mod jobs;
@@ -32,6 +33,7 @@ const RECORDS: usize = 1_000_000;
 /// # Errors
 /// It looks like a known tool's file and is damaged, or larger than a limit.
 pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
+    let bytes = encoding::as_utf8(bytes);
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     if start.starts_with(ninja::MAGIC) {

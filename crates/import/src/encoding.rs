@@ -1,0 +1,79 @@
+//! The encodings of XML files: UTF-8, and those that a byte order mark or the XML declaration names.
+
+use std::borrow::Cow;
+
+use encoding_rs::Encoding;
+
+/// The bytes in which an XML declaration is sought. It stands at the beginning of the file.
+const DECLARATION: usize = 200;
+
+/// A file's text in UTF-8. A text in UTF-8 or in an encoding that is not known stays as it is.
+pub fn as_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
+    let Some(encoding) = marked.or_else(|| declared(bytes)) else {
+        return Cow::Borrowed(bytes);
+    };
+    if encoding == encoding_rs::UTF_8 {
+        return Cow::Borrowed(bytes);
+    }
+    let (text, _, _) = encoding.decode(bytes);
+    Cow::Owned(text.into_owned().into_bytes())
+}
+
+/// The encoding that an XML declaration names: `<?xml version="1.0" encoding="ISO-8859-1"?>`. The standard for the
+/// web, which the library has, reads ISO-8859-1 as windows-1252: they differ in control characters alone.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    let start = bytes.trim_ascii_start().strip_prefix(b"<?xml")?;
+    let start = start.get(..DECLARATION).unwrap_or(start);
+    let start = String::from_utf8_lossy(start);
+    let (declaration, _) = start.split_once("?>")?;
+    let (_, value) = declaration.split_once("encoding")?;
+    let value = value.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value
+        .chars()
+        .next()
+        .filter(|quote| "'\"".contains(*quote))?;
+    let label = value.split(quote).nth(1)?;
+    // A declaration that can be read here is in an encoding that has ASCII in it, whatever the label says.
+    Encoding::for_label(label.as_bytes()).filter(|encoding| encoding.is_ascii_compatible())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xml_is_read_in_the_encoding_that_it_names() {
+        let text =
+            |encoding: &str| format!("<?xml version='1.0' encoding='{encoding}'?><a b='é'/>");
+        let latin = |encoding: &str| {
+            let text = text(encoding);
+            text.chars()
+                .map(|c| u8::try_from(c).unwrap_or(b'?'))
+                .collect::<Vec<u8>>()
+        };
+        for encoding in ["ISO-8859-1", "windows-1252", "latin1"] {
+            assert_eq!(
+                as_utf8(&latin(encoding)),
+                text(encoding).as_bytes(),
+                "{encoding}"
+            );
+        }
+        let wide = |text: &str, bytes: fn(u16) -> [u8; 2]| {
+            let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+            units.flat_map(bytes).collect::<Vec<u8>>()
+        };
+        let utf16 = text("UTF-16");
+        for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            assert_eq!(as_utf8(&wide(&utf16, bytes)), utf16.as_bytes());
+        }
+        for same in [
+            text("UTF-8"),
+            text("no-such"),
+            text("UTF-16"),
+            "<a/>".to_owned(),
+        ] {
+            assert_eq!(as_utf8(same.as_bytes()), same.as_bytes());
+        }
+    }
+}
