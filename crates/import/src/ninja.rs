@@ -69,9 +69,15 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
         return Err(damaged(1, "neither version 5, 6 nor 7"));
     }
     let mut last: HashMap<&[u8], (usize, Line)> = HashMap::new();
+    // ninja appends a line when a command has ended, and its times begin anew with each run.
+    let (mut of_last_run, mut latest) = (0, 0);
     for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
         let wrong = || damaged(at + 1, "not start, end, time, output and hash");
         let line = Line::read(line).ok_or_else(wrong)?;
+        if line.end < latest {
+            of_last_run = at;
+        }
+        latest = line.end;
         last.insert(line.output, (at, line));
         Error::at_most(RECORDS, last.len(), FORMAT, "outputs")?;
     }
@@ -81,12 +87,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
     let edges = last.chunk_by(|(_, a), (_, b)| same(a, b));
     let ns = |ms: i64| ms * 1_000_000;
     let edge = |lines: &[(usize, Line)]| {
-        let (_, first) = lines.first()?;
+        let (at, first) = lines.first()?;
         Some(Edge {
             span: Span {
                 from: ns(first.start),
                 to: ns(first.end),
-                needs_name: false,
+                needs_name: *at < of_last_run,
             },
             made: lines.iter().map(|(_, line)| line.made).max()?,
             outputs: lines.iter().map(|(_, line)| line.output.into()).collect(),
@@ -104,13 +110,15 @@ mod tests {
     #[test]
     fn the_last_line_of_an_output_counts() {
         let log = "# ninja log v7\n0\t209\t17\tgen.h\tee\n0\t209\t17\tgen2.h\tee\n\
-                   5\t9\t17\ta b.o\taa\n1\t55\t17\ta b.o\taa\n99\t100\t1";
+                   5\t220\t17\ta b.o\taa\n1\t55\t17\ta b.o\taa\n99\t100\t1";
         let log = read(log.as_bytes()).expect("a log");
         let edges = log.edges.iter();
         let edges: Vec<(i64, usize)> = edges
             .map(|edge| (edge.span.to, edge.outputs.len()))
             .collect();
         assert_eq!(edges, [(209_000_000, 2), (55_000_000, 1)]);
+        let of_last_run = log.edges.iter().map(|edge| !edge.span.needs_name);
+        assert_eq!(of_last_run.collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds the processes that a tool started for the records of its file, whose times count from
 //! a moment that the file does not have.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
@@ -22,6 +22,9 @@ const LATE: u64 = 250_000_000;
 
 /// The limit of `LATE` for a record without a name that agrees, in ns.
 const LATE_UNNAMED: u64 = 50_000_000;
+
+/// The most processes that are tried for a record without a name. Where more begin at once, none is the only one.
+const NEAR: usize = 256;
 
 /// Two beginnings of a tool that differ by less are the same.
 const SAME: u64 = 50_000_000;
@@ -86,8 +89,10 @@ pub fn align(
     let mut left: Vec<ProcessIx> = children.to_vec();
     left.retain(|ix| !used.contains(ix));
     left.sort_by_key(|ix| life(*ix).0);
-    // The tool appends its records: of two that fit, the later one is of the later run.
-    for (span, process) in spans.iter().zip(&mut found).rev() {
+    // Without a name a record and a process belong together if neither fits another one.
+    let mut of_process: HashMap<ProcessIx, usize> = HashMap::new();
+    let mut only: Vec<(usize, ProcessIx)> = Vec::new();
+    for (number, (span, process)) in spans.iter().zip(&found).enumerate() {
         if process.is_some() || span.needs_name {
             continue;
         }
@@ -97,11 +102,21 @@ pub fn align(
         let around = left.iter().skip(first).copied();
         let around =
             around.take_while(|ix| life(*ix).0 <= from.saturating_add_unsigned(LATE_UNNAMED));
-        let mut near =
-            around.filter(|ix| distance(*ix, span) <= LATE_UNNAMED && !used.contains(ix));
-        if let (Some(only), None) = (near.next(), near.next()) {
-            *process = Some(only);
-            used.insert(only);
+        let around = around.take(NEAR);
+        let near = around.filter(|ix| distance(*ix, span) <= LATE_UNNAMED);
+        let near: Vec<ProcessIx> = near.collect();
+        for ix in &near {
+            *of_process.entry(*ix).or_default() += 1;
+        }
+        if let [process] = near[..] {
+            only.push((number, process));
+        }
+    }
+    for (number, process) in only {
+        if of_process.get(&process) == Some(&1) {
+            if let Some(slot) = found.get_mut(number) {
+                *slot = Some(process);
+            }
         }
     }
     found
