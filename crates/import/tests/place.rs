@@ -116,6 +116,31 @@ fn ninja_runs() {
     assert_eq!(counts(&import), (5, 3, 0));
 }
 
+/// Lines of the run before have the times of a command of this run, whose line names no output; two commands of one
+/// run that do so at once have no name.
+#[test]
+fn ninja_lines_of_the_run_before() {
+    let lines: &[Line] = &[
+        (1, None, 0, 90_000, "ninja"),
+        (2, Some(0), 1_000, 1_300, "sh -c ./generate~b"),
+        (3, Some(0), 1_310, 1_400, "sh -c cc~-o~app~x.o"),
+    ];
+    let log = |of_this_run: &str| {
+        format!(
+            "# ninja log v7\n1000\t1301\t0\ta.h\taa\n1000\t1500\t0\told\tbb\n{of_this_run}1309\t1400\t0\tapp\tcc\n"
+        )
+    };
+    let (spans, _) = placed(
+        ".ninja_log",
+        &log("999\t1300\t0\tb.h\tdd\n"),
+        recording(lines),
+    );
+    assert_eq!(spans, "1 1000-1300 b.h -\n2 1310-1400 app -\n");
+    let two = "999\t1300\t0\tb.h\tdd\n1001\t1301\t0\tc.h\tee\n";
+    let (spans, _) = placed(".ninja_log", &log(two), recording(lines));
+    assert_eq!(spans, "2 1310-1400 app -\n");
+}
+
 /// The log has a line of an earlier build at nearly the same time as the command whose line names
 /// none of its outputs, and a line of this build behind it. Only the latter is of this build, also
 /// if it is missing.

@@ -43,7 +43,7 @@ impl Log {
             let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE);
             let span = |edge: &&Edge| Span {
                 // The log has commands of earlier builds, too.
-                needs_name: edge.made > 0 && lookup.time(edge.made) < begin,
+                needs_name: edge.span.needs_name || edge.made > 0 && lookup.time(edge.made) < begin,
                 ..edge.span
             };
             let spans: Vec<Span> = left.iter().map(span).collect();
