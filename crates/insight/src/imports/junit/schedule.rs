@@ -39,12 +39,26 @@ impl Placer<'_> {
     /// workers before the test, and a wrapper such as npx, make or a shell, only waits. Without a runner the likelier
     /// ones are tried, and those below them.
     pub fn schedule(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Option<Schedule> {
+        if !self.is_of_recording(suite) {
+            return None;
+        }
         if let Some(runner) = runner {
             let found = self.scheduled(suite, runner);
             return found.or_else(|| self.only(suite, &[runner]));
         }
         let lists = self.runners.clone();
         lists.iter().find_map(|likely| self.only(suite, likely))
+    }
+
+    /// Whether all times of the day of a suite lie in the recording. Others are those of another run.
+    fn is_of_recording(&self, suite: &Suite) -> bool {
+        let cases = suite.cases.iter().map(|case| case.attributes.at);
+        let mut dates = cases.chain([suite.attributes.at]).flatten();
+        dates.all(|date| {
+            let (time, error) = (self.time(date), self.stamp_error(date.digit));
+            let (from, to) = (time.saturating_sub(error), time.saturating_add(error));
+            !self.lookup.is_outside(from, to)
+        })
     }
 
     /// The schedule of the only process that has one, of some and of all below them.

@@ -1,0 +1,150 @@
+//! The places of tests that a recorded runner ran one after the other, under reports as different tools write them.
+#![allow(clippy::unwrap_used)] // in a test
+
+use tr_analyze::{analyze, Analysis, Options};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_import::read;
+use tr_insight::imports::{Imports, ToolFile};
+
+const MS: i64 = 1_000_000;
+
+/// The report of the runner; `began` and `written` are the truth, in seconds since 1970.
+const REPORT: &str = include_str!("../../../fixtures/junit/serial.xml");
+
+fn recording() -> Analysis {
+    let bytes = include_bytes!("../../../fixtures/junit/serial.bin").to_vec();
+    let trace = Trace::open(Source::bytes(bytes)).unwrap();
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&trace, &options)
+}
+
+/// The nanoseconds of the values of an attribute in the report.
+fn truth(attribute: &str) -> Vec<i64> {
+    let before = format!(" {attribute}=\"");
+    let values = REPORT.split(&before).skip(1);
+    let values = values.map(|value| value.split('"').next().unwrap());
+    values
+        .map(|value| (value.parse::<f64>().unwrap() * 1e9) as i64)
+        .collect()
+}
+
+/// A time of the day as RFC 3339 has it, in whole seconds or with milliseconds.
+fn stamp(unix: i64, has_ms: bool) -> String {
+    let (seconds, ms) = (unix / 1_000_000_000, unix / MS % 1000);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let days = seconds / 86_400;
+    // The recording is of one day, of which the file has the number.
+    let (year, month, day) = date(days);
+    let ms = if has_ms {
+        format!(".{ms:03}")
+    } else {
+        String::new()
+    };
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{ms}Z")
+}
+
+/// The date of a day since 1970, found by trying.
+fn date(days: i64) -> (i64, i64, i64) {
+    let all = (1970..2100).flat_map(|year| {
+        (1..=12).flat_map(move |month| (1..=31).map(move |day| (year, month, day)))
+    });
+    all.into_iter()
+        .find(|(year, month, day)| tr_text::units::days(*year, *month, *day) == days)
+        .unwrap()
+}
+
+/// For each test of a report whether its place is proven. A proven place holds the truth within its error.
+fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> {
+    let file = ToolFile {
+        path: b"serial.xml".to_vec(),
+        written,
+        file: read(report.as_bytes()).unwrap().unwrap(),
+    };
+    let imports = Imports::place(&[file], analysis);
+    let real = analysis.meta.start_clock.real as i64;
+    let tests = imports.spans.iter().filter(|span| span.result.is_some());
+    let tests = tests.zip(truth("began")).map(|(span, began)| {
+        let is_proven = span.doubt.is_none();
+        let off = span.from.since(analysis.meta.start) as i64 - (began - real);
+        let error = i64::try_from(span.error).unwrap() + MS;
+        assert!(
+            !is_proven || off.abs() <= error,
+            "{span:?} is off by {off} ns"
+        );
+        is_proven
+    });
+    tests.collect()
+}
+
+/// The report with a time of the day for each test, and for the suite.
+fn with_stamps(tests: impl Fn(usize) -> Option<String>, suite: Option<String>) -> String {
+    let attribute = |stamp: Option<String>| {
+        stamp.map_or(String::new(), |stamp| format!(" timestamp=\"{stamp}\""))
+    };
+    let mut parts = REPORT.split("<testcase");
+    let head = parts
+        .next()
+        .unwrap()
+        .replace("<testsuite", &format!("<testsuite{}", attribute(suite)));
+    let cases = parts
+        .enumerate()
+        .map(|(at, case)| format!("<testcase{}{case}", attribute(tests(at))));
+    std::iter::once(head).chain(cases).collect()
+}
+
+#[test]
+fn tests_are_in_their_places_whatever_times_the_report_has() {
+    let analysis = recording();
+    let began = truth("began");
+    let [written] = truth("written")[..] else {
+        panic!("one")
+    };
+    let lengths = truth("time");
+    let all_but_first = [false, true, true, true, true];
+    let all = [true; 5];
+    // No times at all: what the runner did before the first test is not known to be none of it.
+    assert_eq!(proven(REPORT, Some(written), &analysis), all_but_first);
+    // The suite has the time at which the report was written, or that of its beginning.
+    let at_writing = with_stamps(|_| None, Some(stamp(written, true)));
+    assert_eq!(proven(&at_writing, Some(written), &analysis), all_but_first);
+    let at_begin = with_stamps(|_| None, Some(stamp(began[0], true)));
+    assert_eq!(proven(&at_begin, Some(written), &analysis), all);
+    // Each test has its beginning or its end, in milliseconds or in whole seconds.
+    for has_ms in [true, false] {
+        let begins = with_stamps(|at| Some(stamp(began[at], has_ms)), None);
+        let ends = with_stamps(|at| Some(stamp(began[at] + lengths[at], has_ms)), None);
+        let want = if has_ms { all } else { all_but_first };
+        assert_eq!(
+            proven(&begins, Some(written), &analysis),
+            want,
+            "begins, ms {has_ms}"
+        );
+        assert_eq!(
+            proven(&ends, Some(written), &analysis),
+            want,
+            "ends, ms {has_ms}"
+        );
+    }
+}
+
+/// Without the time of writing the tests can be in what the runner did afterwards, too.
+#[test]
+fn tests_that_can_be_elsewhere_have_no_place() {
+    let analysis = recording();
+    assert_eq!(proven(REPORT, None, &analysis), [false; 5]);
+    let [written] = truth("written")[..] else {
+        panic!("one")
+    };
+    // A copy of the file is younger than the recording.
+    assert_eq!(
+        proven(REPORT, Some(written + 86_400_000_000_000), &analysis),
+        [false; 5]
+    );
+    // Times of another day are of another run.
+    let other = with_stamps(|_| Some(stamp(written - 86_400_000_000_000, true)), None);
+    assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
+}
