@@ -41,6 +41,12 @@ pub struct Case {
     pub result: &'static str,
 }
 
+impl Case {
+    fn has_failed(&self) -> bool {
+        matches!(self.result, "failed" | "error")
+    }
+}
+
 impl Suite {
     /// The lengths of the tests together, in ns.
     fn sum(&self) -> i64 {
@@ -59,6 +65,13 @@ impl Suite {
     fn is_measured(&self) -> bool {
         let sum = self.sum().saturating_add(self.rounded());
         self.attributes.length.is_some_and(|length| length > sum)
+    }
+
+    /// Whether the tests that failed all stand before or all behind the others: the file can be ordered by result.
+    fn is_by_result(&self) -> bool {
+        let results = self.cases.iter().map(Case::has_failed);
+        let changes = results.clone().zip(results.skip(1));
+        changes.filter(|(a, b)| a != b).count() == 1
     }
 
     /// For each test the one around it, as Go's `TestA` is around `TestA/x`: the longest name that a slash ends.

@@ -154,14 +154,47 @@ impl Placer<'_> {
             let mut group = groups.remove(&outer).unwrap_or_default();
             let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
             group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
-            let cases = group.iter().filter_map(|at| suite.cases.get(*at));
-            let tests: Vec<Test> = cases.map(|case| self.test(case)).collect();
-            let found = serial::places(&tests, &around, active)?;
+            let found = self.bounds_of(suite, &group, &around, active)?;
             for (at, place) in group.into_iter().zip(found) {
                 open.push((Some(at), *place.begin.start()..=*place.end.end()));
                 if let Some(slot) = places.get_mut(at) {
                     *slot = Some(place);
                 }
+            }
+        }
+        Some(places)
+    }
+
+    /// The bounds of tests in the order of their times. The order of tests with the same time is that of the file,
+    /// unless the file is ordered by result and theirs differ: then each of them can be anywhere among them.
+    fn bounds_of(
+        &self,
+        suite: &Suite,
+        group: &[usize],
+        around: &RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Place>> {
+        let case = |at: &usize| suite.cases.get(*at);
+        let stamp = |at: &usize| case(at)?.attributes.at.map(|date| self.time(date));
+        let is_by_result = suite.is_by_result();
+        let same =
+            |a: &usize, b: &usize| is_by_result && stamp(a).is_some() && stamp(a) == stamp(b);
+        let blocks: Vec<&[usize]> = group.chunk_by(same).collect();
+        let tests = |block: &[usize]| {
+            let cases = block.iter().filter_map(case);
+            cases.map(|case| self.test(case)).collect::<Vec<Test>>()
+        };
+        let joined = blocks.iter().filter_map(|block| joined(tests(block)));
+        let joined: Vec<Test> = joined.collect();
+        let mut places = Vec::with_capacity(group.len());
+        for (block, place) in blocks.iter().zip(serial::places(&joined, around, active)?) {
+            if let [_] = block {
+                places.push(place);
+                continue;
+            }
+            let around = *place.begin.start()..=*place.end.end();
+            for test in tests(block) {
+                places.extend(serial::places(&[test], &around, active)?);
             }
         }
         Some(places)
@@ -255,4 +288,19 @@ impl Placer<'_> {
             decided,
         }
     }
+}
+
+/// Tests whose order is not known, and which have the same time, as one test. The first of them begins at that time, or
+/// the last ends then. What the runner did between them is not bounded.
+fn joined(mut tests: Vec<Test>) -> Option<Test> {
+    let last = tests.pop()?;
+    if tests.is_empty() {
+        return Some(last);
+    }
+    let lengths = tests.iter().map(|test| test.length);
+    Some(Test {
+        length: lengths.fold(last.length, i64::saturating_add),
+        error: i64::MAX,
+        ..last
+    })
 }

@@ -1,0 +1,473 @@
+#!/usr/bin/env python3
+"""Records test runners of many languages and compares the CPU time that `tr` gives to each of their tests with what it is.
+
+usage: benches/validation/reporters.py [--tr TR] [--path DIR]... [--load N] [--keep DIR] [--csv FILE] [REPORTER...]
+
+Each runner has tests that compute, that sleep, that fail after a sleep and that wait for a program; a test's name has its CPU
+time in ms. A figure is *right* within 20 % or 20 ms (a program's start counts to its test), else *wrong*; a test without figures
+is *none*, and the reason is printed. --load runs so many busy loops beside them. Needs root. A runner that is not on PATH (or in
+`--path`, which stands before it) is skipped and reported:
+
+  pip install pytest pytest-xdist unittest-xml-reporting nose2 robotframework behave cmake
+  npm install mocha@10 mocha-junit-reporter jest jest-junit vitest jasmine jasmine-reporters @playwright/test
+  apt install bats libtap-formatter-junit-perl libgtest-dev catch2 ruby-rspec-junit-formatter golang-go gotestsum phpunit
+"""
+
+import argparse
+import csv
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+LIMIT = 300
+
+PYTHON = """
+import subprocess, sys, time
+def compute(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+def helper(seconds):
+    subprocess.run([sys.executable, '-S', '-c', f'import time\\nwhile time.process_time() < {seconds}: pass'], check=True)
+"""
+
+UNITTEST = """
+import time, unittest
+from work import compute, helper
+class T(unittest.TestCase):
+    def test_a_computes_300(self): compute(.3)
+    def test_b_sleeps_0(self): time.sleep(.4)
+    def test_c_helper_400(self): helper(.4)
+    def test_d_helper_200(self): helper(.2)
+    def test_e_both_100(self): compute(.1); time.sleep(.2)
+    def test_f_fails_0(self): time.sleep(.3); self.fail('x')
+    def test_g_computes_500(self): compute(.5)
+"""
+
+JS = """
+const { spawnSync } = require('child_process');
+const used = (since) => { const u = process.cpuUsage(since); return u.user + u.system; };
+const compute = (s) => { const since = process.cpuUsage(); while (used(since) < s * 1e6) ; };
+const sleep = (s) => new Promise((r) => setTimeout(r, s * 1000));
+const helper = (s) => { spawnSync('sh', ['-c', `i=0; while [ $i -lt ${s} ]; do i=$((i+1)); done`]); };
+"""
+
+JS_TESTS = """
+T('a computes 300', () => compute(.3));
+T('b sleeps 0', () => sleep(.4));
+T('e both 100', async () => { compute(.1); await sleep(.2); });
+T('f fails 0', async () => { await sleep(.3); throw new Error('x'); });
+T('g computes 500', () => compute(.5));
+"""
+
+SHELL_HELPER = "python3 -S -c 'import time\nwhile time.process_time() < %s: pass'"
+
+C = r"""
+#include <time.h>
+static void nap(double s) { struct timespec t = {(time_t)s, (long)((s - (long)s) * 1e9)}; nanosleep(&t, 0); }
+static double used(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+static void compute(double s) { double end = used() + s; while (used() < end) ; }
+"""
+
+RUBY = """
+def compute(s)
+  stop = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + s
+  nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < stop
+end
+"""
+
+
+@dataclass
+class Reporter:
+    """A runner: what it needs on PATH, its files, its command and its report."""
+
+    needs: list
+    files: dict
+    command: str
+    report: str
+    before: str = ""
+    environment: dict = field(default_factory=dict)
+
+
+def js(form, name="t.test.js"):
+    return {name: JS + form.replace("TESTS", JS_TESTS), "package.json": '{"name": "x", "private": true}'}
+
+
+DESCRIBE = "describe('s', () => { const T = (name, test) => it(name, test); TESTS });"
+VITEST = (
+    "import { it, describe } from 'vitest'; import { createRequire } from 'module'; const require = createRequire(import.meta.url);"
+    + JS
+    + DESCRIBE.replace("TESTS", JS_TESTS)
+)
+PLAYWRIGHT = "const { test } = require('@playwright/test'); const T = (name, run) => test(name, async () => { await run(); }); TESTS"
+
+ROBOT = """*** Settings ***
+Library    Work.py
+*** Test Cases ***
+a computes 300
+    Burn    0.3
+b sleeps 0
+    Nap    0.4
+c helper 400
+    Kid    0.4
+f fails 0
+    Nap    0.3
+    Fail    x
+g computes 500
+    Burn    0.5
+"""
+
+ROBOT_LIBRARY = """
+import time
+from work import compute, helper
+class Work:
+    def burn(self, s): compute(float(s))
+    def nap(self, s): time.sleep(float(s))
+    def kid(self, s): helper(float(s))
+"""
+
+FEATURE = """Feature: f
+  Scenario: a computes 300
+    Given burn 0.3
+  Scenario: b sleeps 0
+    Given nap 0.4
+  Scenario: c helper 400
+    Given kid 0.4
+  Scenario: f fails 0
+    Given nap 0.3
+    Then fail
+  Scenario: g computes 500
+    Given burn 0.5
+"""
+
+BEHAVE_STEPS = """
+import sys, os; sys.path.insert(0, os.getcwd())
+import time
+from behave import given, then
+from work import compute, helper
+@given('burn {s:f}')
+def burn(context, s): compute(s)
+@given('nap {s:f}')
+def nap(context, s): time.sleep(s)
+@given('kid {s:f}')
+def kid(context, s): helper(s)
+@then('fail')
+def fail(context): assert False
+"""
+
+BATS = f"""
+@test "b sleeps 0" {{ sleep 0.4; }}
+@test "c helper 400" {{ {SHELL_HELPER % "0.4"}
+}}
+@test "d helper 200" {{ {SHELL_HELPER % "0.2"}
+}}
+@test "f fails 0" {{ sleep 0.3; false; }}
+"""
+
+GTEST = (
+    "#include <gtest/gtest.h>\n"
+    + C
+    + "TEST(S, a_computes_300) { compute(.3); }\nTEST(S, b_sleeps_0) { nap(.4); }\nTEST(S, e_both_100) { compute(.1); nap(.2); }\n"
+    + "TEST(S, f_fails_0) { nap(.3); FAIL(); }\nTEST(S, g_computes_500) { compute(.5); }\n"
+)
+
+CATCH = (
+    "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n"
+    + C
+    + 'TEST_CASE("a computes 300") { compute(.3); CHECK(true); }\nTEST_CASE("b sleeps 0") { nap(.4); CHECK(true); }\n'
+    + 'TEST_CASE("e both 100") { compute(.1); nap(.2); CHECK(true); }\nTEST_CASE("f fails 0") { nap(.3); CHECK(false); }\n'
+    + 'TEST_CASE("g computes 500") { compute(.5); CHECK(true); }\n'
+)
+
+GO = """package x
+import ("testing"; "time"; "syscall")
+func used() int64 { var u syscall.Rusage; syscall.Getrusage(1, &u); return u.Utime.Nano() + u.Stime.Nano() }
+func compute(s float64) { end := used() + int64(s*1e9); for used() < end { } }
+func TestA_computes_300(t *testing.T) { compute(.3) }
+func TestB_sleeps_0(t *testing.T) { time.Sleep(400 * time.Millisecond) }
+func TestE_both_100(t *testing.T) {
+  t.Run("x_computes_100", func(t *testing.T) { compute(.1) })
+  t.Run("y_sleeps_0", func(t *testing.T) { time.Sleep(200 * time.Millisecond) })
+}
+func TestF_fails_0(t *testing.T) { time.Sleep(300 * time.Millisecond); t.Fail() }
+func TestG_computes_500(t *testing.T) { compute(.5) }
+"""
+
+RSPEC = (
+    RUBY
+    + """
+describe 's' do
+  it('a computes 300') { compute(0.3) }
+  it('b sleeps 0') { sleep 0.4 }
+  it('e both 100') { compute(0.1); sleep 0.2 }
+  it('f fails 0') { sleep 0.3; raise 'x' }
+  it('g computes 500') { compute(0.5) }
+end
+"""
+)
+
+PHPUNIT = """<?php
+function used() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_stime.tv_sec'] + ($u['ru_utime.tv_usec'] + $u['ru_stime.tv_usec']) / 1e6; }
+function compute($s) { $end = used() + $s; while (used() < $end) {} }
+class XTest extends PHPUnit\\Framework\\TestCase {
+  function test_a_computes_300() { compute(.3); $this->assertTrue(true); }
+  function test_b_sleeps_0() { usleep(400000); $this->assertTrue(true); }
+  function test_e_both_100() { compute(.1); usleep(200000); $this->assertTrue(true); }
+  function test_f_fails_0() { usleep(300000); $this->assertTrue(false); }
+  function test_g_computes_500() { compute(.5); $this->assertTrue(true); }
+}
+"""
+
+PROVE = {
+    f"t/{name}.t": f'#!/usr/bin/perl\n{body}; print "1..1\\n{result} 1\\n";\n'
+    for name, body, result in [
+        ("a_computes_300", "1 while (times)[0] + (times)[1] < .3", "ok"),
+        ("b_sleeps_0", "select undef, undef, undef, .4", "ok"),
+        ("f_fails_0", "select undef, undef, undef, .3", "not ok"),
+        ("g_computes_500", "1 while (times)[0] + (times)[1] < .5", "ok"),
+    ]
+}
+
+CTEST = {
+    "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nenable_testing()\n"
+    + "".join(
+        f"add_test(NAME {name} COMMAND sh ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n"
+        for name in ("b_sleeps_0", "c_helper_400", "f_fails_0")
+    ),
+    "b_sleeps_0.sh": "sleep 0.4\n",
+    "c_helper_400.sh": SHELL_HELPER % "0.4" + "\n",
+    "f_fails_0.sh": "sleep 0.3; exit 1\n",
+}
+
+NEXTEST = {
+    "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[lib]\npath = "lib.rs"\n[workspace]\n',
+    ".config/nextest.toml": '[profile.default.junit]\npath = "out.xml"\n',
+    "lib.rs": """#[cfg(test)] mod tests {
+use std::{process::Command, thread::sleep, time::Duration};
+#[test] fn b_sleeps_0() { sleep(Duration::from_millis(400)); }
+#[test] fn c_helper_400() { Command::new("python3").args(["-S", "-c", "import time\\nwhile time.process_time() < 0.4: pass"]).status().unwrap(); }
+#[test] fn f_fails_0() { sleep(Duration::from_millis(300)); panic!() }
+}
+""",
+}
+
+PY = {"work.py": PYTHON, "test_p.py": UNITTEST}
+
+REPORTERS = {
+    "pytest": Reporter(["pytest"], PY, "pytest -q --junitxml=out.xml test_p.py", "out.xml"),
+    "pytest-xdist": Reporter(["pytest"], PY, "pytest -q -n 2 --junitxml=out.xml test_p.py", "out.xml"),
+    "unittest-xml-reporting": Reporter(["nose2"], PY, "python3 -m xmlrunner --output-file out.xml test_p", "out.xml"),
+    "nose2": Reporter(["nose2"], PY, "nose2 --plugin nose2.plugins.junitxml --junit-xml test_p", "nose2-junit.xml"),
+    "robot": Reporter(
+        ["robot"],
+        {"work.py": PYTHON, "Work.py": ROBOT_LIBRARY, "t.robot": ROBOT},
+        "robot --output NONE --log NONE --report NONE --xunit out.xml --pythonpath . t.robot",
+        "out.xml",
+    ),
+    "behave": Reporter(
+        ["behave"],
+        {"work.py": PYTHON, "features/t.feature": FEATURE, "features/steps/s.py": BEHAVE_STEPS},
+        "behave --junit --no-capture",
+        "reports/*.xml",
+    ),
+    "node": Reporter(
+        ["node"],
+        js("const { test } = require('node:test'); const T = (name, run) => test(name, run); TESTS", "t.test.cjs"),
+        "node --test --test-reporter=junit --test-reporter-destination=out.xml t.test.cjs",
+        "out.xml",
+    ),
+    "mocha": Reporter(
+        ["mocha"],
+        js(DESCRIBE, "t.cjs"),
+        "mocha --reporter mocha-junit-reporter t.cjs",
+        "out.xml",
+        environment={"MOCHA_FILE": "out.xml"},
+    ),
+    "jest": Reporter(
+        ["jest"],
+        js(DESCRIBE),
+        "jest --reporters=jest-junit",
+        "out.xml",
+        environment={"JEST_JUNIT_OUTPUT_FILE": "out.xml"},
+    ),
+    "jest, two files": Reporter(
+        ["jest"],
+        {**js(DESCRIBE), **js(DESCRIBE, "u.test.js")},
+        "npx jest --reporters=jest-junit",
+        "out.xml",
+        environment={"JEST_JUNIT_OUTPUT_FILE": "out.xml"},
+    ),
+    "vitest": Reporter(
+        ["vitest"],
+        {"a.test.mjs": VITEST, "b.test.mjs": VITEST, "package.json": '{"name": "x"}'},
+        "npx vitest run --reporter=junit --outputFile=out.xml",
+        "out.xml",
+    ),
+    "jasmine": Reporter(
+        ["jasmine"],
+        {
+            **js(DESCRIBE, "t.cjs"),
+            "r.cjs": "const r = require('jasmine-reporters'); jasmine.getEnv().addReporter(new r.JUnitXmlReporter({filePrefix: 'out'}));",
+        },
+        "jasmine --helper=r.cjs t.cjs",
+        "out*.xml",
+    ),
+    "playwright": Reporter(
+        ["playwright"],
+        js(PLAYWRIGHT, "t.spec.js"),
+        "playwright test --reporter=junit --workers=2",
+        "out.xml",
+        environment={"PLAYWRIGHT_JUNIT_OUTPUT_NAME": "out.xml"},
+    ),
+    "bats": Reporter(["bats"], {"t.bats": BATS}, "bats --report-formatter junit -o . t.bats", "report.xml"),
+    "prove": Reporter(["prove"], PROVE, "sh -c 'prove --formatter TAP::Formatter::JUnit t > out.xml'", "out.xml"),
+    "gtest": Reporter(
+        ["g++"],
+        {"t.cc": GTEST},
+        "./t --gtest_output=xml:out.xml",
+        "out.xml",
+        before="g++ -O1 t.cc -o t -lgtest -lgtest_main -pthread",
+    ),
+    "catch2": Reporter(["g++"], {"t.cc": CATCH}, "./t -r junit -o out.xml", "out.xml", before="g++ -O0 t.cc -o t"),
+    "ctest": Reporter(
+        ["ctest"], CTEST, "ctest --test-dir b --output-junit ../out.xml", "out.xml", before="cmake -S . -B b"
+    ),
+    "gotestsum": Reporter(
+        ["go", "gotestsum"],
+        {"x_test.go": GO, "go.mod": "module x\ngo 1.19\n"},
+        "gotestsum --junitfile out.xml",
+        "out.xml",
+        before="go test -count=1 -run NONE .",
+        environment={"GOFLAGS": "-mod=mod -count=1", "HOME": "/tmp"},
+    ),
+    "rspec": Reporter(
+        ["rspec"],
+        {"t_spec.rb": RSPEC},
+        "rspec -r rspec_junit_formatter -f RspecJunitFormatter -o out.xml t_spec.rb",
+        "out.xml",
+    ),
+    "phpunit": Reporter(["phpunit"], {"XTest.php": PHPUNIT}, "phpunit --log-junit out.xml XTest.php", "out.xml"),
+    "nextest": Reporter(
+        ["cargo-nextest"],
+        NEXTEST,
+        "cargo nextest run --offline",
+        "target/nextest/default/out.xml",
+        before="cargo nextest run --offline --no-run",
+        environment={"RUST_BACKTRACE": "0"},
+    ),
+}
+
+
+def run(args, name, reporter, place):
+    """The steps of a recorded run with its report, and what was said."""
+    for file, text in reporter.files.items():
+        path = os.path.join(place, file)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as out:
+            out.write(text)
+    modules = [path for path in args.path if os.path.basename(os.path.dirname(path)) == "node_modules"]
+    for path in modules:
+        os.symlink(os.path.dirname(path), os.path.join(place, "node_modules"))
+    environment = {**os.environ, **reporter.environment, "TMPDIR": place}
+    quiet = {
+        "cwd": place,
+        "env": environment,
+        "stdin": subprocess.DEVNULL,
+        "timeout": LIMIT,
+        "text": True,
+        "capture_output": True,
+    }
+    if reporter.before:
+        subprocess.run(["sh", "-c", reporter.before], **quiet)
+    trace = os.path.join(place, "trace.bin")
+    done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", "sh", "-c", f"exec {reporter.command}"], **quiet)
+    reports = glob.glob(os.path.join(place, reporter.report))
+    if not reports:
+        return None, f"no report: {(done.stderr or done.stdout).strip()[-300:]}"
+    if args.keep:
+        shutil.copy2(trace, os.path.join(args.keep, f"{name}.bin"))
+        shutil.copy2(reports[0], os.path.join(args.keep, f"{name}.xml"))
+    withs = [word for report in reports for word in ("--with", report)]
+    out = subprocess.run([args.tr, "analyze", trace, *withs, "--report", "steps", "--format", "json"], **quiet)
+    if out.returncode:
+        return None, out.stderr.strip()
+    return json.loads(out.stdout)["steps"]["steps"], out.stderr.strip().replace(place + "/", "")
+
+
+def judge(steps):
+    """The tests that are right, wrong and without figures, and the lines for those that are not right."""
+    counts, lines = {"right": 0, "wrong": 0, "none": 0}, []
+    seen = set()
+    for step in steps:
+        name = step["name"].rsplit("/", 1)[-1]
+        found = re.search(r"(computes|sleeps|helper|both|fails)[_ ](\d+)", name)
+        if step["kind"] != "test" or not found:
+            continue
+        wanted = int(found[2])
+        if step["on_cpu_ns"] is None:
+            counts["none"] += 1
+            lines.append(f"    {name}: {step['no_figures'] or 'no figures'}")
+            continue
+        if (step["pid"], step["start_ns"]) in seen:
+            continue
+        seen.add((step["pid"], step["start_ns"]))
+        cpu = step["on_cpu_ns"] / 1e6
+        start = 60 if found[1] == "helper" else 0
+        right = wanted - max(20, wanted * 0.2) <= cpu <= wanted + max(20, wanted * 0.2) + start
+        counts["right" if right else "wrong"] += 1
+        if not right:
+            lines.append(f"    {name}: {cpu:.0f} ms of CPU, {wanted} wanted")
+    return counts, lines
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--tr", default="target/release/tr")
+    options.add_argument("--path", action="append", default=[])
+    options.add_argument("--load", type=int, default=0)
+    options.add_argument("--keep")
+    options.add_argument("--csv")
+    options.add_argument("reporters", nargs="*")
+    args = options.parse_args()
+    args.tr = os.path.realpath(args.tr)
+    args.path = [os.path.realpath(path) for path in args.path]
+    os.environ["PATH"] = os.pathsep.join([*args.path, os.environ["PATH"]])
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(args.load)]
+    rows, sums = [], {"right": 0, "wrong": 0, "none": 0}
+    try:
+        for name in args.reporters or REPORTERS:
+            reporter = REPORTERS[name]
+            absent = [program for program in reporter.needs if not shutil.which(program)]
+            if absent:
+                print(f"{name}: skipped, {', '.join(absent)} is not on PATH")
+                continue
+            with tempfile.TemporaryDirectory() as place:
+                steps, said = run(args, name, reporter, place)
+            if steps is None:
+                print(f"{name}: {said}")
+                continue
+            counts, lines = judge(steps)
+            print(f"{name}: {counts['right']} right, {counts['wrong']} wrong, {counts['none']} none")
+            print("\n".join([*lines, *([f"    {said}"] if counts["none"] or not counts["right"] else [])]), flush=True)
+            rows.append({"reporter": name, "load": args.load, **counts})
+            for key, value in counts.items():
+                sums[key] += value
+    finally:
+        for loop in loops:
+            loop.kill()
+    print(f"all: {sums['right']} right, {sums['wrong']} wrong, {sums['none']} none")
+    if args.csv and rows:
+        with open(args.csv, "w", newline="") as out:
+            writer = csv.DictWriter(out, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+    sys.exit(sums["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    main()
