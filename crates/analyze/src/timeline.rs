@@ -19,7 +19,16 @@ pub use crate::state::{Bucket, Wait};
 pub enum Actor {
     /// There is no actor, or it is not known.
     Unknown,
-    /// A hardware interrupt: a timer, a device.
+    /// The time-out of the system call that waited: the call had one, the wait lasted that long, and an
+    /// interrupt ended it.
+    Timeout {
+        /// Whether a TCP connection of the process had sent bytes that were not answered when the wait began.
+        asked: bool,
+    },
+    /// A hardware interrupt that was not the time-out of the waiting call: a device, a signal from a timer.
+    Device,
+    /// A hardware interrupt, a timer or a device: the recording does not show whether the time-out of the call had
+    /// passed.
     Interrupt,
     /// A softirq: the network, completed block I/O.
     SoftIrq,
@@ -27,6 +36,18 @@ pub enum Actor {
     Thread(ThreadIx),
     /// A task that is not recorded, or that lived outside the span.
     Outside(Tid),
+}
+
+impl Actor {
+    /// Whether the end of a wait is a time-out, or an interrupt that can be one.
+    pub fn is_timer(self) -> bool {
+        matches!(self, Actor::Interrupt | Actor::Timeout { .. })
+    }
+
+    /// Whether no task has ended the wait.
+    pub fn is_interrupt(self) -> bool {
+        self.is_timer() || matches!(self, Actor::Device | Actor::SoftIrq)
+    }
 }
 
 /// A part of a thread's time in one state.
@@ -135,6 +156,9 @@ impl ActorRef {
     pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
     pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
     pub(crate) const SOFTIRQ: ActorRef = ActorRef(u32::MAX - 2);
+    pub(crate) const DEVICE: ActorRef = ActorRef(u32::MAX - 3);
+    pub(crate) const TIMEOUT: ActorRef = ActorRef(u32::MAX - 4);
+    pub(crate) const ASKED_TIMEOUT: ActorRef = ActorRef(u32::MAX - 5);
     /// The first value that stands for a tid. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
@@ -147,7 +171,7 @@ impl ActorRef {
     /// A task that the tracker does not have.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
-        tid.filter(|tid| *tid < ActorRef::SOFTIRQ.0)
+        tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
             .map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
@@ -156,6 +180,9 @@ impl ActorRef {
             Actor::Unknown => ActorRef::UNKNOWN,
             Actor::Interrupt => ActorRef::INTERRUPT,
             Actor::SoftIrq => ActorRef::SOFTIRQ,
+            Actor::Device => ActorRef::DEVICE,
+            Actor::Timeout { asked: false } => ActorRef::TIMEOUT,
+            Actor::Timeout { asked: true } => ActorRef::ASKED_TIMEOUT,
             Actor::Thread(thread) => ActorRef::task(thread.0 as usize),
             Actor::Outside(tid) => ActorRef::outside(tid),
         }
@@ -171,6 +198,9 @@ impl ActorRef {
             ActorRef::UNKNOWN => Actor::Unknown,
             ActorRef::INTERRUPT => Actor::Interrupt,
             ActorRef::SOFTIRQ => Actor::SoftIrq,
+            ActorRef::DEVICE => Actor::Device,
+            ActorRef::TIMEOUT => Actor::Timeout { asked: false },
+            ActorRef::ASKED_TIMEOUT => Actor::Timeout { asked: true },
             ActorRef(ix) if ix < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(ix)),
             ActorRef(tid) => Actor::Outside(Tid(tid - ActorRef::OUTSIDE)),
         }

@@ -15,7 +15,7 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::waited;
 use tr_analyze::{analyze, Options};
 use tr_format::dns::DnsQuery;
-use tr_format::event::{LifeKind, Reason, SchedKind, Tgid, Tid};
+use tr_format::event::{LifeKind, Reason, SchedKind, Tgid, Tid, Timeout};
 use tr_format::meta::Scope;
 use tr_format::network::{Address, Closed, Connect, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
@@ -133,6 +133,7 @@ fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
         preempt: false,
         iowait: false,
         reason: Reason::Poll,
+        timeout: Timeout::UNKNOWN,
     };
     hand.sched(0, span.start * MS, sleep)
         .waking(0, span.end * MS, waker, 10)

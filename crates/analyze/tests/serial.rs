@@ -92,7 +92,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 (Kind::OnCpu, Bucket::Unknown) => segment.inferred && !exact,
                 (Kind::RunQueue, Bucket::RunQueue { .. }) => true,
                 (Kind::OnCpu | Kind::RunQueue, _) => false,
-                (Kind::Outside, Bucket::Wait(_)) => !matches!(stretch.waker(), Actor::Interrupt),
+                (Kind::Outside, Bucket::Wait(_)) => !stretch.waker().is_timer(),
                 (_, Bucket::Wait(_)) => true,
                 (_, _) => false,
             };

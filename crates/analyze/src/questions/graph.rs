@@ -69,8 +69,8 @@ impl<'a> Graph<'a> {
                 Some(by) => Cause::Thread(by),
                 None => Cause::Own(self.wait(thread, stretch, true)),
             },
-            Actor::Interrupt | Actor::SoftIrq => Cause::Own(self.wait(thread, stretch, false)),
-            Actor::Thread(_) | Actor::Unknown => Cause::Own(Kind::Unknown),
+            actor if actor.is_interrupt() => Cause::Own(self.wait(thread, stretch, false)),
+            _ => Cause::Own(Kind::Unknown),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::mem::offset_of;
 
-use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
+use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid, Timeout};
 
 use crate::arena::Ix;
 use crate::concurrency::Epoch;
@@ -30,6 +30,9 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
+/// The divisor of a wait: a call begins this part of its wait before the switch-out, at most.
+const LATE: u64 = 16;
+
 /// A task. The fields that most events change come first, so that they are in few cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -44,6 +47,8 @@ pub struct Task {
     pub(super) owes: bool,
     /// The number of the [`tr_format::event::Reason`] of the last switch-out.
     pub(super) reason: u8,
+    /// The number of the [`Timeout`] of the last switch-out.
+    pub(super) timeout: u8,
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
@@ -104,6 +109,8 @@ pub(super) struct SwitchOut {
     pub preempt: bool,
     /// The number of a [`tr_format::event::Reason`].
     pub reason: u8,
+    /// The number of a [`Timeout`].
+    pub timeout: u8,
     /// The task that has the CPU afterwards.
     pub next: ActorRef,
 }
@@ -151,6 +158,7 @@ impl Task {
             seen: false,
             owes: false,
             reason: 0,
+            timeout: 0,
             paid: StateTimes::default(),
         }
     }
@@ -176,6 +184,7 @@ impl Task {
         };
         self.last_cpu = Some(how.cpu);
         self.reason = how.reason;
+        self.timeout = how.timeout;
         self.woken &= how.wait.is_some();
         new
     }
@@ -194,10 +203,32 @@ impl Task {
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
-        self.actor = actor;
+        self.actor = self.ended_by(actor, time);
         if matches!(self.state, State::On(_)) {
             self.woken = true;
             self.last_event_ts = time;
+        }
+    }
+
+    /// The actor that ends a wait: of an interrupt, whether the time-out of the waiting call had passed.
+    #[inline]
+    fn ended_by(&self, actor: ActorRef, time: Ktime) -> ActorRef {
+        let timeout = Timeout::of(self.timeout);
+        let interrupt = actor == ActorRef::INTERRUPT;
+        if timeout == Timeout::UNKNOWN
+            || !matches!(self.state, State::Waiting(_))
+            || !(interrupt || actor == ActorRef::SOFTIRQ)
+        {
+            return actor;
+        }
+        let waited = time.since(self.since);
+        let reached = |least| least <= waited.saturating_add(waited / LATE);
+        match (interrupt, timeout.least()) {
+            (true, Some(least)) if reached(least) && timeout.is_asked() => ActorRef::ASKED_TIMEOUT,
+            (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
+            (true, Some(_)) => ActorRef::DEVICE,
+            (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
+            _ => actor,
         }
     }
 

@@ -401,7 +401,7 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let segments = segments.filter(|(segment, ..)| segment.kind == Time::Network);
     let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
         let wait = timeline?.around(segment.thread, segment.from)?;
-        let late = wait.waker() == Actor::Interrupt;
+        let late = wait.waker().is_timer();
         let query = || {
             let queries = unanswered.get(&waited.process)?;
             let asked = queries.partition_point(|lookup| lookup.asked <= wait.to);

@@ -210,7 +210,7 @@ impl Finder<'_> {
         let stretches = threads.flat_map(|thread| timeline.of(*thread));
         let naps = stretches.filter(|stretch| {
             let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
-            is_timed && stretch.waker() == Actor::Interrupt && stretch.length() >= SLEEP
+            is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
         });
         naps.map(|stretch| stretch.from).max()
     }
