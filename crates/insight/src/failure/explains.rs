@@ -3,7 +3,6 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::{INTERRUPT, KILL};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
-use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;

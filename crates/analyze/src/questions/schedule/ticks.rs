@@ -10,7 +10,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::build::Builder;
 use crate::model::ThreadIx;
-use crate::timeline::{Actor, Bucket, Stretch, Wait};
+use crate::timeline::{Bucket, Stretch, Wait};
 
 /// Whether a system call can end by a time-out.
 fn has_timeout(reason: Reason) -> bool {
