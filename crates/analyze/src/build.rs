@@ -65,11 +65,10 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.memory.events = collected.memory.finish((start, end), thread_ix);
     analysis.network.connections = collected.connections.finish((start, end), thread_ix);
     let process = |thread: ThreadIx| analysis.thread(thread).process;
-    analysis.network.online = Online::new(
-        &analysis.network.connections,
-        &analysis.network.lookups,
-        process,
-    );
+    let lookups = &analysis.network.lookups;
+    let online = Online::new(&analysis.network.connections, lookups, process);
+    let querying = Online::new(&[], lookups, process);
+    (analysis.network.online, analysis.network.querying) = (online, querying);
     analysis.calls = collected.calls.finish(|ix| order.process(&tracker, ix));
     histories(&mut tracker, analysis, &order);
     let process = |ix| order.process(&tracker, ix);

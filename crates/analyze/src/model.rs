@@ -105,6 +105,8 @@ pub struct Network {
     pub lookups: Vec<Lookup>,
     /// The times in which each process had a connection or a DNS query open.
     pub online: Online,
+    /// The times in which each process waited for the answer to a DNS query.
+    pub querying: Online,
 }
 
 /// The requests to disks, and the waits for them.

@@ -3,6 +3,7 @@
 pub mod awaited;
 pub mod contention;
 pub mod critical_path;
+pub mod ending;
 mod graph;
 pub mod jobs;
 pub mod killed;

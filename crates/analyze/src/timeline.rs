@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 
-use tr_format::event::{CpuId, Ktime, Reason, Tid};
+use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
 use crate::arena::Arena;
 use crate::ids::ThreadIx;
@@ -59,6 +59,8 @@ pub struct Stretch {
     pub doing: Bucket,
     /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
     pub reason: Reason,
+    /// The time-out of that system call, without [`Timeout::is_asked`].
+    pub timeout: Timeout,
     /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
     pub actor: Actor,
     /// The CPU that the thread was on, if it is known. With [`Options::cpu`](crate::Options::cpu), time on
@@ -214,9 +216,9 @@ struct Change {
     actor: ActorRef,
     /// The number of [`Stretch::cpu`]; `u16::MAX` if it is not known.
     cpu: u16,
-    /// A place in [`DOING`].
+    /// A place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
     doing: u8,
-    /// The number of a [`Reason`].
+    /// The number of a [`Reason`], and above it the high three bits of the number of a [`Timeout`].
     reason: u8,
 }
 
@@ -234,12 +236,31 @@ const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
+/// The number of bits of [`Change::doing`] and of [`Change::reason`] that have no part of a [`Timeout`].
+const DOING_BITS: u32 = 4;
+const REASON_BITS: u32 = 5;
+const REASON: u8 = (1 << REASON_BITS) - 1;
+
+/// The cause of a stretch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Why {
+    pub actor: ActorRef,
+    /// The number of a [`Reason`].
+    pub reason: u8,
+    /// The number of a [`Timeout`], without [`Timeout::is_asked`].
+    pub timeout: u8,
+}
+
 impl Change {
     fn new(
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        (actor, reason): (ActorRef, u8),
+        Why {
+            actor,
+            reason,
+            timeout,
+        }: Why,
     ) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
@@ -253,17 +274,26 @@ impl Change {
             from,
             actor,
             cpu: cpu.map_or(u16::MAX, |cpu| cpu.0),
-            reason: if waits { reason } else { 0 },
-            doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
+            reason: if waits {
+                Reason::of(reason) as u8 | timeout >> 4 << REASON_BITS
+            } else {
+                0
+            },
+            doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0)
+                | if waits { timeout << DOING_BITS } else { 0 },
         }
     }
 
     fn doing(&self) -> Bucket {
-        match DOING.get(usize::from(self.doing)) {
+        match DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1))) {
             Some(Bucket::OnCpu(_)) => Bucket::OnCpu(self.cpu()),
             Some(other) => *other,
             None => Bucket::Unknown,
         }
+    }
+
+    fn timeout(&self) -> Timeout {
+        Timeout::of(self.doing >> DOING_BITS | self.reason >> REASON_BITS << 4)
     }
 
     fn cpu(&self) -> Option<CpuId> {
@@ -282,15 +312,14 @@ impl Change {
 pub(crate) struct Draft(Vec<Vec<Change>>);
 
 impl Draft {
-    /// Appends a stretch to the timeline of a task. `why` has its actor and its reason. Stretches have to be
-    /// added in the order of time, without gaps.
+    /// Appends a stretch to the timeline of a task. Stretches have to be added in the order of time, without gaps.
     pub(crate) fn add(
         &mut self,
         task: usize,
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        why: (ActorRef, u8),
+        why: Why,
     ) {
         if self.0.len() <= task {
             self.0.resize_with(task + 1, Vec::new);
@@ -398,7 +427,8 @@ impl Timeline {
             from: change.from,
             to: next.map_or(line.end, |next| next.from),
             doing: change.doing(),
-            reason: Reason::of(change.reason),
+            reason: Reason::of(change.reason & REASON),
+            timeout: change.timeout(),
             actor: change.actor.actor(),
             cpu: change.cpu(),
         })

@@ -84,6 +84,8 @@ impl Timeout {
     pub const NONE: Timeout = Timeout(1);
     /// The call has a time-out of unknown length.
     pub const SOME: Timeout = Timeout(2);
+    /// The call waits for at most 20 minutes or more.
+    pub const LONGEST: Timeout = Timeout(Timeout::LAST);
     /// The number of the class that begins with a length of 0.
     const SHORT: u8 = 3;
     /// The number of the last class, which also has all longer time-outs.

@@ -10,7 +10,7 @@ use crate::concurrency::Epoch;
 use crate::ids::{ProcIx, TaskIx};
 use crate::model::{ByKernel, Causes, KernelFigures, Switches};
 use crate::state::{Bucket, State, StateTimes, Wait};
-use crate::timeline::{ActorRef, Draft};
+use crate::timeline::{ActorRef, Draft, Why};
 
 impl TaskIx {
     /// The task as an actor of the timeline.
@@ -228,6 +228,8 @@ impl Task {
             (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
             (true, Some(_)) => ActorRef::DEVICE,
             (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
+            // The time-out of a socket is counted in ticks, by a softirq.
+            (false, None) if timeout == Timeout::SOME => ActorRef::INTERRUPT,
             _ => actor,
         }
     }
@@ -278,7 +280,12 @@ impl Task {
         timeline: Option<&mut Draft>,
     ) -> bool {
         if let Some(timeline) = timeline {
-            timeline.add(ix.place(), from, bucket, on, (self.actor, self.reason));
+            let why = Why {
+                actor: self.actor,
+                reason: self.reason,
+                timeout: Timeout::of(self.timeout).limit().number(),
+            };
+            timeline.add(ix.place(), from, bucket, on, why);
         }
         let (times, causes) = (&mut self.times, &mut self.causes);
         match bucket {
