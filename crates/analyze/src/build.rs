@@ -13,6 +13,7 @@ use crate::model::{
     ThreadIx, Times, Totals, Tree,
 };
 use crate::questions::shortage;
+use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
@@ -130,6 +131,9 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
             order.thread[ix].ok_or(tracker.tasks[ix].tid)
         })
     });
+    if let Some(timeline) = &analysis.timeline {
+        analysis.ticks = Ticks::of(timeline, analysis.thread_ids());
+    }
     let mut samples = std::mem::take(&mut tracker.samples);
     if !samples.is_empty() {
         let threads = order.threads.iter();

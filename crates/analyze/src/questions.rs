@@ -16,5 +16,6 @@ pub mod programs;
 pub mod schedule;
 pub(crate) mod shortage;
 pub mod stopped;
+pub(crate) mod ticks;
 pub mod waits;
 pub mod what_if;

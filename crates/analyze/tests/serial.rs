@@ -84,7 +84,14 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 let cut = segment.to == path.to;
                 let known =
                     matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() != Actor::Unknown;
-                prop_assert!(!exact || cut || !known, "{:?} in {:?}", segment, stretch);
+                // A signal can end a wait for descriptors, and a time-out is not always the cause.
+                let unproven = stretch.reason == Reason::Poll;
+                prop_assert!(
+                    !exact || cut || unproven || !known,
+                    "{:?} in {:?}",
+                    segment,
+                    stretch
+                );
                 continue;
             }
             let fits = match (segment.kind, stretch.doing) {

@@ -163,6 +163,9 @@ impl Analysis {
                     WaitEnd::Timer { asked: Some(true) } => WaitReason::Socket,
                     // A nap, or a wait for an answer that comes later.
                     WaitEnd::Timer { asked: None } if online() => WaitReason::Unknown,
+                    WaitEnd::Timer { .. } if self.ticks.has(thread, stretch.from) => {
+                        WaitReason::Events
+                    }
                     WaitEnd::Timer { .. } => WaitReason::Timer,
                     WaitEnd::Packet => WaitReason::Socket,
                     // A server of this machine has written.
