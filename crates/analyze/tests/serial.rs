@@ -13,7 +13,7 @@ use tr_analyze::programs::Groups;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_analyze::what_if::{limits, Limits};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{Context, Ktime, LifeKind, SchedKind, Tid};
+use tr_format::event::{Context, Ktime, LifeKind, Reason, SchedKind, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_sim::blocks::{Cut, Order};
