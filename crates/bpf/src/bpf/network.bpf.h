@@ -51,6 +51,9 @@ struct {
 	__type(value, struct listener);
 } listeners SEC(".maps");
 
+/* The most processes with connections of which the last ones are known. */
+#define MAX_ASKERS 1024
+
 /* The last connections that a process has begun, for `is_asking`. */
 #define ASKER_SOCKETS 4
 
@@ -64,7 +67,7 @@ struct asker {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MAX_CONNECTIONS);
+	__uint(max_entries, MAX_ASKERS);
 	__type(key, __u32); /* process */
 	__type(value, struct asker);
 } askers SEC(".maps");
