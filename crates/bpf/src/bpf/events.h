@@ -35,6 +35,7 @@ enum waking_context {
 /* The reasons of a sleep that a system call determines. The numbers are the trace format's. */
 enum reason {
 	REASON_UNKNOWN = 0,
+	REASON_LOCK = 2,
 	REASON_TIMER = 3,
 	REASON_SIGNAL = 4,
 	REASON_POLL = 5,
@@ -46,6 +47,7 @@ enum reason {
 	REASON_OTHER_DESCRIPTOR = 15,
 	REASON_IO_URING = 17,
 	REASON_PAGE_FAULT = 19,
+	REASON_IPC = 23,
 	REASON_OTHER = 24,
 	REASON_MASK = 31,
 	/* The kind of the descriptor in the first argument decides. The reason is that of a read

@@ -207,8 +207,6 @@ __noinline __u32 timed_sleep(__u64 regs, __u32 form, __u32 reason)
 {
 	__u32 timeout;
 
-	if ((form & TIMEOUT_FORM) == TIMEOUT_SOCKET && reason != REASON_SOCKET_READ)
-		return reason << SLOT_REASON_SHIFT;
 	timeout = timeout_of(regs, form);
 	if (lacks_descriptors(regs, form))
 		reason = timeout == TIMEOUT_NONE ? REASON_SIGNAL : REASON_TIMER;
@@ -216,6 +214,11 @@ __noinline __u32 timed_sleep(__u64 regs, __u32 form, __u32 reason)
 		timeout |= TIMEOUT_ASKED;
 	return reason << SLOT_REASON_SHIFT | timeout << SLOT_TIMEOUT_SHIFT;
 }
+
+/* The reasons of system calls that can have a time-out. */
+#define TIMED_REASONS                                                                           \
+	(1U << REASON_LOCK | 1U << REASON_TIMER | 1U << REASON_SIGNAL | 1U << REASON_POLL |     \
+	 1U << REASON_SOCKET_READ | 1U << REASON_IPC)
 
 /* The reason and the time-out of a task that goes to sleep, in their places in a slot's first
  * word. */
@@ -231,10 +234,11 @@ static __always_inline __u64 sleep_cause(bool btf, struct task_struct *task)
 	if (number < 0)
 		return REASON_PAGE_FAULT << SLOT_REASON_SHIFT;
 	reason = reason_of(btf, task, syscall_entry(number), regs);
+	/* Most sleeps are for pipes and children. */
+	if (!(TIMED_REASONS >> reason & 1))
+		return reason << SLOT_REASON_SHIFT;
 	form = (__u32)number < SYSCALLS ? syscall_timeouts[number & (SYSCALLS - 1)] : 0;
-	if (form)
-		return timed_sleep(regs, form, reason);
-	return reason << SLOT_REASON_SHIFT;
+	return form ? timed_sleep(regs, form, reason) : reason << SLOT_REASON_SHIFT;
 }
 
 #endif
