@@ -284,8 +284,13 @@ impl Change {
         }
     }
 
+    /// The state, without the CPU.
+    fn state(&self) -> Option<&'static Bucket> {
+        DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
+    }
+
     fn doing(&self) -> Bucket {
-        match DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1))) {
+        match self.state() {
             Some(Bucket::OnCpu(_)) => Bucket::OnCpu(self.cpu()),
             Some(other) => *other,
             None => Bucket::Unknown,
@@ -342,8 +347,7 @@ impl Draft {
         let Some(changes) = self.0.get_mut(task) else {
             return 0;
         };
-        let is =
-            |change: &Change, doing: Bucket| DOING.get(usize::from(change.doing)) == Some(&doing);
+        let is = |change: &Change, doing: Bucket| change.state() == Some(&doing);
         let waits = Bucket::RunQueue { preempted: false };
         let unwoken = changes.windows(3).enumerate().filter_map(|(at, changes)| {
             let [before, wait, after] = changes else {
@@ -355,7 +359,11 @@ impl Draft {
         });
         let mut unwoken: Vec<(u64, usize)> = unwoken.collect();
         unwoken.sort_unstable_by_key(|(length, at)| (Reverse(*length), *at));
-        let off_cpu = (ActorRef::UNKNOWN, 0);
+        let off_cpu = Why {
+            actor: ActorRef::UNKNOWN,
+            reason: 0,
+            timeout: 0,
+        };
         let mut left = most;
         let mut divided = Vec::new();
         for (length, at) in unwoken {

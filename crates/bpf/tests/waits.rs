@@ -357,8 +357,11 @@ fn at<T>(value: &T) -> usize {
     std::ptr::from_ref(value) as usize
 }
 
+/// What a sleeping thread does.
+type Work = Box<dyn FnOnce() + Send>;
+
 /// Calls that nothing but their time-out ends, with the reason and the time-out of each.
-fn timed() -> Vec<(u8, u8, Box<dyn FnOnce() + Send>)> {
+fn timed() -> Vec<(u8, u8, Work)> {
     static WORD: AtomicU32 = AtomicU32::new(0);
     let poll = |ms: usize, count: usize| {
         move || {
@@ -389,6 +392,7 @@ fn timed() -> Vec<(u8, u8, Box<dyn FnOnce() + Send>)> {
     };
     let epoll = |ms: usize| {
         move || {
+            // SAFETY: a plain system call.
             let queue = owned(unsafe { libc::epoll_create1(0) });
             let mut event = [0u8; 16];
             let fd = queue.as_raw_fd() as usize;
