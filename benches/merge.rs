@@ -11,7 +11,7 @@ use std::time::Instant;
 use tr_analyze::order::batches::{self, Batches};
 use tr_analyze::order::blocks::{Block, Blocks, Content, Read, Spare};
 use tr_analyze::order::Merge;
-use tr_format::event::{CpuId, Ktime, Reason, SchedEvent, SchedKind, Stream, Tid};
+use tr_format::event::{CpuId, Ktime, Reason, SchedEvent, SchedKind, Stream, Tid, Timeout};
 use tr_format::sched::SchedBlock;
 
 /// Runs of each measurement, of which the median is printed.
@@ -80,6 +80,7 @@ fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
                     preempt: false,
                     iowait: false,
                     reason: Reason::Unknown,
+                    timeout: Timeout::UNKNOWN,
                 };
                 one.push(SchedEvent {
                     time: Ktime(now - late),

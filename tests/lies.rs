@@ -13,7 +13,7 @@ use tr_format::event::{
     Argv, CgroupId, Clock, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, Mark, Point,
     SchedEvent, SchedKind,
 };
-use tr_format::event::{Reason, Stream, Tgid, Tid};
+use tr_format::event::{Reason, Stream, Tgid, Tid, Timeout};
 use tr_format::frame::{self, kind, Header};
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, Summary};
@@ -122,6 +122,7 @@ fn ten(back: u64) -> Vec<u8> {
             preempt: true,
             iowait: false,
             reason: Reason::Unknown,
+            timeout: Timeout::UNKNOWN,
         };
         let back = if at == 10 { back } else { 0 };
         let time = Ktime(1_000_000 + at * 1_000 - back);
@@ -215,6 +216,7 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
             preempt: true,
             iowait: false,
             reason: Reason::Unknown,
+            timeout: Timeout::UNKNOWN,
         };
         let time = Ktime(start.0 + 1_000 * (at + 1));
         writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
@@ -411,6 +413,7 @@ fn chain(length: u32) -> Vec<u8> {
             preempt: false,
             iowait: false,
             reason: Reason::Unknown,
+            timeout: Timeout::UNKNOWN,
         };
         let time = Ktime(at.0 + 1_000);
         writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();

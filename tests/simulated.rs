@@ -397,7 +397,7 @@ fn waits_name_their_wakers() -> Result<(), Failure> {
             && wait["reason"] == "timer"
     };
     let timer = longest.iter().find(slept).expect("cc1 sleeps");
-    assert_eq!(timer["ended_by"]["kind"], "interrupt");
+    assert_eq!(timer["ended_by"]["kind"], "timeout");
     let preempted = longest.iter().find(|wait| wait["reason"] == "preempted");
     let preempted = preempted.expect("three jobs on two CPUs");
     assert_eq!(preempted["taken_by"]["kind"], "thread");

@@ -229,6 +229,7 @@ pub fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> Sche
                 preempt,
                 iowait: what & 4 != 0,
                 reason: Reason::of(if sleeps { what >> 3 & 7 } else { 0 }),
+                timeout: Timeout::of(if sleeps { what >> 3 } else { 0 }),
             }
         }
         _ => SchedKind::Waking {

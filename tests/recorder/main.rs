@@ -46,6 +46,7 @@ mod terminal;
 mod under_way;
 #[path = "../common/usages.rs"]
 mod usages;
+mod waits;
 #[cfg(target_arch = "x86_64")]
 mod writes;
 
@@ -86,6 +87,7 @@ const BESIDE: &[&[support::Test]] = &[
     functions::TESTS,
     memory::TESTS,
     servers::TESTS,
+    waits::TESTS,
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one

@@ -13,6 +13,7 @@ use crate::model::{
     ThreadIx, Times, Totals, Tree,
 };
 use crate::questions::shortage;
+use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
@@ -65,11 +66,10 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.memory.events = collected.memory.finish((start, end), thread_ix);
     analysis.network.connections = collected.connections.finish((start, end), thread_ix);
     let process = |thread: ThreadIx| analysis.thread(thread).process;
-    analysis.network.online = Online::new(
-        &analysis.network.connections,
-        &analysis.network.lookups,
-        process,
-    );
+    let lookups = &analysis.network.lookups;
+    let online = Online::new(&analysis.network.connections, lookups, process);
+    let querying = Online::new(&[], lookups, process);
+    (analysis.network.online, analysis.network.querying) = (online, querying);
     analysis.calls = collected.calls.finish(|ix| order.process(&tracker, ix));
     histories(&mut tracker, analysis, &order);
     let process = |ix| order.process(&tracker, ix);
@@ -131,6 +131,9 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
             order.thread[ix].ok_or(tracker.tasks[ix].tid)
         })
     });
+    if let Some(timeline) = &analysis.timeline {
+        analysis.ticks = Ticks::of(timeline, analysis.thread_ids());
+    }
     let mut samples = std::mem::take(&mut tracker.samples);
     if !samples.is_empty() {
         let threads = order.threads.iter();

@@ -219,7 +219,7 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
         for thread in &analysis.process(process).threads {
             let stretch = timeline.around(*thread, at);
             let sleeps = |stretch: Stretch| {
-                matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() == Actor::Interrupt
+                matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker().is_timer()
             };
             if stretch.is_some_and(sleeps) {
                 timeline.divide(*thread, at, Actor::Thread(last));
@@ -227,7 +227,7 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
         }
     }
     let lives = (analysis.process(container.process).start, at);
-    let timer = |by| by == Actor::Interrupt;
+    let timer = |by: Actor| by.is_timer();
     end_waits(analysis, timeline, container, (lives, timer));
 }
 
@@ -294,7 +294,7 @@ impl WaitedFor {
     /// container lived.
     pub fn has(&self, analysis: &Analysis, thread: ThreadIx, wait: &Stretch) -> bool {
         let lives = self.0.get(&analysis.thread(thread).process);
-        let others = matches!(wait.waker(), Actor::Outside(_) | Actor::Interrupt);
+        let others = matches!(wait.waker(), Actor::Outside(_)) || wait.waker().is_timer();
         let within = |(begin, end): &(Ktime, Ktime)| *begin <= wait.from && wait.to <= *end;
         others && lives.is_some_and(|lives| lives.iter().any(within))
     }

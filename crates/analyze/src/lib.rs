@@ -36,8 +36,8 @@ use tr_format::reader::Trace;
 pub use crate::collect::{disks, dns, outside, stacks, syscalls, workers};
 pub use crate::model::Analysis;
 pub use crate::questions::{
-    awaited, contention, critical_path, jobs, killed, load, machine, own, parallelism, programs,
-    schedule, stopped, waits, what_if,
+    awaited, contention, critical_path, ending, jobs, killed, load, machine, own, parallelism,
+    programs, schedule, stopped, waits, what_if,
 };
 pub use crate::reading::{analyze_watched, Watch};
 pub use crate::share::share;

@@ -21,6 +21,7 @@ use crate::collect::syscalls::Call;
 use crate::collect::workers::Workers;
 use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
+use crate::questions::ticks::Ticks;
 use crate::servers::Server;
 use crate::state::StateTimes;
 use crate::timeline::{Sample, Timeline};
@@ -69,6 +70,8 @@ pub struct Analysis {
     /// The states of every thread in the order of time. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
+    /// The time-outs of loops that wait for something else. Only with a timeline.
+    pub ticks: Ticks,
     /// The samples of every thread in the order of time. They add to the timeline of a recording without
     /// scheduling events.
     pub samples: Vec<Vec<Sample>>,
@@ -105,6 +108,8 @@ pub struct Network {
     pub lookups: Vec<Lookup>,
     /// The times in which each process had a connection or a DNS query open.
     pub online: Online,
+    /// The times in which each process waited for the answer to a DNS query.
+    pub querying: Online,
 }
 
 /// The requests to disks, and the waits for them.

@@ -89,6 +89,8 @@ pub(crate) struct Record {
     pub(crate) flags: u8,
     /// The number of the reason as in [`tr_format::sched::SchedBlock::reason`].
     pub(crate) reason: u8,
+    /// The number of the time-out as in [`tr_format::sched::SchedBlock::timeout`].
+    pub(crate) timeout: u8,
 }
 
 /// The flag of a record that stands for a lifecycle event or an event of the recorder.
@@ -119,6 +121,7 @@ impl Record {
                     state: self.state,
                     flags,
                     reason: self.reason,
+                    timeout: self.timeout,
                 };
                 Event::Sched(CpuId(self.cpu), packed.event(self.time))
             }

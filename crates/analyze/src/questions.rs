@@ -3,6 +3,7 @@
 pub mod awaited;
 pub mod contention;
 pub mod critical_path;
+pub mod ending;
 mod graph;
 pub mod jobs;
 pub mod killed;
@@ -15,5 +16,6 @@ pub mod programs;
 pub mod schedule;
 pub(crate) mod shortage;
 pub mod stopped;
+pub(crate) mod ticks;
 pub mod waits;
 pub mod what_if;

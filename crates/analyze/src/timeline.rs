@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 
-use tr_format::event::{CpuId, Ktime, Reason, Tid};
+use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
 use crate::arena::Arena;
 use crate::ids::ThreadIx;
@@ -19,7 +19,16 @@ pub use crate::state::{Bucket, Wait};
 pub enum Actor {
     /// There is no actor, or it is not known.
     Unknown,
-    /// A hardware interrupt: a timer, a device.
+    /// The time-out of the system call that waited: the call had one, the wait lasted that long, and an
+    /// interrupt ended it.
+    Timeout {
+        /// Whether a TCP connection of the process had sent bytes that were not answered when the wait began.
+        asked: bool,
+    },
+    /// A hardware interrupt that was not the time-out of the waiting call: a device, a signal from a timer.
+    Device,
+    /// A hardware interrupt, a timer or a device: the recording does not show whether the time-out of the call had
+    /// passed.
     Interrupt,
     /// A softirq: the network, completed block I/O.
     SoftIrq,
@@ -27,6 +36,18 @@ pub enum Actor {
     Thread(ThreadIx),
     /// A task that is not recorded, or that lived outside the span.
     Outside(Tid),
+}
+
+impl Actor {
+    /// Whether the end of a wait is a time-out, or an interrupt that can be one.
+    pub fn is_timer(self) -> bool {
+        matches!(self, Actor::Interrupt | Actor::Timeout { .. })
+    }
+
+    /// Whether no task has ended the wait.
+    pub fn is_interrupt(self) -> bool {
+        self.is_timer() || matches!(self, Actor::Device | Actor::SoftIrq)
+    }
 }
 
 /// A part of a thread's time in one state.
@@ -38,6 +59,8 @@ pub struct Stretch {
     pub doing: Bucket,
     /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
     pub reason: Reason,
+    /// The time-out of that system call, without [`Timeout::is_asked`].
+    pub timeout: Timeout,
     /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
     pub actor: Actor,
     /// The CPU that the thread was on, if it is known. With [`Options::cpu`](crate::Options::cpu), time on
@@ -135,6 +158,9 @@ impl ActorRef {
     pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
     pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
     pub(crate) const SOFTIRQ: ActorRef = ActorRef(u32::MAX - 2);
+    pub(crate) const DEVICE: ActorRef = ActorRef(u32::MAX - 3);
+    pub(crate) const TIMEOUT: ActorRef = ActorRef(u32::MAX - 4);
+    pub(crate) const ASKED_TIMEOUT: ActorRef = ActorRef(u32::MAX - 5);
     /// The first value that stands for a tid. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
@@ -147,7 +173,7 @@ impl ActorRef {
     /// A task that the tracker does not have.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
-        tid.filter(|tid| *tid < ActorRef::SOFTIRQ.0)
+        tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
             .map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
@@ -156,6 +182,9 @@ impl ActorRef {
             Actor::Unknown => ActorRef::UNKNOWN,
             Actor::Interrupt => ActorRef::INTERRUPT,
             Actor::SoftIrq => ActorRef::SOFTIRQ,
+            Actor::Device => ActorRef::DEVICE,
+            Actor::Timeout { asked: false } => ActorRef::TIMEOUT,
+            Actor::Timeout { asked: true } => ActorRef::ASKED_TIMEOUT,
             Actor::Thread(thread) => ActorRef::task(thread.0 as usize),
             Actor::Outside(tid) => ActorRef::outside(tid),
         }
@@ -171,6 +200,9 @@ impl ActorRef {
             ActorRef::UNKNOWN => Actor::Unknown,
             ActorRef::INTERRUPT => Actor::Interrupt,
             ActorRef::SOFTIRQ => Actor::SoftIrq,
+            ActorRef::DEVICE => Actor::Device,
+            ActorRef::TIMEOUT => Actor::Timeout { asked: false },
+            ActorRef::ASKED_TIMEOUT => Actor::Timeout { asked: true },
             ActorRef(ix) if ix < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(ix)),
             ActorRef(tid) => Actor::Outside(Tid(tid - ActorRef::OUTSIDE)),
         }
@@ -184,9 +216,9 @@ struct Change {
     actor: ActorRef,
     /// The number of [`Stretch::cpu`]; `u16::MAX` if it is not known.
     cpu: u16,
-    /// A place in [`DOING`].
+    /// A place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
     doing: u8,
-    /// The number of a [`Reason`].
+    /// The number of a [`Reason`], and above it the high three bits of the number of a [`Timeout`].
     reason: u8,
 }
 
@@ -204,12 +236,31 @@ const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
+/// The number of bits of [`Change::doing`] and of [`Change::reason`] that have no part of a [`Timeout`].
+const DOING_BITS: u32 = 4;
+const REASON_BITS: u32 = 5;
+const REASON: u8 = (1 << REASON_BITS) - 1;
+
+/// The cause of a stretch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Why {
+    pub actor: ActorRef,
+    /// The number of a [`Reason`].
+    pub reason: u8,
+    /// The number of a [`Timeout`], without [`Timeout::is_asked`].
+    pub timeout: u8,
+}
+
 impl Change {
     fn new(
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        (actor, reason): (ActorRef, u8),
+        Why {
+            actor,
+            reason,
+            timeout,
+        }: Why,
     ) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
@@ -223,17 +274,31 @@ impl Change {
             from,
             actor,
             cpu: cpu.map_or(u16::MAX, |cpu| cpu.0),
-            reason: if waits { reason } else { 0 },
-            doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
+            reason: if waits {
+                Reason::of(reason) as u8 | timeout >> 4 << REASON_BITS
+            } else {
+                0
+            },
+            doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0)
+                | if waits { timeout << DOING_BITS } else { 0 },
         }
     }
 
+    /// The state, without the CPU.
+    fn state(&self) -> Option<&'static Bucket> {
+        DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
+    }
+
     fn doing(&self) -> Bucket {
-        match DOING.get(usize::from(self.doing)) {
+        match self.state() {
             Some(Bucket::OnCpu(_)) => Bucket::OnCpu(self.cpu()),
             Some(other) => *other,
             None => Bucket::Unknown,
         }
+    }
+
+    fn timeout(&self) -> Timeout {
+        Timeout::of(self.doing >> DOING_BITS | self.reason >> REASON_BITS << 4)
     }
 
     fn cpu(&self) -> Option<CpuId> {
@@ -252,15 +317,14 @@ impl Change {
 pub(crate) struct Draft(Vec<Vec<Change>>);
 
 impl Draft {
-    /// Appends a stretch to the timeline of a task. `why` has its actor and its reason. Stretches have to be
-    /// added in the order of time, without gaps.
+    /// Appends a stretch to the timeline of a task. Stretches have to be added in the order of time, without gaps.
     pub(crate) fn add(
         &mut self,
         task: usize,
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        why: (ActorRef, u8),
+        why: Why,
     ) {
         if self.0.len() <= task {
             self.0.resize_with(task + 1, Vec::new);
@@ -283,8 +347,7 @@ impl Draft {
         let Some(changes) = self.0.get_mut(task) else {
             return 0;
         };
-        let is =
-            |change: &Change, doing: Bucket| DOING.get(usize::from(change.doing)) == Some(&doing);
+        let is = |change: &Change, doing: Bucket| change.state() == Some(&doing);
         let waits = Bucket::RunQueue { preempted: false };
         let unwoken = changes.windows(3).enumerate().filter_map(|(at, changes)| {
             let [before, wait, after] = changes else {
@@ -296,7 +359,11 @@ impl Draft {
         });
         let mut unwoken: Vec<(u64, usize)> = unwoken.collect();
         unwoken.sort_unstable_by_key(|(length, at)| (Reverse(*length), *at));
-        let off_cpu = (ActorRef::UNKNOWN, 0);
+        let off_cpu = Why {
+            actor: ActorRef::UNKNOWN,
+            reason: 0,
+            timeout: 0,
+        };
         let mut left = most;
         let mut divided = Vec::new();
         for (length, at) in unwoken {
@@ -368,7 +435,8 @@ impl Timeline {
             from: change.from,
             to: next.map_or(line.end, |next| next.from),
             doing: change.doing(),
-            reason: Reason::of(change.reason),
+            reason: Reason::of(change.reason & REASON),
+            timeout: change.timeout(),
             actor: change.actor.actor(),
             cpu: change.cpu(),
         })

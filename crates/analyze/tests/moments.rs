@@ -13,7 +13,7 @@ use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
-    Comm, CpuId, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid,
+    Comm, CpuId, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid, Timeout,
 };
 use tr_format::meta::Scope;
 
@@ -907,6 +907,7 @@ fn reclaim_is_no_wait_for_a_disk() {
             preempt: false,
             iowait: true,
             reason: Reason::PageFault,
+            timeout: Timeout::UNKNOWN,
         };
         hand.waking(0, 5, 0, 10)
             .switch(0, 10, 0, RUNNING, 10)

@@ -11,11 +11,13 @@ use hand::{at, Hand, RUNNING, SLEEPS};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tr_analyze::critical_path::Kind;
+use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::waited;
+use tr_analyze::timeline::Actor;
 use tr_analyze::{analyze, Options};
 use tr_format::dns::DnsQuery;
-use tr_format::event::{LifeKind, Reason, SchedKind, Tgid, Tid};
+use tr_format::event::{Context, LifeKind, Reason, SchedKind, Tgid, Tid, Timeout};
 use tr_format::meta::Scope;
 use tr_format::network::{Address, Closed, Connect, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
@@ -133,6 +135,7 @@ fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
         preempt: false,
         iowait: false,
         reason: Reason::Poll,
+        timeout: Timeout::UNKNOWN,
     };
     hand.sched(0, span.start * MS, sleep)
         .waking(0, span.end * MS, waker, 10)
@@ -196,7 +199,8 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
         .collect();
     let expected = [
         (at(10 * MS), 30, Kind::Sleep),
-        (at(60 * MS), 100, Kind::Network),
+        // The time-out is not recorded: it can be a nap, or a part of a wait for an answer.
+        (at(60 * MS), 100, Kind::Unknown),
         (at(200 * MS), 200, Kind::Network),
         (at(500 * MS), 400, Kind::Sleep),
         (at(1_000 * MS), 5_000, Kind::Network),
@@ -207,7 +211,154 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     let waits: Vec<_> = waits
         .map(|wait| (wait.ns / 1_000_000, wait.connection))
         .collect();
-    assert_eq!(waits, [(100, Some(0)), (200, Some(0)), (5_000, None)]);
+    assert_eq!(waits, [(200, Some(0)), (5_000, None)]);
+}
+
+/// Task 10 sleeps in a system call from 10 ms on. `end` is the time in milliseconds at which `waker`, in this context,
+/// ends the wait. Returns how the wait ended and its kind.
+fn ended(sleep: (Reason, Timeout), end: i64, (waker, context): (u32, Context)) -> (WaitEnd, Kind) {
+    let (reason, timeout) = sleep;
+    let remote = Endpoint {
+        address: Address::V4(std::net::Ipv4Addr::LOCALHOST),
+        port: 80,
+    };
+    let connect = Connect {
+        id: ConnectionId(1),
+        tid: Tid(10),
+        tgid: Tgid(10),
+        remote,
+    };
+    let mut hand = Hand::new(Scope::Command, 20_000 * MS);
+    hand.meta.root = Some(Tgid(10));
+    hand.snapshot(-10, 10, 10, 1, None);
+    hand.lives(0, MS, LifeKind::Connect(connect));
+    let sleep = SchedKind::Switch {
+        prev: Tid(10),
+        next: Tid(0),
+        prev_state: SLEEPS,
+        preempt: false,
+        iowait: false,
+        reason,
+        timeout,
+    };
+    let waking = SchedKind::Waking {
+        waker: Tid(waker),
+        wakee: Tid(10),
+        context,
+        new: false,
+        vfork: false,
+    };
+    hand.sched(0, 10 * MS, sleep)
+        .sched(0, end * MS, waking)
+        .switch(0, end * MS + 1, 0, RUNNING, 10);
+    let (analysis, path) = hand.path();
+    let timeline = analysis.timeline.as_ref().unwrap();
+    let thread = path.segments.first().unwrap().thread;
+    let wait = timeline.around(thread, at(10 * MS)).unwrap();
+    let kind = path
+        .segments
+        .iter()
+        .find(|segment| segment.from == at(10 * MS));
+    (analysis.wait_end(thread, &wait), kind.unwrap().kind)
+}
+
+/// A process with a connection waits: by which proof it is known for what.
+#[test]
+fn a_wait_has_the_cause_that_ended_it() {
+    let limit = Timeout::after(300_000_000);
+    let timer = |asked| WaitEnd::Timer { asked };
+    let (hard, soft) = ((0, Context::HardIrq), (0, Context::SoftIrq));
+    let outside = Actor::Outside(Tid(99));
+    for (sleep, end, by, expected) in [
+        // 300 ms passed, and an interrupt came: whatever connections it has, it had asked nothing.
+        (
+            (Reason::Poll, limit),
+            310,
+            hard,
+            (timer(Some(false)), Kind::Sleep),
+        ),
+        (
+            (Reason::Poll, limit.asked()),
+            310,
+            hard,
+            (timer(Some(true)), Kind::Network),
+        ),
+        // Before that it was no time-out. A signal of a timer is an interrupt, too.
+        (
+            (Reason::Poll, limit),
+            110,
+            hard,
+            (WaitEnd::Unknown, Kind::Unknown),
+        ),
+        (
+            (Reason::Poll, Timeout::NONE),
+            310,
+            hard,
+            (WaitEnd::Unknown, Kind::Unknown),
+        ),
+        (
+            (Reason::Lock, limit),
+            110,
+            hard,
+            (WaitEnd::Signal(Actor::Device), Kind::Sleep),
+        ),
+        (
+            (Reason::Poll, limit),
+            110,
+            soft,
+            (WaitEnd::Packet, Kind::Network),
+        ),
+        (
+            (Reason::SocketRead, Timeout::NONE),
+            310,
+            soft,
+            (WaitEnd::Packet, Kind::Network),
+        ),
+        // A time-out of a socket is counted in ticks, by a softirq.
+        (
+            (Reason::SocketRead, Timeout::SOME),
+            310,
+            soft,
+            (timer(None), Kind::Unknown),
+        ),
+        (
+            (Reason::Poll, limit),
+            110,
+            (99, Context::Task),
+            (WaitEnd::Task(outside), Kind::Network),
+        ),
+        (
+            (Reason::Timer, limit),
+            310,
+            hard,
+            (timer(Some(false)), Kind::Sleep),
+        ),
+        (
+            (Reason::Timer, limit),
+            110,
+            (99, Context::Task),
+            (WaitEnd::Signal(outside), Kind::Outside),
+        ),
+        // Recordings before version 3.10: the time-out of a poll, or the answer that a later poll gets.
+        (
+            (Reason::Poll, Timeout::UNKNOWN),
+            310,
+            hard,
+            (timer(None), Kind::Unknown),
+        ),
+        (
+            (Reason::Timer, Timeout::UNKNOWN),
+            310,
+            hard,
+            (timer(Some(false)), Kind::Sleep),
+        ),
+    ] {
+        assert_eq!(
+            ended(sleep, end, by),
+            expected,
+            "{sleep:?} until {end} ms by {by:?}"
+        );
+    }
 }
 
 /// Whether a wait beside connections to these addresses is known to be for another machine.
@@ -230,7 +381,7 @@ fn elsewhere(addresses: &[Address]) -> bool {
         let time = 10 * MS + i64::try_from(n).unwrap();
         hand.lives(0, time, LifeKind::Connect(connect));
     }
-    poll(&mut hand, 60..160, 0);
+    poll(&mut hand, 60..160, 99);
     let (analysis, path) = hand.path();
     waited(&analysis, &path).first().unwrap().elsewhere
 }

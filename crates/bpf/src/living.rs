@@ -41,7 +41,7 @@ const fn variables(name: &'static str) -> Map {
 }
 
 /// All maps of the programs. A test compares this list with the programs' object.
-const MAPS: [Map; 26] = [
+const MAPS: [Map; 27] = [
     map(EACH, 0, 0),
     map("sample_ring", 0, 0),
     map("slots", 4, 16),
@@ -53,6 +53,7 @@ const MAPS: [Map; 26] = [
     variables(".bss.output"),
     variables(".bss.input"),
     map("asked", 20, 4),
+    map("askers", 4, 72),
     map("begun", 4, 4),
     map("clients", 4, 4),
     map("connections", 8, 16),

@@ -402,6 +402,7 @@ impl Plan<'_> {
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.has_rdonly_cast = kernel.cast.is_some();
         rodata.syscall_reasons = syscalls::reasons();
+        rodata.syscall_timeouts = syscalls::timeouts();
         rodata.hidden_tid = settings.hidden_tid;
         rodata.keep_others = settings.keep_others;
         rodata.light = settings.light;

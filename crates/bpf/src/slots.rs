@@ -42,7 +42,7 @@ pub struct Slots {
     possible_cpus: usize,
     /// CPUs that have got slots since the last [`Slots::newcomers`].
     newcomers: Vec<u16>,
-    /// Any time of the recording in ns, from which [`Slot::time`] extends the times of slots.
+    /// The time of the last [`Slots::read`] in ns, from which [`Slot::time`] extends the times of slots.
     near: u64,
 }
 
@@ -101,6 +101,7 @@ impl Slots {
     /// Passes the events in the slots to `sink`, CPU by CPU.
     pub(crate) fn read(&mut self, shared: &Shared, mut sink: impl FnMut(Record<'_>)) {
         self.welcome(shared);
+        self.near = now();
         let mut cpus = std::mem::take(&mut self.cpus);
         for (region, cpu) in cpus.iter_mut().enumerate() {
             // Later events wait for the next call: a busy CPU would never let this loop end.

@@ -1,7 +1,8 @@
-//! The table of the reasons of waits, by system call, for the programs.
+//! The tables of the reasons and of the time-outs of waits, by system call, for the programs.
 
 use libc::c_long;
 
+use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
@@ -204,6 +205,84 @@ pub fn reasons() -> [u8; SYSCALLS] {
             if let Some(place) = at.and_then(|at| table.get_mut(at)) {
                 *place = *entry;
             }
+        }
+    }
+    table
+}
+
+/// Where a system call has its time-out: `enum timeout_form`, with the number of the argument.
+const fn form(form: timeout_form, argument: u8) -> u8 {
+    form.0 as u8 | argument << timeout_form::TIMEOUT_ARGUMENT_SHIFT.0
+}
+
+const POLLS: u8 = timeout_form::TIMEOUT_POLLS.0 as u8;
+const SELECTS: u8 = timeout_form::TIMEOUT_SELECTS.0 as u8;
+const TIMESPEC: timeout_form = timeout_form::TIMEOUT_TIMESPEC;
+const SOCKET: timeout_form = timeout_form::TIMEOUT_SOCKET;
+
+/// The system calls that can have a time-out, and where. mq_timedreceive and mq_timedsend wait until a real time.
+const TIMED: &[(c_long, u8)] = &[
+    (libc::SYS_ppoll, form(TIMESPEC, 2) | POLLS),
+    (libc::SYS_pselect6, form(TIMESPEC, 4) | SELECTS),
+    (
+        libc::SYS_epoll_pwait,
+        form(timeout_form::TIMEOUT_MILLISECONDS, 3),
+    ),
+    // epoll_pwait2.
+    (441, form(TIMESPEC, 3)),
+    (libc::SYS_futex, form(timeout_form::TIMEOUT_FUTEX, 3)),
+    // futex_waitv, futex_wait.
+    (449, form(timeout_form::TIMEOUT_DEADLINE, 3)),
+    (455, form(timeout_form::TIMEOUT_DEADLINE, 4)),
+    (libc::SYS_nanosleep, form(TIMESPEC, 0)),
+    (
+        libc::SYS_clock_nanosleep,
+        form(timeout_form::TIMEOUT_CLOCK, 2),
+    ),
+    (libc::SYS_rt_sigtimedwait, form(TIMESPEC, 2)),
+    (libc::SYS_semtimedop, form(TIMESPEC, 3)),
+    (
+        libc::SYS_mq_timedreceive,
+        form(timeout_form::TIMEOUT_DEADLINE, 4),
+    ),
+    (
+        libc::SYS_mq_timedsend,
+        form(timeout_form::TIMEOUT_DEADLINE, 4),
+    ),
+    (libc::SYS_recvfrom, form(SOCKET, 0)),
+    (libc::SYS_recvmsg, form(SOCKET, 0)),
+    (libc::SYS_accept, form(SOCKET, 0)),
+    (libc::SYS_accept4, form(SOCKET, 0)),
+    (libc::SYS_read, form(SOCKET, 0)),
+    (libc::SYS_readv, form(SOCKET, 0)),
+];
+
+/// The timed system calls that younger architectures, or the `libc` crate for them, lack.
+#[cfg(target_arch = "x86_64")]
+const OLD_TIMED: &[(c_long, u8)] = &[
+    (
+        libc::SYS_poll,
+        form(timeout_form::TIMEOUT_MILLISECONDS, 2) | POLLS,
+    ),
+    (
+        libc::SYS_select,
+        form(timeout_form::TIMEOUT_TIMEVAL, 4) | SELECTS,
+    ),
+    (
+        libc::SYS_epoll_wait,
+        form(timeout_form::TIMEOUT_MILLISECONDS, 3),
+    ),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_TIMED: &[(c_long, u8)] = &[];
+
+/// The table of the programs (`syscall_timeouts`).
+pub fn timeouts() -> [u8; SYSCALLS] {
+    let mut table = [0; SYSCALLS];
+    for (call, entry) in TIMED.iter().chain(OLD_TIMED) {
+        let at = usize::try_from(*call).ok();
+        if let Some(place) = at.and_then(|at| table.get_mut(at)) {
+            *place = *entry;
         }
     }
     table

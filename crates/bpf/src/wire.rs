@@ -35,7 +35,7 @@ pub const REASON_SENDS: u8 = 128;
 pub const CALL_SUMS: usize = 65_536;
 /// The flag in the key of a [`CallSum`] of a 32-bit program's call.
 pub const CALL_COMPAT: u32 = 1 << 31;
-/// The number of system calls in the table of reasons.
+/// The number of system calls in the tables of reasons and time-outs.
 pub const SYSCALLS: usize = 512;
 
 /// The reasons of waits (`enum reason`). A test of the recorder verifies that the numbers are those of
@@ -286,6 +286,8 @@ pub struct Sched {
     pub state: u16,
     /// The reason of the sleep that begins with a switch.
     pub reason: u8,
+    /// The time-out of that sleep: `enum timeout`, or a class.
+    pub timeout: u8,
     /// [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,
     /// The flags: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
@@ -306,7 +308,7 @@ pub struct Lost {
 /// The most bits of a task id (`PID_MAX_LIMIT` in include/linux/threads.h).
 const TID_BITS: u32 = 22;
 /// The number of bits below the time in `when`.
-const TIME_SHIFT: u32 = 7;
+const TIME_SHIFT: u32 = 15;
 
 impl Slot {
     /// Whether the slot is not written, or not completely.
@@ -319,7 +321,7 @@ impl Slot {
         (self.when & 3) as u8
     }
 
-    /// The time by `CLOCK_MONOTONIC` in ns. A slot has only its lowest 57 bits; `near` is any time less than two years
+    /// The time by `CLOCK_MONOTONIC` in ns. A slot has only its lowest 49 bits; `near` is any time less than three days
     /// away.
     pub fn time(self, near: u64) -> u64 {
         let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
@@ -335,6 +337,7 @@ impl Slot {
             to: tid(20),
             state: (self.what >> 4 & 0xffff) as u16,
             reason: (self.when >> 2 & 31) as u8,
+            timeout: (self.when >> 7 & 0xff) as u8,
             kind: self.kind(),
             flags: (self.what & 15) as u8,
         }
@@ -345,6 +348,7 @@ impl From<Sched> for Slot {
     fn from(event: Sched) -> Slot {
         Slot {
             when: event.time << TIME_SHIFT
+                | u64::from(event.timeout) << 7
                 | u64::from(event.reason & 31) << 2
                 | u64::from(event.kind & 3),
             what: u64::from(event.from) << 42
@@ -360,38 +364,34 @@ mod tests {
     use libbpf_rs::btf::types::Struct;
     use libbpf_rs::btf::{Btf, HasSize};
 
-    use super::{layouts, Sched, Slot};
+    use super::{layouts, Sched, Slot, TIME_SHIFT};
 
     #[test]
     fn a_slot_holds_the_largest_event_and_the_smallest() {
         for (from, to, state, flags) in [(4_194_303, 4_194_302, 0xffff, 15), (0, 1, 0, 0)] {
             let event = Sched {
-                time: (1 << 57) - 1,
+                time: (1 << 49) - 1,
                 from,
                 to,
                 state,
                 reason: 31,
+                timeout: 255,
                 kind: 3,
                 flags,
             };
             let slot = Slot::from(event);
             assert!(!slot.is_empty());
-            assert_eq!(slot.event(1 << 57), event);
+            assert_eq!(slot.event(1 << 49), event);
         }
     }
 
     #[test]
     fn a_time_is_extended_by_one_nearby() {
-        let year = 365 * 86_400 * 1_000_000_000u64;
-        for near in [0, year, 1 << 57, 30 * year, u64::MAX / 2] {
-            for time in [
-                near,
-                near + 1,
-                near + 2 * year,
-                near.saturating_sub(2 * year),
-            ] {
+        let day = 86_400 * 1_000_000_000u64;
+        for near in [0, day, 1 << 49, 30 * day, 10_000 * day, u64::MAX / 2] {
+            for time in [near, near + 1, near + 3 * day, near.saturating_sub(3 * day)] {
                 let slot = Slot {
-                    when: time << 7 | 0x7f,
+                    when: time << TIME_SHIFT | 0x7fff,
                     what: 1,
                 };
                 assert_eq!(slot.time(near), time, "near {near}");

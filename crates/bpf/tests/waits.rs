@@ -22,6 +22,8 @@ fn main() {
     common::run(vec![
         ("the_waker_is_the_task_that_runs", wakers),
         ("the_system_call_of_each_sleep_is_known", reasons),
+        ("the_time_out_of_each_sleep_is_known", timeouts),
+        ("a_time_out_with_a_question_that_is_not_answered", asking),
         ("a_send_over_loopback_has_its_sender", loopback),
         ("kernel_threads_have_no_system_calls", kernel_threads),
     ]);
@@ -317,6 +319,264 @@ fn reasons() -> Result<(), Failed> {
         )?;
     }
     Ok(())
+}
+
+/// The class of a time-out: of a second and of three milliseconds.
+const SECOND: u8 = 83;
+const MILLISECONDS_3: u8 = 49;
+const NO_LIMIT: u8 = 1;
+const SOME: u8 = 2;
+
+/// The time-out of a call as a relative time.
+fn after(ms: i64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: ms / 1000,
+        tv_nsec: ms % 1000 * 1_000_000,
+    }
+}
+
+/// The time of CLOCK_MONOTONIC after some milliseconds.
+fn deadline(ms: i64) -> libc::timespec {
+    let mut now = after(0);
+    // SAFETY: the call fills the struct.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_nsec += ms % 1000 * 1_000_000;
+    now.tv_sec += ms / 1000 + now.tv_nsec / 1_000_000_000;
+    now.tv_nsec %= 1_000_000_000;
+    now
+}
+
+/// A system call with up to six arguments.
+fn call(number: libc::c_long, arguments: [usize; 6]) {
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the arguments are numbers, or pointers to what outlives the call.
+    unsafe { libc::syscall(number, a, b, c, d, e, f) };
+}
+
+fn at<T>(value: &T) -> usize {
+    std::ptr::from_ref(value) as usize
+}
+
+/// What a sleeping thread does.
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Calls that nothing but their time-out ends, with the reason and the time-out of each.
+fn timed() -> Vec<(u8, u8, Work)> {
+    static WORD: AtomicU32 = AtomicU32::new(0);
+    let poll = |ms: usize, count: usize| {
+        move || {
+            let (read, _write) = std::io::pipe().expect("a pipe");
+            let polled = libc::pollfd {
+                fd: read.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            call(
+                libc::SYS_ppoll,
+                [at(&polled), count, at(&after(ms as i64)), 0, 0, 0],
+            );
+        }
+    };
+    let select = |ms: i64, descriptors: usize| {
+        move || {
+            let (read, _write) = std::io::pipe().expect("a pipe");
+            let mut set = [0u64; 16];
+            let fd = read.as_raw_fd() as usize;
+            set[fd / 64] |= 1 << (fd % 64);
+            let sets = if descriptors > 0 { at(&set) } else { 0 };
+            call(
+                libc::SYS_pselect6,
+                [descriptors * (fd + 1), sets, 0, 0, at(&after(ms)), 0],
+            );
+        }
+    };
+    let epoll = |ms: usize| {
+        move || {
+            // SAFETY: a plain system call.
+            let queue = owned(unsafe { libc::epoll_create1(0) });
+            let mut event = [0u8; 16];
+            let fd = queue.as_raw_fd() as usize;
+            call(
+                libc::SYS_epoll_pwait,
+                [fd, event.as_mut_ptr() as usize, 1, ms, 0, 8],
+            );
+        }
+    };
+    let futex = |operation: i32, time: fn(i64) -> libc::timespec| {
+        move || {
+            let any = u32::MAX as usize;
+            let word = WORD.as_ptr() as usize;
+            call(
+                libc::SYS_futex,
+                [word, operation as usize, 0, at(&time(3)), 0, any],
+            );
+        }
+    };
+    let clock = |clock: i32, flags: usize, time: fn(i64) -> libc::timespec| {
+        move || {
+            let time = time(3);
+            call(
+                libc::SYS_clock_nanosleep,
+                [clock as usize, flags, at(&time), 0, 0, 0],
+            );
+        }
+    };
+    let abstime = libc::TIMER_ABSTIME as usize;
+    let socket = || {
+        let (one, _other) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        one.set_read_timeout(Some(Duration::from_millis(30)))
+            .expect("an option");
+        drop((&one).read(&mut [0]));
+    };
+    vec![
+        (reason::POLL, MILLISECONDS_3, Box::new(poll(3, 1))),
+        (reason::TIMER, MILLISECONDS_3, Box::new(poll(3, 0))),
+        (reason::POLL, MILLISECONDS_3, Box::new(select(3, 1))),
+        (reason::TIMER, SECOND, Box::new(select(1000, 0))),
+        (reason::POLL, MILLISECONDS_3, Box::new(epoll(3))),
+        (
+            reason::LOCK,
+            MILLISECONDS_3,
+            Box::new(futex(libc::FUTEX_WAIT, after)),
+        ),
+        (
+            reason::LOCK,
+            MILLISECONDS_3,
+            Box::new(futex(libc::FUTEX_WAIT_BITSET, deadline)),
+        ),
+        (
+            reason::TIMER,
+            MILLISECONDS_3,
+            Box::new(clock(libc::CLOCK_REALTIME, 0, after)),
+        ),
+        (
+            reason::TIMER,
+            MILLISECONDS_3,
+            Box::new(clock(libc::CLOCK_MONOTONIC, abstime, deadline)),
+        ),
+        (reason::SOCKET_READ, SOME, Box::new(socket)),
+    ]
+}
+
+fn timeouts() -> Result<(), Failed> {
+    let mut expected = Vec::new();
+    let mut threads = Vec::new();
+    for (reason, timeout, sleep) in timed() {
+        let (send, tids) = channel();
+        threads.push(std::thread::spawn(move || {
+            send.send(tid()).expect("a receiver");
+            std::thread::sleep(Duration::from_millis(300));
+            sleep();
+        }));
+        expected.push((tids.recv()?, reason, timeout));
+    }
+    for sleeper in [1, 2] {
+        let (send, tids) = channel();
+        let (read, write) = std::io::pipe()?;
+        threads.push(std::thread::spawn(move || {
+            send.send(tid()).expect("a receiver");
+            std::thread::sleep(Duration::from_millis(300));
+            let polled = libc::pollfd {
+                fd: read.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            if sleeper == 1 {
+                call(libc::SYS_ppoll, [at(&polled), 1, 0, 0, 0, 0]);
+            } else {
+                let (one, _other) = std::os::unix::net::UnixStream::pair().expect("sockets");
+                one.set_read_timeout(None).expect("an option");
+                drop((&read).read(&mut [0]));
+                let closing = one.try_clone().expect("a socket");
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(20));
+                    closing.shutdown(std::net::Shutdown::Both)
+                });
+                drop((&one).read(&mut [0]));
+            }
+        }));
+        threads.push(std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(400));
+            drop((&write).write(b"x"));
+        }));
+        let reason = if sleeper == 1 {
+            reason::POLL
+        } else {
+            reason::SOCKET_READ
+        };
+        expected.push((tids.recv()?, reason, NO_LIMIT));
+    }
+    let events = record(0, move || {
+        for thread in threads {
+            thread.join().map_err(|_| "a sleeper")?;
+        }
+        Ok(())
+    })?;
+    for (tid, reason, timeout) in expected {
+        let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.state & 3 != 0;
+        let sleeps = events.iter().filter(sleeps);
+        let found: Vec<(u8, u8)> = sleeps.map(|e| (e.reason, e.timeout)).collect();
+        ensure(found.contains(&(reason, timeout)), || {
+            format!("{found:?} has no {:?}", (reason, timeout))
+        })?;
+        let pipe = |(reason, timeout): &(u8, u8)| *reason != reason::PIPE_READ || *timeout == 0;
+        ensure(found.iter().all(pipe), || format!("a pipe's: {found:?}"))?;
+    }
+    Ok(())
+}
+
+/// A client polls with a time-out: before it has asked, while its question is not answered, and after the answer.
+fn asking() -> Result<(), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let (send, tids) = channel();
+    let (mut answers, mut asked) = std::io::pipe()?;
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut bytes = [0; 2];
+        for _ in 0..2 {
+            stream.read_exact(&mut bytes).expect("a question");
+            answers.read_exact(&mut bytes[..1]).expect("a permission");
+            stream.write_all(b"an answer").expect("a client");
+        }
+        // The client closes the connection.
+        stream.read_exact(&mut bytes).expect_err("an end");
+    });
+    let events = record(0, move || {
+        let client = std::thread::spawn(move || {
+            send.send(tid()).expect("a receiver");
+            let mut stream = TcpStream::connect(address).expect("a server");
+            let wait = |stream: &TcpStream, ms: i64| {
+                let polled = libc::pollfd {
+                    fd: stream.as_raw_fd(),
+                    events: libc::POLLIN,
+                    revents: 0,
+                };
+                call(libc::SYS_ppoll, [at(&polled), 1, at(&after(ms)), 0, 0, 0]);
+            };
+            for _ in 0..2 {
+                wait(&stream, 3);
+                stream.write_all(b"??").expect("a server");
+                wait(&stream, 30);
+                asked.write_all(b"!").expect("a server");
+                stream.read_exact(&mut [0; 9]).expect("an answer");
+            }
+            wait(&stream, 3);
+        });
+        client.join().map_err(|_| "a client")?;
+        server.join().map_err(|_| "a server")?;
+        Ok(())
+    })?;
+    let tid = tids.recv()?;
+    let polls =
+        |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.reason == reason::POLL;
+    let mut found: Vec<&Sched> = events.iter().filter(polls).collect();
+    found.sort_by_key(|e| e.time);
+    let found: Vec<u8> = found.iter().map(|e| e.timeout).collect();
+    let (short, long) = (MILLISECONDS_3, 63 | 128);
+    ensure(found == [short, long, short, long, short], || {
+        format!("{found:?}")
+    })
 }
 
 fn receiver(listener: TcpListener, tids: Sender<u32>) -> JoinHandle<()> {

@@ -27,7 +27,7 @@ use crate::dns::{DnsAnswer, DnsQuery};
 pub use crate::ids::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::others::{Others, Share, Threads};
-pub use crate::reason::{Context, Reason};
+pub use crate::reason::{Context, Reason, Timeout};
 pub use crate::recorder::{Clock, Degraded, LossCause, Lost, Mark, Point};
 use crate::stack::{Module, Sample, Symbol};
 pub use crate::task::{
@@ -66,6 +66,9 @@ pub enum SchedKind {
         /// runnable.
         #[serde(serialize_with = "show::shown")]
         reason: Reason,
+        /// The time-out of that system call, as far as it is recorded.
+        #[serde(flatten)]
+        timeout: Timeout,
     },
     /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
     /// running on this CPU, makes `wakee` runnable.

@@ -1,6 +1,6 @@
 //! Scheduling events of one CPU, stored in columns.
 
-use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid};
+use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Timeout};
 
 /// Bits of [`SchedBlock::flags`].
 pub mod flag {
@@ -40,6 +40,8 @@ pub struct SchedBlock {
     pub flags: Vec<u8>,
     /// The number of the [`Reason`] for a switch-out into a sleep ([`sleeps`]); otherwise 0.
     pub reason: Vec<u8>,
+    /// The number of the [`Timeout`] for a switch-out into a sleep; otherwise 0.
+    pub timeout: Vec<u8>,
 }
 
 /// Whether an event is a switch-out into a sleep. Only such an event has a reason.
@@ -67,6 +69,7 @@ impl SchedBlock {
         self.state.clear();
         self.flags.clear();
         self.reason.clear();
+        self.timeout.clear();
     }
 
     pub(crate) fn resize(&mut self, len: usize) {
@@ -76,6 +79,7 @@ impl SchedBlock {
         self.state.resize(len, 0);
         self.flags.resize(len, 0);
         self.reason.resize(len, 0);
+        self.timeout.resize(len, 0);
     }
 
     /// Appends an event.
@@ -88,21 +92,24 @@ impl SchedBlock {
         self.state.push(rest.state);
         self.flags.push(rest.flags);
         self.reason.push(rest.reason);
+        self.timeout.push(rest.timeout);
     }
 
     /// The events, in the order of the ring.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);
-        let attributes = self.state.iter().zip(&self.flags).zip(&self.reason);
-        let events = ids
-            .zip(attributes)
-            .map(|((from, to), ((state, flags), reason))| Packed {
-                from: *from,
-                to: *to,
-                state: *state,
-                flags: *flags,
-                reason: *reason,
-            });
+        let sleeps = self.reason.iter().zip(&self.timeout);
+        let attributes = self.state.iter().zip(&self.flags).zip(sleeps);
+        let events =
+            ids.zip(attributes)
+                .map(|((from, to), ((state, flags), (reason, timeout)))| Packed {
+                    from: *from,
+                    to: *to,
+                    state: *state,
+                    flags: *flags,
+                    reason: *reason,
+                    timeout: *timeout,
+                });
         self.time
             .iter()
             .zip(events)
@@ -134,6 +141,7 @@ impl SchedBlock {
         pick(&mut self.state, order);
         pick(&mut self.flags, order);
         pick(&mut self.reason, order);
+        pick(&mut self.timeout, order);
     }
 
     /// The smallest and the largest time.
@@ -163,6 +171,8 @@ pub struct Packed {
     pub flags: u8,
     /// The reason's number, as in [`SchedBlock::reason`].
     pub reason: u8,
+    /// The number of the time-out, as in [`SchedBlock::timeout`].
+    pub timeout: u8,
 }
 
 impl From<SchedKind> for Packed {
@@ -177,12 +187,13 @@ impl From<SchedKind> for Packed {
                 preempt,
                 iowait,
                 reason,
+                timeout,
             } => {
                 let flags = bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT);
-                let reason = if sleeps(flags, prev_state) {
-                    reason as u8
+                let (reason, timeout) = if sleeps(flags, prev_state) {
+                    (reason as u8, timeout.number())
                 } else {
-                    0
+                    (0, 0)
                 };
                 Packed {
                     from: prev.0,
@@ -190,6 +201,7 @@ impl From<SchedKind> for Packed {
                     state: prev_state,
                     flags,
                     reason,
+                    timeout,
                 }
             }
             SchedKind::Waking {
@@ -211,13 +223,14 @@ impl From<SchedKind> for Packed {
                     state: 0,
                     flags: flag::WAKING | context | bit(new, flag::NEW) | bit(vfork, flag::VFORK),
                     reason: 0,
+                    timeout: 0,
                 }
             }
         }
     }
 }
 
-/// The events of an open block. Appending to two vectors is faster than appending to the six of a
+/// The events of an open block. Appending to two vectors is faster than appending to the seven of a
 /// [`SchedBlock`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
@@ -272,6 +285,7 @@ impl Packed {
                 preempt: has(flag::PREEMPT),
                 iowait: has(flag::IOWAIT),
                 reason: Reason::of(self.reason),
+                timeout: Timeout::of(self.timeout),
             }
         };
         SchedEvent {
@@ -296,7 +310,8 @@ mod tests {
             for (at, (step, late)) in (0..).zip(steps) {
                 now += step;
                 let (from, to, state) = (at, at + 1, at as u16);
-                let rest = Packed { from, to, state, flags: 0, reason: state as u8 % 25 };
+                let (reason, timeout) = (state as u8 % 25, state as u8 % 255);
+                let rest = Packed { from, to, state, flags: 0, reason, timeout };
                 block.push(rest.event(now - late.unwrap_or(0)));
             }
             let mut expected: Vec<SchedEvent> = block.iter().collect();

@@ -1,7 +1,7 @@
 //! Tests that FORMAT.md agrees with the code: its numbers, its lists, its worked example.
 
 use crate::counters::Counter;
-use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, KINDS};
+use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Timeout, KINDS};
 use crate::mask::Masked;
 use crate::meta::Metadata;
 use crate::reader::{End, Trace};
@@ -34,6 +34,7 @@ fn events() -> [SchedEvent; 2] {
         preempt: false,
         iowait: false,
         reason: Reason::Unknown,
+        timeout: Timeout::UNKNOWN,
     };
     let waking = SchedKind::Waking {
         waker: Tid(7),

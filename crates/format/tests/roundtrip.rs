@@ -113,6 +113,7 @@ fn extreme_values_come_back() {
                     preempt: true,
                     iowait: true,
                     reason: Reason::Unknown,
+                    timeout: Timeout::UNKNOWN,
                 },
             };
             let lost = Lost {

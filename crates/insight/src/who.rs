@@ -137,7 +137,8 @@ pub fn thread(analysis: &Analysis, ix: ThreadIx) -> (&Thread, &Process) {
 pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
         Actor::Unknown => "?".into(),
-        Actor::Interrupt | Actor::SoftIrq => "an interrupt".into(),
+        Actor::Timeout { .. } => "a time-out".into(),
+        Actor::Interrupt | Actor::SoftIrq | Actor::Device => "an interrupt".into(),
         Actor::Outside(tid) => match analysis.others.outside.only(tid) {
             Some(task) => format!("{} (tid {}), not recorded", comm(&task.comm), tid.0),
             None => format!("tid {}, not recorded", tid.0),
@@ -157,7 +158,8 @@ pub fn comm(comm: &Comm) -> String {
 pub fn named(analysis: &Analysis, who: Actor) -> Value {
     let (kind, tid, found) = match who {
         Actor::Unknown => ("unknown", None, None),
-        Actor::Interrupt | Actor::SoftIrq => ("interrupt", None, None),
+        Actor::Timeout { .. } => ("timeout", None, None),
+        Actor::Interrupt | Actor::SoftIrq | Actor::Device => ("interrupt", None, None),
         Actor::Outside(tid) => ("outside", Some(tid.0), None),
         Actor::Thread(ix) => {
             let (thread, process) = thread(analysis, ix);

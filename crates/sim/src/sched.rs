@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tr_format::event::{Context, Reason, SchedKind};
+use tr_format::event::{Context, Reason, SchedKind, Timeout};
 
 use crate::agenda::NEVER;
 use crate::cpu::Timer;
@@ -111,6 +111,10 @@ impl Machine {
                 Out::Sleep => reason(&self.tasks[prev]),
                 _ => Reason::Unknown,
             };
+            let timeout = match out {
+                Out::Sleep => timeout(&self.tasks[prev]),
+                _ => Timeout::UNKNOWN,
+            };
             let kind = SchedKind::Switch {
                 prev: self.tid(prev),
                 next: self.tid(next),
@@ -118,6 +122,7 @@ impl Machine {
                 preempt: out == Out::Runnable { preempt: true },
                 iowait,
                 reason,
+                timeout,
             };
             self.emit(turn, kind);
         }
@@ -421,6 +426,14 @@ fn reason(task: &Task) -> Reason {
         Wait::Child => Reason::Child,
         Wait::Vfork(_) => Reason::Clone,
         Wait::DeThread => Reason::Exec,
+    }
+}
+
+/// The time-out of the system call in which a task sleeps.
+fn timeout(task: &Task) -> Timeout {
+    match task.wait {
+        Wait::Timer | Wait::ChanFor(_) => Timeout::after(task.limit),
+        _ => Timeout::UNKNOWN,
     }
 }
 

@@ -175,7 +175,9 @@ impl Machine {
 
     /// The current task waits for an interrupt on CPU `on`.
     fn wait_until(&mut self, turn: Turn, wait: Wait, on: usize, until: u64) {
-        self.tasks[turn.cur].wait = wait;
+        let task = &mut self.tasks[turn.cur];
+        task.wait = wait;
+        task.limit = until.saturating_sub(turn.now);
         self.arm(on, until, turn.cur);
         self.fall_asleep(turn, sleep_state(wait));
     }
@@ -331,7 +333,9 @@ impl Machine {
         channel.waiters.push_back(name);
         self.tasks[turn.cur].wait = Wait::Chan(chan);
         if let Some(until) = timeout {
-            self.tasks[turn.cur].wait = Wait::ChanFor(chan);
+            let task = &mut self.tasks[turn.cur];
+            task.wait = Wait::ChanFor(chan);
+            task.limit = until.saturating_sub(turn.now);
             self.arm(turn.cpu, until, turn.cur);
         }
         self.fall_asleep(turn, raw::INTERRUPTIBLE);

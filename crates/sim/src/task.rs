@@ -174,6 +174,8 @@ pub(crate) struct Task {
     /// The number of waits of this slot's users; see [`crate::cpu::Timer`].
     pub(crate) waits: u32,
     pub(crate) wait: Wait,
+    /// The time-out of the present wait in ns, if the wait has one.
+    pub(crate) limit: u64,
     pub(crate) program: u16,
     pub(crate) pc: u16,
     /// The CPU of its last switch-in.

@@ -167,9 +167,9 @@ fn flags(flags: &[(bool, &str)]) -> String {
 fn describe(event: &Event) -> String {
     match event {
         Event::Sched(cpu, event) => match event.kind {
-            SchedKind::Switch { prev, next, prev_state, preempt, iowait, reason } => format!(
-                "cpu{} switch {} → {} state {prev_state:#x} {}{}",
-                cpu.0, prev.0, next.0, reason.name(), flags(&[(preempt, " preempt"), (iowait, " iowait")])
+            SchedKind::Switch { prev, next, prev_state, preempt, iowait, reason, timeout } => format!(
+                "cpu{} switch {} → {} state {prev_state:#x} {} {}{}",
+                cpu.0, prev.0, next.0, reason.name(), timeout.number(), flags(&[(preempt, " preempt"), (iowait, " iowait")])
             ),
             SchedKind::Waking { waker, wakee, context, new, vfork } => format!(
                 "cpu{} waking of {} by {} {}{}",

@@ -210,7 +210,8 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
-/// The times in which each process had a TCP connection open or waited for the answer to a DNS query.
+/// The times in which each process had a TCP connection open or waited for the answer to a DNS query, or only the
+/// latter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Online(BTreeMap<ProcessIx, Spans>);
 

@@ -409,26 +409,28 @@ fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record
         block.state.get(start..end),
         block.flags.get(start..end),
         block.reason.get(start..end),
+        block.timeout.get(start..end),
     );
-    let (Some(time), Some(from), Some(to), Some(state), Some(flags), Some(reason)) = columns else {
+    let (Some(time), Some(from), Some(to), Some(state), Some(flags), Some(reason), Some(timeout)) =
+        columns
+    else {
         return; // all columns have the same length
     };
-    let rest = state.iter().zip(flags).zip(reason);
+    let rest = state.iter().zip(flags).zip(reason.iter().zip(timeout));
     let rest = from.iter().zip(to).zip(rest);
-    records.extend(
-        time.iter()
-            .zip(rest)
-            .map(|(time, ((from, to), ((state, flags), reason)))| Record {
-                time: *time,
-                from: *from,
-                to: *to,
-                state: *state,
-                cpu,
-                // A flag of a later version must not look like ours.
-                flags: *flags & flag::ALL,
-                reason: *reason,
-            }),
-    );
+    records.extend(time.iter().zip(rest).map(
+        |(time, ((from, to), ((state, flags), (reason, timeout))))| Record {
+            time: *time,
+            from: *from,
+            to: *to,
+            state: *state,
+            cpu,
+            // A flag of a later version must not look like ours.
+            flags: *flags & flag::ALL,
+            reason: *reason,
+            timeout: *timeout,
+        },
+    ));
 }
 
 #[cfg(test)]

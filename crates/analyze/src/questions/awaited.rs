@@ -3,6 +3,7 @@
 
 use tr_format::event::{Ktime, Reason};
 
+use super::ending::WaitEnd;
 use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
@@ -106,9 +107,9 @@ impl WaitReason {
     }
 
     /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
-    /// thread ended it. `online` is whether the waiting process had a connection or an open DNS query
-    /// then.
-    pub(super) fn kind(self, by_task: bool, online: bool) -> Kind {
+    /// thread ended it. `network` is whether the waiting process had a connection or an open DNS query then, or a
+    /// packet ended the wait.
+    pub(super) fn kind(self, by_task: bool, network: bool) -> Kind {
         match self {
             // The last step of block I/O may be a kernel thread's.
             WaitReason::Disk | WaitReason::File => Kind::Disk,
@@ -116,10 +117,13 @@ impl WaitReason {
             WaitReason::Continue => Kind::Stopped,
             // The other end of a connection may be a server of this machine; that of a Unix
             // socket is no network.
-            WaitReason::Socket if online || !by_task => Kind::Network,
+            WaitReason::Socket if network => Kind::Network,
+            // A worker of the kernel passes on what a user types.
+            WaitReason::Terminal => Kind::Terminal,
             _ if by_task => Kind::Outside,
             WaitReason::Unknown => Kind::Unknown,
-            WaitReason::Terminal => Kind::Terminal,
+            // A signal ended it, and the recording does not show what would have ended it otherwise.
+            WaitReason::Socket | WaitReason::Events => Kind::Unknown,
             WaitReason::Kernel | WaitReason::Vfork => Kind::Blocked,
             _ => Kind::Sleep,
         }
@@ -144,9 +148,8 @@ impl Analysis {
     }
 
     fn slept_for(&self, thread: ThreadIx, stretch: &Stretch) -> WaitReason {
-        let waker = stretch.waker();
-        // The timeout of a call; its other conditions come by softirqs and tasks.
-        let timeout = waker == Actor::Interrupt;
+        let end = self.wait_end(thread, stretch);
+        let online = || self.is_online(thread, stretch);
         match stretch.reason {
             Reason::Child => WaitReason::Child,
             Reason::Timer => WaitReason::Timer,
@@ -155,28 +158,45 @@ impl Analysis {
             // wait uninterruptibly.
             Reason::Path => WaitReason::Sleep,
             reason if is_file(reason) => WaitReason::File,
-            // A call that waits for a socket and for a timeout is called again after the timeout.
-            Reason::Poll | Reason::SocketRead | Reason::SocketWrite
-                if !matches!(waker, Actor::Thread(_)) && self.is_online(thread, stretch) =>
-            {
+            reason @ (Reason::Lock | Reason::Poll | Reason::SocketRead | Reason::SocketWrite) => {
+                match end {
+                    WaitEnd::Timer { asked: Some(true) } => WaitReason::Socket,
+                    // A nap, or a wait for an answer that comes later.
+                    WaitEnd::Timer { asked: None } if online() => WaitReason::Unknown,
+                    WaitEnd::Timer { .. } if self.ticks.has(thread, stretch.from) => {
+                        WaitReason::Events
+                    }
+                    WaitEnd::Timer { .. } => WaitReason::Timer,
+                    WaitEnd::Packet => WaitReason::Socket,
+                    // A server of this machine has written.
+                    WaitEnd::Task(Actor::Outside(_)) if reason != Reason::Lock && online() => {
+                        WaitReason::Socket
+                    }
+                    _ => self.polled(thread, stretch, end),
+                }
+            }
+            Reason::FileLock | Reason::Ipc => WaitReason::Lock,
+            Reason::PipeRead if self.is_slot(thread, stretch) => WaitReason::Slot,
+            // SIGCHLD.
+            Reason::PipeRead if matches!(end, WaitEnd::Child(_)) => WaitReason::Child,
+            Reason::Signal if self.is_ended_child(thread, stretch) => WaitReason::Child,
+            Reason::PipeRead | Reason::PipeWrite => WaitReason::Pipe,
+            Reason::OtherDescriptor | Reason::IoUring => WaitReason::Events,
+            _ => WaitReason::Sleep,
+        }
+    }
+
+    /// The object of a wait for a lock or for descriptors that no time-out and no packet ended.
+    fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
+        match (stretch.reason, end) {
+            (Reason::Lock, _) => WaitReason::Lock,
+            (Reason::SocketRead | Reason::SocketWrite, WaitEnd::Task(_) | WaitEnd::Child(_)) => {
                 WaitReason::Socket
             }
-            Reason::Lock | Reason::Poll | Reason::SocketRead | Reason::SocketWrite if timeout => {
-                WaitReason::Timer
-            }
-            Reason::Lock | Reason::FileLock | Reason::Ipc => WaitReason::Lock,
-            Reason::SocketRead | Reason::SocketWrite => WaitReason::Socket,
-            Reason::Poll | Reason::PipeRead if self.is_slot(thread, stretch) => WaitReason::Slot,
-            // SIGCHLD.
-            Reason::Poll | Reason::PipeRead | Reason::Signal
-                if self.is_ended_child(thread, stretch) =>
-            {
-                WaitReason::Child
-            }
-            Reason::PipeRead | Reason::PipeWrite => WaitReason::Pipe,
-            Reason::Poll if waker == Actor::SoftIrq => WaitReason::Socket,
-            Reason::Poll | Reason::OtherDescriptor | Reason::IoUring => WaitReason::Events,
-            _ => WaitReason::Sleep,
+            (Reason::Poll, _) if self.is_slot(thread, stretch) => WaitReason::Slot,
+            (_, WaitEnd::Child(_)) => WaitReason::Child,
+            (Reason::Poll, _) => WaitReason::Events,
+            _ => WaitReason::Socket,
         }
     }
 

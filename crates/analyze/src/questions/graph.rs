@@ -8,6 +8,7 @@
 use tr_format::event::{Ktime, Reason, Tid};
 
 use super::awaited::WaitReason;
+use super::ending::WaitEnd;
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
@@ -69,8 +70,8 @@ impl<'a> Graph<'a> {
                 Some(by) => Cause::Thread(by),
                 None => Cause::Own(self.wait(thread, stretch, true)),
             },
-            Actor::Interrupt | Actor::SoftIrq => Cause::Own(self.wait(thread, stretch, false)),
-            Actor::Thread(_) | Actor::Unknown => Cause::Own(Kind::Unknown),
+            actor if actor.is_interrupt() => Cause::Own(self.wait(thread, stretch, false)),
+            _ => Cause::Own(Kind::Unknown),
         }
     }
 
@@ -90,9 +91,12 @@ impl<'a> Graph<'a> {
         if fault && self.analysis.memory.short.contains(&thread) {
             return Kind::Memory;
         }
-        let online = self.analysis.is_online(thread, stretch);
+        let packet = || self.analysis.wait_end(thread, stretch) == WaitEnd::Packet;
+        let network = self.analysis.is_online(thread, stretch) || packet();
         let awaited = self.analysis.awaited(thread, stretch);
-        awaited.unwrap_or(WaitReason::Unknown).kind(by_task, online)
+        awaited
+            .unwrap_or(WaitReason::Unknown)
+            .kind(by_task, network)
     }
 
     /// The thread that forked this one, if it lived at that time.

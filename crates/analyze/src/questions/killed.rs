@@ -64,7 +64,7 @@ impl Graph<'_> {
     fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let analysis = self.analysis;
         let process = analysis.thread(thread).process;
-        if wait.waker() == Actor::Interrupt {
+        if wait.waker().is_timer() || wait.waker() == Actor::Device {
             let kills = || is_for_child(wait) && self.kills(process, wait.to);
             let alarm = || has_no_timeout(wait.reason) || self.is_alarmed(thread);
             return alarm() && self.gave_up(thread, wait) || kills() && self.is_last(thread, wait);
@@ -79,7 +79,7 @@ impl Graph<'_> {
                 analysis.process(sender).role.kthread
                     || self.is_above(sender, process) && self.timed_out(by, wait.to)
             }
-            Actor::Unknown | Actor::Interrupt | Actor::SoftIrq => false,
+            _ => false,
         };
         by_other && self.is_last(thread, wait)
     }
@@ -88,7 +88,7 @@ impl Graph<'_> {
     fn gave_up(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.analysis.thread(thread).process;
         wait.doing == Bucket::Wait(Wait::Sleep)
-            && wait.waker() == Actor::Interrupt
+            && (wait.waker().is_timer() || wait.waker() == Actor::Device)
             && failed(self.analysis.process(process).status)
             && self.is_last(thread, wait)
     }
@@ -146,9 +146,8 @@ impl Graph<'_> {
         let get = |number| self.timeline.get(task, number);
         let before = number.checked_sub(1).and_then(get);
         let woken = before.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
-        let by_sender = |stretch: Stretch| {
-            stretch.waker() == wait.waker() && stretch.waker() != Actor::Interrupt
-        };
+        let by_sender =
+            |stretch: Stretch| stretch.waker() == wait.waker() && !stretch.waker().is_interrupt();
         get(number).is_some_and(|stretch| match stretch.doing {
             Bucket::OnCpu(_) => true,
             Bucket::RunQueue { .. } => !woken.is_some_and(by_sender),
@@ -196,7 +195,7 @@ impl Graph<'_> {
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
         let wait = last_wait(self.timeline, task, at);
         wait.is_some_and(|wait| {
-            (is_for_child(&wait) || wait.reason == Reason::Poll) && wait.waker() == Actor::Interrupt
+            (is_for_child(&wait) || wait.reason == Reason::Poll) && wait.waker().is_timer()
         })
     }
 

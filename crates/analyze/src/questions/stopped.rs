@@ -159,7 +159,7 @@ fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     let Some(wait) = last_wait(timeline, thread, at) else {
         return TimeOut::No;
     };
-    if wait.waker() != Actor::Interrupt {
+    if !wait.waker().is_timer() {
         return TimeOut::No;
     }
     match wait.reason {
@@ -174,7 +174,7 @@ fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
 fn looks_again(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> bool {
     let waits = waits_before(timeline, thread, at);
     let naps = waits.take_while(|wait| {
-        let is_sleep = wait.reason == Reason::Timer && wait.waker() == Actor::Interrupt;
+        let is_sleep = wait.reason == Reason::Timer && wait.waker().is_timer();
         is_sleep && wait.length() <= NAP
     });
     naps.take(LOOKS).count() == LOOKS

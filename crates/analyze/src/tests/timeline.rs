@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// A time-out with bits in both of its parts.
+const LIMIT: Timeout = Timeout::LONGEST;
+
 #[test]
 fn a_timeline_gives_back_what_was_put_in() {
     // 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ??cpu3?? 40 __disk__ 50
@@ -11,7 +14,12 @@ fn a_timeline_gives_back_what_was_put_in() {
     let task = 2; // the tracker's third task is the model's first thread
     let mut add = |from, doing, cpu, actor| {
         // The reason of a sleep is kept of waits only.
-        draft.add(task, Ktime(from), doing, cpu, (actor, Reason::Child as u8));
+        let why = Why {
+            actor,
+            reason: Reason::Child as u8,
+            timeout: LIMIT.number(),
+        };
+        draft.add(task, Ktime(from), doing, cpu, why);
     };
     let third = Some(CpuId(3));
     add(10, on, third, ActorRef::UNKNOWN);
@@ -32,6 +40,10 @@ fn a_timeline_gives_back_what_was_put_in() {
         reason: match doing {
             Bucket::Wait(_) => Reason::Child,
             _ => Reason::Unknown,
+        },
+        timeout: match doing {
+            Bucket::Wait(_) => LIMIT,
+            _ => Timeout::UNKNOWN,
         },
         actor,
         cpu: [10, 35].contains(&from).then_some(CpuId(3)),
@@ -64,6 +76,7 @@ fn a_preempted_thread_has_no_waker() {
         to: Ktime(2),
         doing,
         reason: Reason::Unknown,
+        timeout: Timeout::UNKNOWN,
         actor: other,
         cpu: None,
     };
@@ -81,8 +94,19 @@ fn a_preempted_thread_has_no_waker() {
 #[test]
 fn every_state_survives() {
     for doing in DOING {
-        let change = Change::new(Ktime(1), doing, None, (ActorRef::UNKNOWN, 0));
+        let why = Why {
+            actor: ActorRef::UNKNOWN,
+            reason: 200,
+            timeout: LIMIT.number(),
+        };
+        let change = Change::new(Ktime(1), doing, None, why);
         assert_eq!(change.doing(), doing);
+        if matches!(doing, Bucket::Wait(_)) {
+            assert_eq!(
+                (change.timeout(), change.reason & REASON),
+                (LIMIT, Reason::Other as u8)
+            );
+        }
     }
     assert_eq!(std::mem::size_of::<Change>(), 16);
 }

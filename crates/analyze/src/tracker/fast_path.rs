@@ -28,6 +28,7 @@ fn switch_out(record: &Record, states: &States, next: ActorRef) -> SwitchOut {
         wait: (!runnable(record)).then(|| states.wait(record.state, iowait, false)),
         preempt: record.flags & flag::PREEMPT != 0,
         reason: record.reason,
+        timeout: record.timeout,
         next,
     }
 }

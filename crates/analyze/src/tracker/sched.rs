@@ -1,6 +1,6 @@
 //! Scheduling events: switches and wakings.
 
-use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid};
+use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid, Timeout};
 
 use super::cpus::goes_on;
 use super::task::SwitchOut;
@@ -21,6 +21,7 @@ struct Switch {
     preempt: bool,
     iowait: bool,
     reason: Reason,
+    timeout: Timeout,
 }
 
 #[derive(Clone, Copy)]
@@ -46,6 +47,7 @@ impl Tracker {
                 preempt,
                 iowait,
                 reason,
+                timeout,
             } => {
                 self.concerns(time, prev, next);
                 self.switch(Switch {
@@ -57,6 +59,7 @@ impl Tracker {
                     preempt,
                     iowait,
                     reason,
+                    timeout,
                 });
             }
             SchedKind::Waking {
@@ -186,6 +189,7 @@ impl Tracker {
             wait: (!runnable).then(wait),
             preempt: switch.preempt,
             reason: switch.reason as u8,
+            timeout: switch.timeout.number(),
             next: self.actor(switch.next, time),
         };
         let new = self.tasks[ix].switch_out(time, how);

@@ -3,14 +3,14 @@
 
 use std::mem::offset_of;
 
-use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
+use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid, Timeout};
 
 use crate::arena::Ix;
 use crate::concurrency::Epoch;
 use crate::ids::{ProcIx, TaskIx};
 use crate::model::{ByKernel, Causes, KernelFigures, Switches};
 use crate::state::{Bucket, State, StateTimes, Wait};
-use crate::timeline::{ActorRef, Draft};
+use crate::timeline::{ActorRef, Draft, Why};
 
 impl TaskIx {
     /// The task as an actor of the timeline.
@@ -30,6 +30,9 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
+/// The divisor of a wait: a call begins this part of its wait before the switch-out, at most.
+const LATE: u64 = 16;
+
 /// A task. The fields that most events change come first, so that they are in few cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -44,6 +47,8 @@ pub struct Task {
     pub(super) owes: bool,
     /// The number of the [`tr_format::event::Reason`] of the last switch-out.
     pub(super) reason: u8,
+    /// The number of the [`Timeout`] of the last switch-out.
+    pub(super) timeout: u8,
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
@@ -104,6 +109,8 @@ pub(super) struct SwitchOut {
     pub preempt: bool,
     /// The number of a [`tr_format::event::Reason`].
     pub reason: u8,
+    /// The number of a [`Timeout`].
+    pub timeout: u8,
     /// The task that has the CPU afterwards.
     pub next: ActorRef,
 }
@@ -151,6 +158,7 @@ impl Task {
             seen: false,
             owes: false,
             reason: 0,
+            timeout: 0,
             paid: StateTimes::default(),
         }
     }
@@ -176,6 +184,7 @@ impl Task {
         };
         self.last_cpu = Some(how.cpu);
         self.reason = how.reason;
+        self.timeout = how.timeout;
         self.woken &= how.wait.is_some();
         new
     }
@@ -194,10 +203,34 @@ impl Task {
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
-        self.actor = actor;
+        self.actor = self.ended_by(actor, time);
         if matches!(self.state, State::On(_)) {
             self.woken = true;
             self.last_event_ts = time;
+        }
+    }
+
+    /// The actor that ends a wait: of an interrupt, whether the time-out of the waiting call had passed.
+    #[inline]
+    fn ended_by(&self, actor: ActorRef, time: Ktime) -> ActorRef {
+        let timeout = Timeout::of(self.timeout);
+        let interrupt = actor == ActorRef::INTERRUPT;
+        if timeout == Timeout::UNKNOWN
+            || !matches!(self.state, State::Waiting(_))
+            || !(interrupt || actor == ActorRef::SOFTIRQ)
+        {
+            return actor;
+        }
+        let waited = time.since(self.since);
+        let reached = |least| least <= waited.saturating_add(waited / LATE);
+        match (interrupt, timeout.least()) {
+            (true, Some(least)) if reached(least) && timeout.is_asked() => ActorRef::ASKED_TIMEOUT,
+            (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
+            (true, Some(_)) => ActorRef::DEVICE,
+            (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
+            // The time-out of a socket is counted in ticks, by a softirq.
+            (false, None) if timeout == Timeout::SOME => ActorRef::INTERRUPT,
+            _ => actor,
         }
     }
 
@@ -247,7 +280,12 @@ impl Task {
         timeline: Option<&mut Draft>,
     ) -> bool {
         if let Some(timeline) = timeline {
-            timeline.add(ix.place(), from, bucket, on, (self.actor, self.reason));
+            let why = Why {
+                actor: self.actor,
+                reason: self.reason,
+                timeout: Timeout::of(self.timeout).limit().number(),
+            };
+            timeline.add(ix.place(), from, bucket, on, why);
         }
         let (times, causes) = (&mut self.times, &mut self.causes);
         match bucket {

@@ -6,7 +6,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
     Argv, CgroupId, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent,
-    LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+    LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid, Timeout,
 };
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, Summary};
@@ -66,6 +66,7 @@ impl Hand {
             preempt: false,
             iowait: false,
             reason: Reason::Unknown,
+            timeout: Timeout::UNKNOWN,
         };
         self.sched(cpu, time, kind)
     }
@@ -85,6 +86,7 @@ impl Hand {
             preempt: true,
             iowait: false,
             reason: Reason::Unknown,
+            timeout: Timeout::UNKNOWN,
         };
         self.sched(cpu, time, kind)
     }

@@ -64,6 +64,7 @@ enum kernel_type_id {
 	ID_thread_info___arm64,
 	ID_sk_buff,
 	ID_sock,
+	ID_socket,
 	ID_request,
 };
 

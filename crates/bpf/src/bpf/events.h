@@ -35,6 +35,9 @@ enum waking_context {
 /* The reasons of a sleep that a system call determines. The numbers are the trace format's. */
 enum reason {
 	REASON_UNKNOWN = 0,
+	REASON_LOCK = 2,
+	REASON_TIMER = 3,
+	REASON_SIGNAL = 4,
 	REASON_POLL = 5,
 	REASON_PIPE_READ = 6,
 	REASON_SOCKET_READ = 8,
@@ -44,6 +47,7 @@ enum reason {
 	REASON_OTHER_DESCRIPTOR = 15,
 	REASON_IO_URING = 17,
 	REASON_PAGE_FAULT = 19,
+	REASON_IPC = 23,
 	REASON_OTHER = 24,
 	REASON_MASK = 31,
 	/* The kind of the descriptor in the first argument decides. The reason is that of a read
@@ -54,7 +58,37 @@ enum reason {
 	REASON_SENDS = 128,
 };
 
-/* The number of system calls in the table of reasons. */
+/* The time-out of a sleep. The numbers are the trace format's. */
+enum timeout {
+	TIMEOUT_UNKNOWN = 0,
+	TIMEOUT_NONE = 1,
+	TIMEOUT_SOME = 2, /* of unknown length */
+	/* The first class has less than 1,024 ns; the others are four an octave, the last has the rest. */
+	TIMEOUT_SHORT = 3,
+	TIMEOUT_LAST = 126,
+	/* A connection of the process has sent bytes that are not answered. */
+	TIMEOUT_ASKED = 128,
+};
+
+/* Where a system call has its time-out, in the table of time-outs. 0: nowhere. */
+enum timeout_form {
+	TIMEOUT_TIMESPEC = 1, /* a pointer to a struct timespec */
+	TIMEOUT_TIMEVAL = 2,
+	TIMEOUT_MILLISECONDS = 3, /* negative: none */
+	TIMEOUT_FUTEX = 4,
+	TIMEOUT_CLOCK = 5,    /* clock_nanosleep */
+	TIMEOUT_DEADLINE = 6, /* a pointer to an absolute time */
+	TIMEOUT_SOCKET = 7,   /* the option SO_RCVTIMEO of the descriptor's socket */
+	TIMEOUT_FORM = 7,
+	/* The number of the argument. */
+	TIMEOUT_ARGUMENT_SHIFT = 3,
+	/* The call waits for descriptors: argument 1 has their number; arguments 0 to 3 have it and the
+	 * sets. */
+	TIMEOUT_POLLS = 64,
+	TIMEOUT_SELECTS = 128,
+};
+
+/* The number of system calls in the tables of reasons and time-outs. */
 #define SYSCALLS 512
 
 /*
@@ -62,10 +96,11 @@ enum reason {
  * reader sets both to 0: each word shows its presence by itself, in whatever order another
  * CPU sees the stores.
  *
- *   when: time << 7 | reason << 2 | kind (enum sched_kind)
+ *   when: time << 15 | timeout << 7 | reason << 2 | kind (enum sched_kind)
  *   what: from << 42 | to << 20 | state << 4 | flags (enum sched_flag)
  *
- * time: its lowest 57 bits, which the reader extends; reason: of a switch (enum reason).
+ * time: its lowest 49 bits, which the reader extends; reason: of a switch (enum reason);
+ * timeout: of a switch (enum timeout, or a class).
  * from: prev, or the waker; to: next, or the wakee (a tid has 22 bits at most,
  * PID_MAX_LIMIT in include/linux/threads.h); state: of a switch, raw prev_state, of a
  * waking enum waking_context.
@@ -78,7 +113,8 @@ struct wire_slot {
 	__u64 what;
 };
 
-#define SLOT_TIME_SHIFT 7
+#define SLOT_TIME_SHIFT 15
+#define SLOT_TIMEOUT_SHIFT 7
 #define SLOT_REASON_SHIFT 2
 #define SLOT_FROM_SHIFT 42
 #define SLOT_TO_SHIFT 20

@@ -237,6 +237,9 @@ struct task_delay_info {
 
 /* x86. */
 struct pt_regs {
+	unsigned long r10;
+	unsigned long r9;
+	unsigned long r8;
 	unsigned long dx;
 	unsigned long si;
 	unsigned long di;
@@ -456,6 +459,7 @@ struct sock {
 	__u8 sk_shutdown;
 	__u16 sk_protocol;
 	int sk_err;
+	long sk_rcvtimeo; /* in ticks */
 	struct pid *sk_peer_pid;
 };
 
@@ -474,7 +478,16 @@ struct unix_sock {
 	struct sock *peer;
 };
 
+struct inet_connection_sock {
+	struct {
+		__u32 lrcvtime;
+	} icsk_ack;
+};
+
 struct tcp_sock {
+	__u32 lsndtime;
+	__u32 snd_wl1;
+	__u32 rcv_nxt;
 	__u64 bytes_received;
 	__u64 bytes_acked;
 	__u32 snd_una;

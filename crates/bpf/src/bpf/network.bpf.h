@@ -51,6 +51,88 @@ struct {
 	__type(value, struct listener);
 } listeners SEC(".maps");
 
+/* The most processes with connections of which the last ones are known. */
+#define MAX_ASKERS 1024
+
+/* The last connections that a process has begun, for `is_asking`. */
+#define ASKER_SOCKETS 4
+
+struct asker {
+	struct {
+		__u64 socket; /* the socket's address; 0: none */
+		__u64 number; /* the connection's */
+	} last[ASKER_SOCKETS];
+	__u64 begun;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_ASKERS);
+	__type(key, __u32); /* process */
+	__type(value, struct asker);
+} askers SEC(".maps");
+
+static __always_inline void note_asker(__u64 socket, __u64 number)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at;
+	struct asker new = {}, *known = bpf_map_lookup_elem(&askers, &tgid);
+
+	if (!known) {
+		if (bpf_map_update_elem(&askers, &tgid, &new, 0))
+			return;
+		known = bpf_map_lookup_elem(&askers, &tgid);
+		if (!known)
+			return;
+	}
+	at = known->begun++ % ASKER_SOCKETS;
+	known->last[at].socket = socket;
+	known->last[at].number = number;
+	any_asker = true;
+}
+
+/* Whether the other end of a connection has not answered the last bytes that were sent: data was
+ * sent after the last data came. In the same tick, the other end has acknowledged bytes since, or
+ * has still to do it. */
+static __always_inline bool is_unanswered(struct sock *sk)
+{
+	struct inet_connection_sock *connection = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	__u32 sent = BPF_CORE_READ(tcp, lsndtime);
+	__u32 received = BPF_CORE_READ(connection, icsk_ack.lrcvtime);
+
+	if (BPF_CORE_READ(tcp, write_seq) != BPF_CORE_READ(tcp, snd_una))
+		return true;
+	if (sent != received)
+		return (__s32)(sent - received) > 0;
+	return BPF_CORE_READ(tcp, snd_wl1) == BPF_CORE_READ(tcp, rcv_nxt);
+}
+
+/* Whether one of the last connections that the running process has begun has sent bytes that are
+ * not answered. */
+static __always_inline bool is_asking(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at;
+	struct connection *known;
+	struct asker *asker;
+	__u64 socket;
+
+	if (!any_asker)
+		return false;
+	asker = bpf_map_lookup_elem(&askers, &tgid);
+	if (!asker)
+		return false;
+	for (at = 0; at < ASKER_SOCKETS; at++) {
+		socket = asker->last[at].socket;
+		if (!socket)
+			continue;
+		known = bpf_map_lookup_elem(&connections, &socket);
+		if (known && known->number == asker->last[at].number &&
+		    is_unanswered((struct sock *)socket))
+			return true;
+	}
+	return false;
+}
+
 static __always_inline __u64 listener_key(struct sock *sk)
 {
 	__u64 namespace = 0;
@@ -121,6 +203,7 @@ static __always_inline int on_connect(struct sock *sk)
 	number = add_connection(sk, ROLE_CONNECTS);
 	if (!number)
 		return 0;
+	note_asker((__u64)sk, number);
 	record = reserve_connection(sk, number, LIFE_CONNECT);
 	if (record) {
 		put_self(record);

@@ -45,6 +45,8 @@ const volatile __s64 preempt_count_distance = 0;
 const volatile __s64 current_distance = 0;
 /* The reason of each system call (enum reason), by its number. */
 const volatile __u8 syscall_reasons[SYSCALLS];
+/* Where each system call has its time-out (enum timeout_form), by its number. */
+const volatile __u8 syscall_timeouts[SYSCALLS];
 /* Count every attempt to emit, for the test recorded + lost = emitted. */
 const volatile bool count_emitted = false;
 /* CPUs without slots are left out (--cpu). Otherwise they came online later. */
@@ -93,8 +95,9 @@ __u64 regs_offset, own_regs;
 __u32 recorder_level;
 /* The recorder's time namespace. */
 __u64 recorder_clock;
-/* A followed task has reclaimed memory, has sent a request to a disk, has sent a DNS query. */
-bool any_reclaimed, any_submitted, any_query;
+/* A followed task has reclaimed memory, has sent a request to a disk, has sent a DNS query, has begun
+ * a TCP connection. */
+bool any_reclaimed, any_submitted, any_query, any_asker;
 /* A tid was given to a new task before its last holder's last switch-out. */
 bool any_reused;
 

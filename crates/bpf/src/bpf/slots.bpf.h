@@ -119,7 +119,7 @@ static __always_inline __u32 to_of(__u64 what)
 
 /*
  * Writes an event into the next slot of this CPU, or counts it as lost. Returns its time.
- * `kind` has the reason, too.
+ * `kind` has the reason and the time-out, too.
  *
  * The time is read last: the read waits for all earlier loads, so that the slow ones
  * overlap.

@@ -30,6 +30,7 @@
 #include "slots.bpf.h"
 #include "stacks.bpf.h"
 #include "syscalls.bpf.h"
+#include "timeouts.bpf.h"
 #include "totals.bpf.h"
 #include "waits.bpf.h"
 
@@ -72,6 +73,8 @@ union wire_types {
 	struct call_sum call_sum;
 	enum life_kind life_kind;
 	enum reason reason;
+	enum timeout timeout;
+	enum timeout_form timeout_form;
 } *wire_types;
 
 /* ---- Scheduling ---- */
@@ -185,7 +188,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	__u32 cpu = this_cpu();
 	__u32 from = FIELD(btf, prev, pid);
 	__u32 to = FIELD(btf, next, pid);
-	__u64 reason = REASON_UNKNOWN, what, time;
+	__u64 cause = REASON_UNKNOWN, what, time;
 	bool mine = is_followed(from);
 	__u32 change;
 
@@ -225,12 +228,12 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	if (chosen_cpus && mine && from)
 		note_pinned(cpu, address_of(cpu, prev));
 	if (mine && state && !preempt)
-		reason = state & TASK_RTLOCK_WAIT ? REASON_UNKNOWN : sleep_reason(btf, prev);
+		cause = state & TASK_RTLOCK_WAIT ? REASON_UNKNOWN : sleep_cause(btf, prev);
 	else if (mine)
 		change = PREV_FOLLOWED | PREV_WAITS;
-	if (reason == REASON_SYNC)
+	if (cause == REASON_SYNC << SLOT_REASON_SHIFT)
 		sync_wait(address_of(cpu, prev));
-	time = emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
+	time = emit_sched(cpu, SCHED_SWITCH | cause, what);
 	if (!follow_all)
 		note_queue(cpu, address_of(cpu, prev), time, change | (is_followed(to) ? NEXT_FOLLOWED : 0));
 	return 0;

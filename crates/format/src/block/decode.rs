@@ -5,9 +5,10 @@ use std::slice::Iter;
 
 use super::bits::BitReader;
 use super::quantum::{self, LONGEST, NANOSECOND};
-use super::tasks::{Recent, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
+use super::tasks::{Recent, Sleep, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
 use super::{
-    part, step_of, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, NEW, OTHER, PARTS, PREDICTED, RANK,
+    part, step_of, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, NEW, OTHER, PARTS, PREDICTED,
+    RANK, SAME_TIMEOUT, TIMEOUTS,
 };
 use crate::error::within;
 use crate::frame::Span;
@@ -46,13 +47,18 @@ impl Decoder {
         }
         let phase = body.int16()?;
         let first = body.int32()?;
-        let far_bits = u32::from(body.byte()?);
+        let byte = body.byte()?;
+        let far_bits = u32::from(byte & !TIMEOUTS);
         if far_bits > 16 {
             return Err(Fault::Content("task index out of range"));
         }
         block.resize(events as usize);
         let classes = classes(&mut body, block)?;
-        let names = Names { first, far_bits };
+        let names = Names {
+            first,
+            far_bits,
+            timeouts: byte & TIMEOUTS != 0,
+        };
         self.tasks(&mut body, &mut low, names, &classes, block)?;
         let grid = Times {
             quantum,
@@ -70,18 +76,24 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills the columns `from`, `to` and `reason`.
+    /// Fills the columns `from`, `to`, `reason` and `timeout`.
     fn tasks(
         &mut self,
         body: &mut Cursor,
         low: &mut BitReader,
-        Names { first, far_bits }: Names,
+        Names {
+            first,
+            far_bits,
+            timeouts,
+        }: Names,
         classes: &Classes,
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
         let tasks = &mut self.tasks;
         tasks.reset();
         let mut reasons = body.take(classes.sleeps)?.iter();
+        let timeouts = if timeouts { classes.sleeps } else { 0 };
+        let mut timeouts = body.take(timeouts)?.iter();
         let mut symbols = parts(body, classes.named)?;
         let mut recent = Recent::new();
         let (mut current, mut new_id, mut before) = (first, first, 0);
@@ -90,23 +102,35 @@ impl Decoder {
             .from
             .iter_mut()
             .zip(&mut block.to)
-            .zip(&mut block.reason);
+            .zip(block.reason.iter_mut().zip(&mut block.timeout));
         let classified = classes.numbers.iter().zip(&block.state).zip(&block.flags);
-        for (((from, to), reason), ((number, state), flags)) in tasks_and_reasons.zip(classified) {
+        for (((from, to), (reason, timeout)), ((number, state), flags)) in
+            tasks_and_reasons.zip(classified)
+        {
             if *flags & GIVEN != 0 {
                 current = id(new_id, body)?;
                 current_at = GIVEN_AT;
             }
             *from = current;
             let class = *flags;
-            *reason = 0;
+            (*reason, *timeout) = (0, 0);
             if sleeps(class, *state) {
                 let symbol = reasons.next().copied().unwrap_or(PREDICTED);
                 *reason = match symbol.checked_sub(1) {
                     None => tasks.reason(current_at, *state, *number),
                     Some(given) => given,
                 };
-                tasks.slept(current_at, *state, *number, *reason);
+                let symbol = timeouts.next().copied().unwrap_or(SAME_TIMEOUT);
+                *timeout = match symbol.checked_sub(1) {
+                    None => tasks.timeout(current_at, *reason),
+                    Some(given) => given,
+                };
+                let sleep = Sleep {
+                    state: *state,
+                    reason: *reason,
+                    timeout: *timeout,
+                };
+                tasks.slept(current_at, *number, sleep);
             }
             let part = part(&mut before, class);
             if to_idle(class) {
@@ -175,6 +199,8 @@ struct Names {
     first: u32,
     /// The number of low bits of a task's index.
     far_bits: u32,
+    /// Whether there is a column of time-outs.
+    timeouts: bool,
 }
 
 /// The lengths of a column's parts.

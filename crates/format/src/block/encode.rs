@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::bits::BitWriter;
 use super::quantum::{Clock, NANOSECOND};
-use super::tasks::{Recent, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
+use super::tasks::{Recent, Sleep, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
 use super::{
     far_bits, part, step_class, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, IDLE, NEW, OTHER,
-    PARTS, PREDICTED, RANK,
+    PARTS, PREDICTED, RANK, SAME_TIMEOUT, TIMEOUTS,
 };
 use crate::limits::BLOCK_EVENTS;
 use crate::sched::{flag, sleeps, Open, Packed};
@@ -33,6 +33,9 @@ pub struct Encoder {
     classes: Vec<u8>,
     given: Vec<u8>,
     reasons: Vec<u8>,
+    /// The column of time-outs, which is left out if all are unknown.
+    timeouts: Vec<u8>,
+    any_timeout: bool,
     symbols: Column,
     steps: Column,
     /// The tasks that are named by their index: the part and the position of the symbol, and the index.
@@ -110,6 +113,8 @@ impl Encoder {
         self.classes.clear();
         self.given.clear();
         self.reasons.clear();
+        self.timeouts.clear();
+        self.any_timeout = false;
         self.symbols.clear();
         self.steps.clear();
         let first = block.rest.first().map_or(0, |event| event.from);
@@ -120,7 +125,11 @@ impl Encoder {
         put(&mut front, grid.quantum - NANOSECOND);
         put(&mut front, u64::from(grid.phase));
         put(&mut front, u64::from(first));
-        front.push(far_bits as u8);
+        let announced = if self.any_timeout { TIMEOUTS } else { 0 };
+        front.push(far_bits as u8 | announced);
+        if !self.any_timeout {
+            self.timeouts.clear();
+        }
         front.extend_from_slice(&self.classes);
         front.extend_from_slice(&self.given);
         self.put_steps(block, min);
@@ -141,7 +150,11 @@ impl Encoder {
             column.parts.each_ref().map(Vec::as_slice)
         });
         let parts = [
-            &[front.as_slice(), self.reasons.as_slice()],
+            &[
+                front.as_slice(),
+                self.reasons.as_slice(),
+                self.timeouts.as_slice(),
+            ],
             columns.as_flattened(),
         ]
         .concat();
@@ -174,7 +187,7 @@ impl Encoder {
                 (current, current_at) = (event.from, GIVEN_AT);
             }
             if sleeps(flags, state) {
-                self.reason(event, current_at, number.unwrap_or(OTHER));
+                self.sleep(event, current_at, number.unwrap_or(OTHER));
             }
             let part = part(&mut before, flags);
             if to_idle(flags) {
@@ -200,9 +213,9 @@ impl Encoder {
         }
     }
 
-    /// Fills the column of reasons.
+    /// Fills the columns of reasons and of time-outs.
     #[inline(always)]
-    fn reason(&mut self, event: &Packed, at: u16, class: u8) {
+    fn sleep(&mut self, event: &Packed, at: u16, class: u8) {
         let (state, reason) = (event.state, event.reason);
         let symbol = if self.tasks.reason(at, state, class) == reason {
             PREDICTED
@@ -210,7 +223,20 @@ impl Encoder {
             reason + 1
         };
         self.reasons.push(symbol);
-        self.tasks.slept(at, state, class, reason);
+        let timeout = event.timeout;
+        self.any_timeout |= timeout != 0;
+        let symbol = if self.tasks.timeout(at, reason) == timeout {
+            SAME_TIMEOUT
+        } else {
+            timeout + 1
+        };
+        self.timeouts.push(symbol);
+        let sleep = Sleep {
+            state,
+            reason,
+            timeout,
+        };
+        self.tasks.slept(at, class, sleep);
     }
 
     /// The symbol of the task that is switched to, or that `waker` wakes, and its index.

@@ -65,6 +65,13 @@ const OTHER: u8 = COMMON.len() as u8;
 /// reason plus 1.
 const PREDICTED: u8 = 0;
 
+/// The symbol for a switch-out whose time-out is the predicted one. Another symbol is the number of the
+/// time-out plus 1.
+const SAME_TIMEOUT: u8 = 0;
+
+/// The bit of the byte of far bits that announces the column of time-outs.
+const TIMEOUTS: u8 = 0x20;
+
 /// Whether an event class is a switch to the idle task. Its next task is implied.
 fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE

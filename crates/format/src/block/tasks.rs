@@ -14,6 +14,17 @@ pub const NOBODY: u16 = u16::MAX;
 /// The number of ranks of recent tasks.
 pub const RANKS: usize = 16;
 
+/// A switch-out into a sleep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sleep {
+    /// The raw state bits of the task.
+    pub state: u16,
+    /// The number of the reason.
+    pub reason: u8,
+    /// The number of the time-out.
+    pub timeout: u8,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Task {
     id: u32,
@@ -23,8 +34,8 @@ struct Task {
     next: u16,
     /// The index of the task that this task is expected to wake next.
     expected: u16,
-    /// The state and the reason of the task's last switch-out into a sleep.
-    slept: (u16, u8),
+    /// The task's last switch-out into a sleep.
+    slept: Sleep,
 }
 
 /// The tasks that a block has named, by index.
@@ -33,6 +44,8 @@ pub struct Tasks {
     tasks: Vec<Task>,
     /// The last reason of each class of switches, by the class's number.
     reasons: [u8; 256],
+    /// The last time-out of the sleeps with each reason, by the reason's number.
+    timeouts: [u8; 256],
 }
 
 impl Default for Tasks {
@@ -40,6 +53,7 @@ impl Default for Tasks {
         Tasks {
             tasks: Vec::new(),
             reasons: [0; 256],
+            timeouts: [0; 256],
         }
     }
 }
@@ -49,6 +63,7 @@ impl Tasks {
     pub fn reset(&mut self) {
         self.tasks.clear();
         self.reasons = [0; 256];
+        self.timeouts = [0; 256];
         (0..FIRST_AT).for_each(|_| _ = self.add(0));
     }
 
@@ -66,7 +81,7 @@ impl Tasks {
             woke: NOBODY,
             next: at,
             expected: NOBODY,
-            slept: (0, 0),
+            slept: Sleep::default(),
         });
         at
     }
@@ -91,18 +106,30 @@ impl Tasks {
     #[allow(clippy::indexing_slicing)] // A byte.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
         match self.tasks.get(usize::from(at)) {
-            Some(task) if task.slept.0 == state => task.slept.1,
+            Some(task) if task.slept.state == state => task.slept.reason,
             _ => self.reasons[usize::from(class)],
         }
     }
 
-    /// Records a switch-out into a sleep.
+    /// The expected time-out of a switch-out into a sleep: the time-out of the task's last sleep if the reason
+    /// was the same, else the last time-out of a sleep with this reason.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A byte.
-    pub fn slept(&mut self, at: u16, state: u16, class: u8, reason: u8) {
-        self.reasons[usize::from(class)] = reason;
+    pub fn timeout(&self, at: u16, reason: u8) -> u8 {
+        match self.tasks.get(usize::from(at)) {
+            Some(task) if task.slept.reason == reason => task.slept.timeout,
+            _ => self.timeouts[usize::from(reason)],
+        }
+    }
+
+    /// Records a switch-out into a sleep, whose event class has this number.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // Bytes.
+    pub fn slept(&mut self, at: u16, class: u8, sleep: Sleep) {
+        self.reasons[usize::from(class)] = sleep.reason;
+        self.timeouts[usize::from(sleep.reason)] = sleep.timeout;
         if let Some(task) = self.tasks.get_mut(usize::from(at)) {
-            task.slept = (state, reason);
+            task.slept = sleep;
         }
     }
 

@@ -773,6 +773,12 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
                     0 => dice.below(25) as u8,
                     _ => (from.0 % 25) as u8,
                 };
+                let timeout = match dice.below(4) {
+                    _ if prev_state == 0 || preempt => 0,
+                    0 => dice.below(255) as u8,
+                    1 => 1,
+                    _ => 0,
+                };
                 SchedKind::Switch {
                     prev: from,
                     next,
@@ -780,6 +786,7 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
                     preempt,
                     iowait: dice.below(9) == 0,
                     reason: Reason::of(reason),
+                    timeout: Timeout::of(timeout),
                 }
             }
         };

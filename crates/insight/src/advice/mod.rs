@@ -11,6 +11,7 @@ pub mod facts;
 mod jobs;
 mod machine;
 mod open;
+mod polls;
 pub mod programs;
 mod totals;
 mod verdict;

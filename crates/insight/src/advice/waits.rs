@@ -17,6 +17,7 @@ use tr_format::network::Address;
 use tr_programs::tools::Role;
 
 use super::facts::{add, Facts};
+use super::polls;
 use super::{Candidate, Kind};
 use crate::memory;
 use crate::network::{Host, Remotes};
@@ -25,7 +26,7 @@ use crate::{exit, label};
 use tr_text::units;
 
 /// The least number of sleeps of a loop.
-const LOOP: usize = 3;
+pub(super) const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
 const RUNTIMES: u64 = 12_000_000;
@@ -40,13 +41,14 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
+/// A sleep on the critical path.
 #[derive(Clone, Copy, Debug)]
-struct Nap {
-    group: Group,
+pub(super) struct Nap {
+    pub group: Group,
     /// The execution that decided about it.
-    by: Group,
-    from: Ktime,
-    to: Ktime,
+    pub by: Group,
+    pub from: Ktime,
+    pub to: Ktime,
 }
 
 impl Nap {
@@ -240,13 +242,16 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// Whether a process checks repeatedly whether a child has ended, and finally kills it: without its sleeps it
+/// Whether a process checks repeatedly whether a child has ended, and finally kills it. A process that starts other
+/// children between its sleeps does not wait for that child, and a process that ends well after equal sleeps is not
+/// proven to. If it gives up: without its sleeps it
 /// would only give up earlier. A process that has other children between its last sleep and the kill waited
 /// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
 fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
-    if slept.len() < LOOP {
+    if slept.len() < LOOP || polls::works_between(facts, process, slept) {
         return false;
     }
     let process = facts.analysis.process(process);
@@ -267,6 +272,9 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     });
     let other = other.min();
     let failed = exit::failed(process.status);
+    if !failed && is_equal(shortest, longest) {
+        return false;
+    }
     let mut killed =
         children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
     killed.any(|child| {
@@ -307,57 +315,15 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
-/// The length of a sleep, and the number of loops, for a loop that sleeps and checks whether other recorded
-/// work is done. The loop notices the end at most one sleep late. The awaited work runs meanwhile, or is a
-/// process that the loop's own has started, such as a server.
+/// The length of a sleep, and the number of loops, for loops that sleep and check whether a child's work is
+/// done. Such a loop notices the end at most one sleep late.
 fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let shortest = slept.iter().map(Nap::length).min()?;
     let longest = slept.iter().map(Nap::length).max()?;
-    let equal = is_equal(shortest, longest);
-    let (mut all, mut busy) = (0u64, 0u64);
-    for nap in slept {
-        for (ns, running, _) in facts.load(nap.from, nap.to) {
-            all = all.saturating_add(ns);
-            busy = busy.saturating_add(if running > 0 { ns } else { 0 });
-        }
-    }
-    let waits = busy.saturating_mul(2) >= all || has_child(facts, slept);
-    if slept.len() < LOOP || !equal || !waits {
+    if slept.len() < LOOP || !is_equal(shortest, longest) {
         return None;
     }
-    let gaps = slept.iter().zip(slept.iter().skip(1));
-    let apart = gaps.filter(|(one, next)| next.from.since(one.to) > longest);
-    Some((longest, 1 + apart.count() as u64))
-}
-
-/// Whether a child of a process that sleeps, or a thread of its own that does something, lives through
-/// most of its sleeps.
-fn has_child(facts: &Facts<'_>, slept: &[Nap]) -> bool {
-    let lives = |start, end| lives(slept, start, end);
-    let sleepers = slept.iter().filter_map(|nap| facts.execution(nap.by));
-    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|execution| execution.process).collect();
-    sleepers.into_iter().any(|ix| {
-        let process = facts.analysis.process(ix);
-        let children = process
-            .children
-            .iter()
-            .map(|ix| facts.analysis.process(*ix));
-        let workers = process
-            .threads
-            .iter()
-            .skip(1)
-            .map(|ix| facts.analysis.thread(*ix));
-        let works = |thread: &tr_analyze::model::Thread| {
-            let busy = thread.times.on_cpu.saturating_add(thread.times.blocked);
-            busy.saturating_mul(10) >= thread.wall()
-        };
-        children
-            .map(|child| (child.start, child.end))
-            .any(|(start, end)| lives(start, end))
-            || workers
-                .filter(|thread| works(thread))
-                .any(|thread| lives(thread.start, thread.end))
-    })
+    Some((longest, polls::loops(facts, slept, longest)?))
 }
 
 /// A wait for the network on the path.
@@ -401,7 +367,7 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let segments = segments.filter(|(segment, ..)| segment.kind == Time::Network);
     let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
         let wait = timeline?.around(segment.thread, segment.from)?;
-        let late = wait.waker() == Actor::Interrupt;
+        let late = wait.waker().is_timer();
         let query = || {
             let queries = unanswered.get(&waited.process)?;
             let asked = queries.partition_point(|lookup| lookup.asked <= wait.to);

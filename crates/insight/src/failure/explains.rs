@@ -3,7 +3,6 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::{INTERRUPT, KILL};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
-use tr_analyze::timeline::Actor;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
@@ -210,7 +209,7 @@ impl Finder<'_> {
         let stretches = threads.flat_map(|thread| timeline.of(*thread));
         let naps = stretches.filter(|stretch| {
             let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
-            is_timed && stretch.waker() == Actor::Interrupt && stretch.length() >= SLEEP
+            is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
         });
         naps.map(|stretch| stretch.from).max()
     }

@@ -347,9 +347,9 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
                     out.by.push(match (stretch.doing, stretch.actor) {
                         (Bucket::OnCpu(cpu), _) => cpu.map_or(0, |cpu| u64::from(cpu.0) + 1),
                         (_, Actor::Unknown) => 0,
-                        (_, Actor::Interrupt | Actor::SoftIrq) => 1,
                         (_, Actor::Outside(_)) => 2,
                         (_, Actor::Thread(ix)) => u64::from(ix.0) + 3,
+                        _ => 1,
                     });
                 }
             }

@@ -202,7 +202,7 @@ impl CpuSums<'_> {
                     let by_others = match stretch.preempted_by() {
                         Actor::Outside(_) => true,
                         Actor::Thread(thread) => !self.process(thread).1,
-                        Actor::Unknown | Actor::Interrupt | Actor::SoftIrq => false,
+                        _ => false,
                     };
                     if by_others && last.is_some() {
                         let entry = self.cpus.entry(last).or_default();

@@ -15,7 +15,7 @@ use tr_compare::diff::Run;
 use tr_export::dataset;
 use tr_export::dataset::Place;
 use tr_format::event::LifeKind;
-use tr_format::event::{Reason, SchedKind, Tgid, Tid};
+use tr_format::event::{Reason, SchedKind, Tgid, Tid, Timeout};
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
@@ -211,6 +211,7 @@ fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
         preempt: false,
         iowait: false,
         reason: Reason::SocketRead,
+        timeout: Timeout::UNKNOWN,
     };
     hand.sched(0, span.start * MS, sleep)
         .waking(0, span.end * MS, waker, 10)

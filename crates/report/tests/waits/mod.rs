@@ -5,7 +5,9 @@ use serde_json::Value;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::dns::DnsQuery;
-use tr_format::event::{CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid};
+use tr_format::event::{
+    CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid, Timeout,
+};
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
 use tr_report::reports::ReportKind;
@@ -45,6 +47,7 @@ fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state):
         preempt: false,
         iowait: false,
         reason,
+        timeout: Timeout::UNKNOWN,
     };
     hand.sched(cpu, from * MS, sleep);
 }

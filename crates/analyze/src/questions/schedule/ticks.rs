@@ -10,7 +10,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::build::Builder;
 use crate::model::ThreadIx;
-use crate::timeline::{Actor, Bucket, Stretch, Wait};
+use crate::timeline::{Bucket, Stretch, Wait};
 
 /// Whether a system call can end by a time-out.
 fn has_timeout(reason: Reason) -> bool {
@@ -69,7 +69,7 @@ impl Builder<'_> {
                     continue;
                 }
             }
-            let timed = has_timeout(stretch.reason) && stretch.waker() == Actor::Interrupt;
+            let timed = has_timeout(stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
             stopped = by.is_some_and(|by| process(by) == process(thread));

@@ -10,7 +10,7 @@ use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit,
     Final, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason,
-    Reclaim, Rename, SchedEvent, SchedKind, Snapshot, Stream, TaskEnd, Tgid, Tid,
+    Reclaim, Rename, SchedEvent, SchedKind, Snapshot, Stream, TaskEnd, Tgid, Tid, Timeout,
 };
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -37,6 +37,7 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
             preempt: flag(wire::SCHED_PREEMPT),
             iowait: flag(wire::SCHED_IOWAIT),
             reason: Reason::of(event.reason),
+            timeout: Timeout::of(event.timeout),
         },
         wire::SCHED_WAKING | wire::SCHED_WAKEUP_NEW => SchedKind::Waking {
             waker: from,

@@ -23,9 +23,9 @@ fn one(record: &[u8]) -> LifeKind {
 
 /// A scheduling event from task 10 to task 20.
 fn scheduling(kind: u8, flags: u8, state: u16, reason: u8) -> Option<SchedKind> {
-    let (time, from, to) = (5, 10, 20);
+    let (time, from, to, timeout) = (5, 10, 20, 1);
     #[rustfmt::skip]
-    let slot = wire::Slot::from(wire::Sched { time, from, to, state, reason, kind, flags });
+    let slot = wire::Slot::from(wire::Sched { time, from, to, state, reason, timeout, kind, flags });
     let stored = sched(&slot, Ktime(7))?;
     assert_eq!(stored.time, Ktime(5));
     Some(stored.kind)
@@ -44,6 +44,7 @@ fn a_switch_keeps_state_and_flags() {
             preempt,
             iowait,
             reason: Reason::PipeRead,
+            timeout: Timeout::NONE,
         };
         assert_eq!(scheduling(wire::SCHED_SWITCH, flag, 2, 6), Some(want));
     }

@@ -1,0 +1,105 @@
+//! The proven cause of the end of each wait.
+//!
+//! A heuristic never makes a cause: where the recording has no proof, the cause is unknown.
+
+use tr_format::event::Reason;
+
+use crate::model::{Analysis, ThreadIx};
+use crate::timeline::{Actor, Bucket, Stretch, Wait};
+
+/// The cause that ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitEnd {
+    /// The time-out of the waiting call.
+    Timer {
+        /// Whether the process had sent something that was not answered; `None` if the recording does not
+        /// show it.
+        asked: Option<bool>,
+    },
+    /// Something came from the network, in a softirq.
+    Packet,
+    /// The thread of a child of the process, which has begun to exit.
+    Child(ThreadIx),
+    /// Another task: a write, a lock that was freed.
+    Task(Actor),
+    /// The completion of block I/O.
+    BlockIo,
+    /// A signal, which another task or an interrupt has sent: nothing else ends such a wait.
+    Signal(Actor),
+    Unknown,
+}
+
+impl WaitEnd {
+    /// Whether the time-out of the waiting call ended the wait.
+    pub fn is_timer(self) -> bool {
+        matches!(self, WaitEnd::Timer { .. })
+    }
+}
+
+impl Analysis {
+    /// The cause that ended a wait of a thread.
+    pub fn wait_end(&self, thread: ThreadIx, wait: &Stretch) -> WaitEnd {
+        let by = wait.waker();
+        match by {
+            Actor::Unknown => WaitEnd::Unknown,
+            Actor::Thread(_) | Actor::Outside(_) if ends_by_signals(wait.reason) => {
+                WaitEnd::Signal(by)
+            }
+            Actor::Thread(waker) if self.is_child_at_end(thread, waker, wait) => {
+                WaitEnd::Child(waker)
+            }
+            Actor::Thread(_) | Actor::Outside(_) => WaitEnd::Task(by),
+            _ if wait.doing == Bucket::Wait(Wait::Io) => WaitEnd::BlockIo,
+            // A query of DNS is no bytes of a TCP connection.
+            Actor::Timeout { asked } => WaitEnd::Timer {
+                asked: Some(asked || self.is_querying(thread, wait)),
+            },
+            Actor::Interrupt => match by_interrupt(wait.reason) {
+                WaitEnd::Timer { asked: None } if self.is_querying(thread, wait) => {
+                    WaitEnd::Timer { asked: Some(true) }
+                }
+                end => end,
+            },
+            Actor::SoftIrq if is_for_descriptors(wait.reason) => WaitEnd::Packet,
+            Actor::Device if ends_by_signals(wait.reason) || wait.reason == Reason::Lock => {
+                WaitEnd::Signal(by)
+            }
+            Actor::SoftIrq | Actor::Device => WaitEnd::Unknown,
+        }
+    }
+
+    /// Whether the waker is an exiting thread of a child.
+    fn is_child_at_end(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> bool {
+        let parent = self.process(self.thread(waker).process).parent;
+        self.has_exited(waker, wait.to) && parent == Some(self.thread(thread).process)
+    }
+
+    /// Whether the process waited for the answer to a DNS query when the wait began.
+    fn is_querying(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+        let process = self.thread(thread).process;
+        self.network.querying.covers(process, wait.from)
+    }
+}
+
+/// The cause of a wait that a hardware interrupt ended, in a recording without the call's time-out. A packet
+/// comes in a softirq, and nothing but a timer wakes a task that waits for a lock or for descriptors from a
+/// hardware interrupt, or a signal that a timer sent.
+fn by_interrupt(reason: Reason) -> WaitEnd {
+    match reason {
+        Reason::Timer | Reason::Lock => WaitEnd::Timer { asked: Some(false) },
+        Reason::Poll | Reason::SocketRead | Reason::SocketWrite => WaitEnd::Timer { asked: None },
+        _ => WaitEnd::Unknown,
+    }
+}
+
+/// Whether no task can end a wait for this reason except by a signal.
+fn ends_by_signals(reason: Reason) -> bool {
+    matches!(reason, Reason::Timer | Reason::Signal)
+}
+
+fn is_for_descriptors(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Poll | Reason::SocketRead | Reason::SocketWrite
+    )
+}

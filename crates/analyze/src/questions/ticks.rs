@@ -1,0 +1,57 @@
+//! Time-outs after which a thread waits again for the same descriptors with the same time-out, until something
+//! else than the time-out ends a wait: the loop of a server, for example. Together they are one wait for that.
+
+use std::collections::HashMap;
+
+use tr_format::event::{Ktime, Reason, Timeout};
+
+use crate::ids::ThreadIx;
+use crate::timeline::{Actor, Bucket, Stretch, Timeline};
+
+/// The divisor of a wait: what a thread does between two ticks takes less than this part of the first one.
+const BETWEEN: u64 = 10;
+
+/// The beginnings of the waits of each thread that are ticks, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Ticks(HashMap<ThreadIx, Vec<Ktime>>);
+
+impl Ticks {
+    pub(crate) fn of(timeline: &Timeline, threads: impl Iterator<Item = ThreadIx>) -> Ticks {
+        let all = threads.map(|thread| (thread, of_thread(timeline.of(thread))));
+        Ticks(all.filter(|(_, ticks)| !ticks.is_empty()).collect())
+    }
+
+    /// Whether the wait of a thread that began at a time is a tick.
+    pub(crate) fn has(&self, thread: ThreadIx, wait: Ktime) -> bool {
+        let ticks = self.0.get(&thread);
+        ticks.is_some_and(|ticks| ticks.binary_search(&wait).is_ok())
+    }
+}
+
+fn of_thread(stretches: impl Iterator<Item = Stretch>) -> Vec<Ktime> {
+    let mut ticks = Vec::new();
+    let mut open: Vec<Ktime> = Vec::new();
+    let (mut timeout, mut between, mut length) = (Timeout::UNKNOWN, 0u64, 0);
+    for stretch in stretches {
+        match stretch.doing {
+            Bucket::RunQueue { .. } => continue,
+            Bucket::Wait(_) if stretch.reason == Reason::Poll => {}
+            _ => {
+                between = between.saturating_add(stretch.length());
+                continue;
+            }
+        }
+        let goes_on = stretch.timeout == timeout && between <= length / BETWEEN;
+        if !goes_on {
+            open.clear();
+        }
+        match stretch.waker() {
+            Actor::Timeout { .. } => {
+                open.push(stretch.from);
+                (timeout, between, length) = (stretch.timeout, 0, stretch.length());
+            }
+            _ => ticks.append(&mut open),
+        }
+    }
+    ticks
+}

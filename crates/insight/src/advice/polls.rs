@@ -1,0 +1,147 @@
+//! The evidence that equal sleeps are loops that check for the work of a child.
+//!
+//! A child that merely lives meanwhile, such as a server or a watchdog, is no evidence: the loop has to go on
+//! because of the child. It does so if the child ends during the loop's last sleep, or if that is the only sleep
+//! in which the child does something after its start. A loop that checks several children in turn goes on to the
+//! next one.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::timeline::Bucket;
+use tr_format::event::Ktime;
+
+use super::facts::Facts;
+use super::waits::{Nap, LOOP};
+
+/// The most parts of a child's time that are searched for work.
+const PARTS: usize = 10_000;
+
+/// The number of loops that check for the work of a child, if most of these sleeps, in their order, are in
+/// such loops. `longest`: the longest of the sleeps in ns.
+pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
+    let evidence = Evidence::new(facts, slept);
+    let series = slept.chunk_by(|one, next| next.from.since(one.to) <= longest);
+    let (mut sleeps, mut loops) = (0, 0u64);
+    for series in series {
+        for range in evidence.checked(series) {
+            sleeps += range;
+            loops += 1;
+        }
+    }
+    (sleeps * 2 > slept.len()).then_some(loops)
+}
+
+/// Whether a process starts other children than its sleeps between most of these sleeps.
+pub(super) fn works_between(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+    let sleeps = slept.iter().filter_map(|nap| facts.execution(nap.group));
+    let sleeps: BTreeSet<ProcessIx> = sleeps.map(|execution| execution.process).collect();
+    let children = facts.analysis.process(process).children.iter();
+    let starts = children
+        .filter(|child| !sleeps.contains(child))
+        .map(|child| facts.analysis.process(*child).start);
+    let between = starts.map(|start| slept.partition_point(|nap| nap.to <= start));
+    let between: BTreeSet<usize> = between.filter(|at| (1..slept.len()).contains(at)).collect();
+    between.len() * 2 >= slept.len()
+}
+
+struct Evidence<'f> {
+    facts: &'f Facts<'f>,
+    /// The children of the processes that sleep, except those that are sleeps, in the order of their starts.
+    children: Vec<ProcessIx>,
+}
+
+impl<'f> Evidence<'f> {
+    fn new(facts: &'f Facts<'_>, slept: &[Nap]) -> Evidence<'f> {
+        let process = |group| facts.execution(group).map(|execution| execution.process);
+        let sleepers: BTreeSet<ProcessIx> =
+            slept.iter().filter_map(|nap| process(nap.by)).collect();
+        let sleeps: BTreeSet<ProcessIx> =
+            slept.iter().filter_map(|nap| process(nap.group)).collect();
+        let children = sleepers
+            .iter()
+            .flat_map(|ix| &facts.analysis.process(*ix).children);
+        let mut children: Vec<ProcessIx> = children
+            .copied()
+            .filter(|child| !sleeps.contains(child))
+            .collect();
+        children.sort_by_key(|child| facts.analysis.process(*child).start);
+        Evidence { facts, children }
+    }
+
+    /// The numbers of sleeps that check for a child, child by child, in a series of sleeps with short times between
+    /// them.
+    fn checked(&self, series: &[Nap]) -> Vec<usize> {
+        let (Some(first), Some(last)) = (series.first(), series.last()) else {
+            return Vec::new();
+        };
+        let turns = self.turns(series);
+        let children = self.children.iter();
+        let children = children.map(|child| self.facts.analysis.process(*child));
+        let mut checked = Vec::new();
+        let mut taken = 0;
+        for child in children.filter(|child| child.start < last.to && child.end > first.from) {
+            let begin = series
+                .partition_point(|nap| nap.to <= child.start)
+                .max(taken);
+            let end = series.partition_point(|nap| nap.to < child.end);
+            let noticed = if end + 1 == series.len() || turns.contains(&end) {
+                Some(end)
+            } else if end >= series.len() && self.acts_at_last(child, series) {
+                Some(series.len() - 1)
+            } else {
+                None
+            };
+            let Some(noticed) = noticed.filter(|noticed| *noticed >= begin) else {
+                continue;
+            };
+            let sleeps = noticed - begin + 1;
+            if sleeps >= LOOP || sleeps * 2 > series.len() {
+                checked.push(sleeps);
+                taken = noticed + 1;
+            }
+        }
+        checked
+    }
+
+    /// The sleeps after which the process starts another child, if it does so after a few of them only.
+    fn turns(&self, series: &[Nap]) -> BTreeSet<usize> {
+        let starts = self.children.iter();
+        let starts = starts.map(|child| self.facts.analysis.process(*child).start);
+        let turns: BTreeSet<usize> = starts
+            .filter_map(|start| series.partition_point(|nap| nap.to <= start).checked_sub(1))
+            .filter(|turn| turn + 1 < series.len())
+            .collect();
+        if turns.len() * 2 > series.len() {
+            return BTreeSet::new();
+        }
+        turns
+    }
+
+    /// Whether the last sleep, with the check before it, is the only one in which a child runs, apart from the
+    /// first one, in which it may still start.
+    fn acts_at_last(&self, child: &Process, series: &[Nap]) -> bool {
+        let (Some(first), Some(last)) = (series.first(), series.last()) else {
+            return false;
+        };
+        let before = series.len().checked_sub(2).and_then(|at| series.get(at));
+        let (Some(before), Some(timeline)) = (before, &self.facts.analysis.timeline) else {
+            return false;
+        };
+        let since = if child.start > first.from {
+            child.start
+        } else {
+            first.to
+        };
+        let mut acts: Vec<Ktime> = Vec::new();
+        for thread in &child.threads {
+            let parts = timeline.since(*thread, since).take(PARTS);
+            let parts = parts.take_while(|part| part.from < last.to);
+            let runs = parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_)));
+            acts.extend(runs.map(|part| part.to));
+        }
+        child.start <= first.to
+            && acts.iter().any(|at| *at > before.to)
+            && acts.iter().all(|at| *at > before.to || *at <= first.to)
+    }
+}
