@@ -363,6 +363,28 @@ fn what_was_not_judged_is_named() {
     }
 }
 
+/// Equal command lines are repeated work only if their inputs are equal, as far as is known. What other programs than
+/// compilers read is not recorded, so that they may save nothing.
+#[test]
+fn repeated_work_has_equal_inputs() {
+    for name in ["converging", "changing"] {
+        let lines = of_build(name);
+        assert!(
+            lines.iter().all(|line| kind(line) != "repeated"),
+            "{name}: {lines:?}"
+        );
+        assert!(
+            lines.iter().all(|line| kind(line) != "few-jobs"),
+            "{name}: {lines:?}"
+        );
+    }
+    for (name, sure) in [("repeated-compiler", true), ("repeated-generator", false)] {
+        let lines = of_build(name);
+        let line = lines.iter().find(|line| kind(line) == "repeated").unwrap();
+        assert_eq!(line["gain_at_least_ns"].as_u64() > Some(0), sure, "{line}");
+    }
+}
+
 /// Targets with different programs may run at once; calls of `rm` have more to gain from being one call.
 #[test]
 fn what_runs_in_a_row_is_judged_by_what_it_is() {

@@ -342,6 +342,27 @@ pub fn converges(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.converges)
 }
 
+/// Whether the program with these arguments changes files that it names, or any files (`git checkout`).
+pub fn edits(program: &str, args: &[&[u8]]) -> bool {
+    let any = |options: &str| args.iter().any(|arg| has(options, arg));
+    let in_place = || {
+        args.iter()
+            .any(|arg| arg.starts_with(b"-i") || arg.starts_with(b"-pi"))
+    };
+    match program {
+        "sed" | "perl" => in_place() || any("--in-place"),
+        "patch" | "tee" | "dd" | "install" | "ed" | "ex" => true,
+        _ => {
+            let verb = program.strip_prefix("git ").unwrap_or("");
+            handles_files(program) || has(EDITS_OF_GIT, verb.as_bytes())
+        }
+    }
+}
+
+/// The verbs of git that change files of the work tree.
+const EDITS_OF_GIT: &str =
+    "am apply checkout cherry-pick merge pull rebase reset restore revert stash switch";
+
 /// The role of its execution with these arguments. cmake configures, unless an option says what else it does.
 pub fn role(program: &str, argv: &Argv) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;
@@ -385,6 +406,25 @@ mod tests {
         python3 -c from~x~import~*;test_harness() => python3 | -c 'from x import *;test_harness()'
         /w/tests/test_harness -v => test_harness | -v
         make -C src all => make | -C src all";
+
+    #[test]
+    fn some_programs_change_files() {
+        for (line, want) in [
+            ("sed -i s/a/b/ x.c", true),
+            ("sed s/a/b/ x.c", false),
+            ("perl -pi -e s/a/b/ x.c", true),
+            ("perl x.pl", false),
+            ("git checkout main", true),
+            ("git log", false),
+            ("cp a b", true),
+            ("cc1 x.c", false),
+        ] {
+            let argv = Argv::from_args(line.split(' '));
+            let program = program_of(&argv, &Comm::new(b"comm"));
+            let args: Vec<&[u8]> = argv.args().skip(1).collect();
+            assert_eq!(edits(&program, &args), want, "{line}");
+        }
+    }
 
     #[test]
     fn common_tools_have_short_names() {

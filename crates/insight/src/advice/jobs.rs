@@ -1,7 +1,7 @@
 //! The number of jobs at once. More than the CPUs are no fault: jobs that wait for each other on
 //! full CPUs lose nothing, and what they cost in memory is a wait for memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, command_line};
 
 use tr_analyze::awaited::WaitReason;
@@ -105,7 +105,11 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             .execution(owner)
             .map_or("", |execution| execution.program.as_str());
         for (program, jobs) in by_program {
-            if jobs.len() < ROW.0 || is_cheap(facts, owner, program) {
+            if jobs.len() < ROW.0
+                || is_cheap(facts, owner, program)
+                || command_line::converges(program)
+                || is_one_command(facts, &jobs)
+            {
                 continue;
             }
             if let Some(row) = row(facts, owner, jobs, &told) {
@@ -121,6 +125,20 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Whether the children of a script handle files: one call does the same, and that is another advice.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
+}
+
+/// The command of a job and its directory; `None`: these are not known.
+fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
+    let exec = facts.exec(job.group)?;
+    let known = !exec.directory.is_empty() && !exec.argv.truncated();
+    known.then(|| (&*exec.directory, exec.argv.args().collect()))
+}
+
+/// Whether most jobs are the same command in the same directory: at once they would do the same work, or write the
+/// same files. Where the directory is not recorded, two may be meant.
+fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
+    let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
+    commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
 
 /// Commands of different programs that ran one after the other, although no fact of the recording says that
@@ -154,7 +172,7 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
 }
 
 /// Divides the children of one process at those on which the later ones rest: a configuration, an
-/// installation, a linker, a whole build. Children that live beside several others are servers of these.
+/// installation, a linker, a whole build, a run of a program that is run until its output no longer changes. Children that live beside several others are servers of these.
 fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
@@ -168,7 +186,7 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
                 Some(Role::Configure | Role::Packages | Role::Linker | Role::Jobs)
             )
         };
-        if rests(own) || rests(main) {
+        if rests(own) || rests(main) || command_line::converges(program) {
             parts.push(Vec::new());
         } else if job.from.0.saturating_add(OVERLAP) >= until.0 {
             until = job.to;
@@ -176,6 +194,11 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
                 part.push(job);
             }
         }
+    }
+    // A command that runs again may need what it did before.
+    for part in &mut parts {
+        let mut seen = BTreeSet::new();
+        part.retain(|job| command(facts, job).is_none_or(|command| seen.insert(command)));
     }
     parts.retain(|part| part.len() >= 2);
     parts
