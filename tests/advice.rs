@@ -210,8 +210,8 @@ fn wall(name: &str) -> (f64, f64) {
 fn beside_other_load_no_number_of_jobs_is_advised() {
     for build in builds() {
         let busy = build.name.starts_with("busy-") || build.name.starts_with("quota");
-        // A shell's loop has no number.
-        if !busy || build.name == "busy-loop" {
+        // A shell's loop has no number, and a limit of the load is one of others' load.
+        if !busy || ["busy-loop", "busy-load"].contains(&build.name.as_str()) {
             continue;
         }
         let lines = of_build(&build.name);
@@ -383,6 +383,32 @@ fn repeated_work_has_equal_inputs() {
         let line = lines.iter().find(|line| kind(line) == "repeated").unwrap();
         assert_eq!(line["gain_at_least_ns"].as_u64() > Some(0), sure, "{line}");
     }
+}
+
+/// The time of a program that only starts others is its own, and a limit that a command gives itself is named.
+#[test]
+fn wrappers_and_limits_have_their_time() {
+    let npx = &of_build("wrapper")[0];
+    let finding = npx["finding"].as_str().unwrap();
+    assert!(
+        finding.starts_with("npx itself takes ") && finding.ends_with(" to start 3 programs"),
+        "{npx}"
+    );
+    let shims = &of_build("shims")[0];
+    let finding = shims["finding"].as_str().unwrap();
+    assert!(
+        finding.contains("shims of pyenv start 16 processes for each of 5 calls"),
+        "{shims}"
+    );
+    let load = of_build("busy-load");
+    let jobs = load.iter().find(|line| kind(line) == "few-jobs").unwrap();
+    assert!(
+        jobs["action"]
+            .as_str()
+            .unwrap()
+            .contains("limit of the load (-l)"),
+        "{jobs}"
+    );
 }
 
 /// Targets with different programs may run at once; calls of `rm` have more to gain from being one call.

@@ -19,6 +19,8 @@ use tr_text::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
+/// The words for a tool that starts jobs only while the load is low.
+const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
 /// The time in ns by which a job may overlap with the next one.
 const OVERLAP: u64 = 1_000_000;
 /// The work of pytest-xdist's controller for each test, in ns. Measured by `validate.py`: 51,524 tests of 0.4 ms took 29.5 s
@@ -212,7 +214,11 @@ impl Order {
         }
         let (row, program) = (self.row, "steps");
         let known = changes::known(&facts.execution(row.owner)?.program)?;
-        let action = known.change(facts.cpus);
+        let action = if row.by_load {
+            OF_LOAD.to_owned()
+        } else {
+            known.change(facts.cpus)
+        };
         let name = facts.name(row.owner);
         let count = units::count(row.groups.len() as u64);
         let length = units::time(row.length);
@@ -223,7 +229,7 @@ impl Order {
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
             jobs: vec![row.jobs],
-            number: true,
+            number: !row.by_load,
             evidence: row.groups,
             stays: true,
             unsure: true,
@@ -279,6 +285,8 @@ pub(super) struct Row {
     at_once: u64,
     /// A make with the number of a make above it.
     inherits: bool,
+    /// The machine's load holds the jobs back.
+    by_load: bool,
     /// More at once may save nothing.
     unsure: bool,
     /// The time in which one of them ran, and what it may take less.
@@ -299,6 +307,8 @@ enum Limit {
     /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
     /// not pass the slots on: a recipe without `$(MAKE)`.
     Inherited(Option<u64>),
+    /// The tool starts jobs only while the machine's load is low.
+    Load,
     /// No limit was given, and the tool then runs one job at a time.
     One,
     /// No limit was given, and the tool starts as many jobs as it can.
@@ -310,6 +320,7 @@ impl Limit {
     fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
             (1, Limit::One | Limit::TestTimes(Some(1)) | Limit::Inherited(_)) => true,
+            (n, Limit::Load) => n < cpus,
             (n, Limit::TestTimes(Some(most)) | Limit::Inherited(Some(most))) => {
                 n == most && n < cpus
             }
@@ -338,7 +349,11 @@ fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit
     let Some(own) = known(owner) else {
         return Limit::One;
     };
-    if let Some(jobs) = own.jobs(&facts.args(owner)) {
+    let args = facts.args(owner);
+    if own.load_limit(&args).is_some() {
+        return Limit::Load;
+    }
+    if let Some(jobs) = own.jobs(&args) {
         return Limit::TestTimes(jobs);
     }
     if own.family != Family::Make {
@@ -434,6 +449,7 @@ fn row(
         owner,
         at_once,
         inherits,
+        by_load: limit == Limit::Load,
         // Jobs of such a make may also need each other, or others may have had the slots.
         unsure: inherits || first_is_long(&jobs),
         length,
@@ -472,11 +488,13 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             units::time(length)
         ),
         action: parent
-            .filter(|_| !first.inherits)
+            .filter(|_| !first.inherits && !first.by_load)
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
             .unwrap_or_else(|| {
-                if first.inherits {
+                if first.by_load {
+                    OF_LOAD.into()
+                } else if first.inherits {
                     "call it as $(MAKE), if it is not".into()
                 } else {
                     "run them at once".into()
@@ -485,7 +503,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
-        number: parent.is_some_and(|known| known.takes_jobs()),
+        number: parent.is_some_and(|known| known.takes_jobs()) && !first.by_load,
         evidence: all().collect(),
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),
@@ -613,6 +631,9 @@ mod tests {
             (2, Limit::Inherited(Some(8)), false),
             // cargo and ninja take as many as they can.
             (1, Limit::Unknown, false),
+            // Beside other tasks `make -j8 -l2` starts one at a time.
+            (1, Limit::Load, true),
+            (4, Limit::Load, false),
         ] {
             assert_eq!(limit.holds(at_once, 4), want, "{at_once} by {limit:?}");
         }
