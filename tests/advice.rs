@@ -411,6 +411,34 @@ fn wrappers_and_limits_have_their_time() {
     );
 }
 
+/// Only the runner's own file tells which test takes the time.
+#[test]
+fn the_slowest_test_is_named_if_it_decides() {
+    let trace = folder().join("slow-test.bin");
+    let report = [
+        "--report",
+        "advice",
+        "--format",
+        "json",
+        "--with",
+        "slow-test.xml",
+    ];
+    let json: Value = serde_json::from_str(&analyze(&trace, &report)).unwrap();
+    let lines = json["advice"]["advice"].as_array().unwrap();
+    let line = lines.iter().find(|line| kind(line) == "slow-test").unwrap();
+    let finding = line["finding"].as_str().unwrap();
+    assert!(
+        finding.starts_with("test test_all test_large, the slowest of 61, takes "),
+        "{line}"
+    );
+    assert_eq!(line["gain_at_least_ns"], 0, "{line}");
+    let without = of_build("slow-test");
+    assert!(
+        without.iter().all(|line| kind(line) != "slow-test"),
+        "{without:?}"
+    );
+}
+
 /// Targets with different programs may run at once; calls of `rm` have more to gain from being one call.
 #[test]
 fn what_runs_in_a_row_is_judged_by_what_it_is() {

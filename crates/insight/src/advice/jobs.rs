@@ -6,7 +6,7 @@ use tr_programs::{changes, command_line};
 
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::{ImportedKind, ProcessIx};
+use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
@@ -15,7 +15,7 @@ use tr_programs::tools::{Family, Role};
 
 use super::facts::Facts;
 use super::{Candidate, Kind};
-use tr_text::units;
+use tr_text::{escape, units};
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
@@ -32,6 +32,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let orders = orders(facts).into_iter();
     all.extend(orders.filter_map(|order| order.candidate(facts)));
     all.extend(in_one_process(facts));
+    all.extend(slowest_test(facts));
     all
 }
 
@@ -542,6 +543,67 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
         of.longest = of.longest.max(test.to.since(test.from));
     }
     told
+}
+
+/// How many times longer than half of the tests the slowest one is, at least.
+const SLOW: u64 = 5;
+/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more.
+const DOMINATES: u64 = 10;
+/// The longest name of a test in a finding.
+const TEST: usize = 48;
+
+/// The slowest of the tests that a runner's file lists, if it decides. Where the place of the test in time is not
+/// proven, only its length is known.
+fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
+    let imported = facts.recording.imports.spans.iter();
+    let tests: Vec<_> = imported
+        .filter(|span| span.kind == ImportedKind::Test)
+        .collect();
+    let length = |test: &Imported| test.to.since(test.from);
+    let mut lengths: Vec<u64> = tests.iter().map(|test| length(test)).collect();
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied()?;
+    let slowest = tests.iter().max_by_key(|test| length(test))?;
+    let is_slow = length(slowest) >= median.saturating_mul(SLOW);
+    if tests.len() < ROW.0 || !is_slow {
+        return None;
+    }
+    let proven = slowest.doubt.is_none();
+    let processes = BTreeSet::from([slowest.process]);
+    let groups = facts.groups_of(&processes);
+    let below = facts.below(&groups);
+    // Its waits for a CPU are no part of its own time.
+    let inside = facts.segments().filter(|(segment, group, _)| {
+        let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
+        is_below && segment.kind != Time::RunQueue
+    });
+    let on_path = inside.map(|(segment, ..)| {
+        if proven {
+            let (from, to) = (segment.from.max(slowest.from), segment.to.min(slowest.to));
+            to.since(from)
+        } else {
+            segment.length()
+        }
+    });
+    let own = on_path.fold(0, u64::saturating_add).min(length(slowest));
+    if own.saturating_mul(DOMINATES) < facts.worked {
+        return None;
+    }
+    let name = units::shorten(&escape::raw(&slowest.name), TEST);
+    let (count, time) = (units::count(tests.len() as u64), units::time(own));
+    Some(Candidate {
+        finding: if proven {
+            format!("test {name}, the slowest of {count}, takes {time}")
+        } else {
+            format!("test {name}, the slowest of {count}, takes {time} by its runner's file")
+        },
+        action: "make it faster, or divide it".into(),
+        without: Without::own(|_, _| true, Some(below)),
+        cap: own,
+        unsure: true,
+        evidence: groups,
+        ..Candidate::of(Kind::SlowTest)
+    })
 }
 
 /// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time

@@ -54,6 +54,8 @@ named! {
         /// Waits for a file's lock.
         Lock = "lock", "A lock decides";
         Tests = "tests", "Tests run one after the other";
+        /// One test of many.
+        SlowTest = "slow-test", "One test decides";
         /// Jobs one after the other, or fewer than the CPUs.
         FewJobs = "few-jobs", "More jobs could run at once";
         Repeated = "repeated", "Work is repeated";
@@ -591,7 +593,10 @@ fn distinct(
             continue;
         }
         let told = facts.advice(rated.candidate, rated.gain);
-        if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
+        if matches!(
+            kind,
+            Kind::Lock | Kind::FewJobs | Kind::Tests | Kind::SlowTest
+        ) {
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
@@ -649,7 +654,9 @@ impl Kind {
             | Kind::Lock
             | Kind::Throttled
             | Kind::Stolen
-            | Kind::Others => Some(self),
+            | Kind::Others
+            // Tests that run at once can also be faster.
+            | Kind::SlowTest => Some(self),
             _ => None,
         }
     }

@@ -98,7 +98,7 @@ pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
     (waits.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
         kind: OpenKind::Limit,
         ns: waits,
-        text: format!("the command's own limit, {name}: not judged ({time} of waits for CPUs)"),
+        text: format!("the command's own limit, {name}: not judged ({time} of run-queue wait)"),
     })
 }
 
