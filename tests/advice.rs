@@ -411,6 +411,40 @@ fn wrappers_and_limits_have_their_time() {
     );
 }
 
+/// The kernel divides the CPUs among sessions and cgroups, which no recording tells: beside other tasks two jobs may
+/// gain as much as alone, or nothing.
+#[test]
+fn a_forecast_beside_load_is_no_promise() {
+    let forecast = |name: &str, options: &[&str]| -> Value {
+        let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
+        tr.arg("predict").arg(folder().join(format!("{name}.bin")));
+        let out = tr
+            .args(options)
+            .args(["--format", "json"])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{out:?}");
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    let ns = |json: &Value, key: &str| json["wall"][key].as_u64().unwrap();
+    let recorded = |json: &Value| json["recorded"]["wall_ns"].as_u64().unwrap();
+    let says = |json: &Value| {
+        json["warnings"]
+            .to_string()
+            .contains("does not allow the forecast")
+    };
+    let beside = forecast("busy-serial", &["--jobs", "2"]);
+    let alone = forecast("busy-serial", &["--jobs", "2", "--alone"]);
+    assert!(
+        ns(&beside, "low_ns") <= ns(&alone, "likely_ns"),
+        "{beside} {alone}"
+    );
+    assert!(ns(&beside, "high_ns") >= recorded(&beside), "{beside}");
+    assert!(says(&beside) && !says(&alone), "{beside} {alone}");
+    let idle = forecast("make-j1", &["--jobs", "2"]);
+    assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
+}
+
 /// Only the runner's own file tells which test takes the time.
 #[test]
 fn the_slowest_test_is_named_if_it_decides() {
