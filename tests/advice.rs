@@ -210,8 +210,8 @@ fn wall(name: &str) -> (f64, f64) {
 fn beside_other_load_no_number_of_jobs_is_advised() {
     for build in builds() {
         let busy = build.name.starts_with("busy-") || build.name.starts_with("quota");
-        // A shell's loop has no number.
-        if !busy || build.name == "busy-loop" {
+        // A shell's loop has no number, and a limit of the load is one of others' load.
+        if !busy || ["busy-loop", "busy-load"].contains(&build.name.as_str()) {
             continue;
         }
         let lines = of_build(&build.name);
@@ -361,6 +361,116 @@ fn what_was_not_judged_is_named() {
             "{name}"
         );
     }
+}
+
+/// Equal command lines are repeated work only if their inputs are equal, as far as is known. What other programs than
+/// compilers read is not recorded, so that they may save nothing.
+#[test]
+fn repeated_work_has_equal_inputs() {
+    for name in ["converging", "changing"] {
+        let lines = of_build(name);
+        assert!(
+            lines.iter().all(|line| kind(line) != "repeated"),
+            "{name}: {lines:?}"
+        );
+        assert!(
+            lines.iter().all(|line| kind(line) != "few-jobs"),
+            "{name}: {lines:?}"
+        );
+    }
+    for (name, sure) in [("repeated-compiler", true), ("repeated-generator", false)] {
+        let lines = of_build(name);
+        let line = lines.iter().find(|line| kind(line) == "repeated").unwrap();
+        assert_eq!(line["gain_at_least_ns"].as_u64() > Some(0), sure, "{line}");
+    }
+}
+
+/// The time of a program that only starts others is its own, and a limit that a command gives itself is named.
+#[test]
+fn wrappers_and_limits_have_their_time() {
+    let npx = &of_build("wrapper")[0];
+    let finding = npx["finding"].as_str().unwrap();
+    assert!(
+        finding.starts_with("npx itself takes ") && finding.ends_with(" to start 3 programs"),
+        "{npx}"
+    );
+    let shims = &of_build("shims")[0];
+    let finding = shims["finding"].as_str().unwrap();
+    assert!(
+        finding.contains("shims of pyenv start 16 processes for each of 5 calls"),
+        "{shims}"
+    );
+    let load = of_build("busy-load");
+    let jobs = load.iter().find(|line| kind(line) == "few-jobs").unwrap();
+    assert!(
+        jobs["action"]
+            .as_str()
+            .unwrap()
+            .contains("limit of the load (-l)"),
+        "{jobs}"
+    );
+}
+
+/// The kernel divides the CPUs among sessions and cgroups, which no recording tells: beside other tasks two jobs may
+/// gain as much as alone, or nothing.
+#[test]
+fn a_forecast_beside_load_is_no_promise() {
+    let forecast = |name: &str, options: &[&str]| -> Value {
+        let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
+        tr.arg("predict").arg(folder().join(format!("{name}.bin")));
+        let out = tr
+            .args(options)
+            .args(["--format", "json"])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{out:?}");
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    let ns = |json: &Value, key: &str| json["wall"][key].as_u64().unwrap();
+    let recorded = |json: &Value| json["recorded"]["wall_ns"].as_u64().unwrap();
+    let says = |json: &Value| {
+        json["warnings"]
+            .to_string()
+            .contains("does not allow the forecast")
+    };
+    let beside = forecast("busy-serial", &["--jobs", "2"]);
+    let alone = forecast("busy-serial", &["--jobs", "2", "--alone"]);
+    assert!(
+        ns(&beside, "low_ns") <= ns(&alone, "likely_ns"),
+        "{beside} {alone}"
+    );
+    assert!(ns(&beside, "high_ns") >= recorded(&beside), "{beside}");
+    assert!(says(&beside) && !says(&alone), "{beside} {alone}");
+    let idle = forecast("make-j1", &["--jobs", "2"]);
+    assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
+}
+
+/// Only the runner's own file tells which test takes the time.
+#[test]
+fn the_slowest_test_is_named_if_it_decides() {
+    let trace = folder().join("slow-test.bin");
+    let report = [
+        "--report",
+        "advice",
+        "--format",
+        "json",
+        "--with",
+        "slow-test.xml",
+    ];
+    let json: Value = serde_json::from_str(&analyze(&trace, &report)).unwrap();
+    let lines = json["advice"]["advice"].as_array().unwrap();
+    let line = lines.iter().find(|line| kind(line) == "slow-test").unwrap();
+    let finding = line["finding"].as_str().unwrap();
+    assert!(
+        finding.starts_with("test test_all test_large, the slowest of 61, takes "),
+        "{line}"
+    );
+    assert_eq!(line["gain_at_least_ns"], 0, "{line}");
+    let without = of_build("slow-test");
+    assert!(
+        without.iter().all(|line| kind(line) != "slow-test"),
+        "{without:?}"
+    );
 }
 
 /// Targets with different programs may run at once; calls of `rm` have more to gain from being one call.

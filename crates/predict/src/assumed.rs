@@ -58,6 +58,10 @@ impl Predictor {
     /// The assumptions that hold for any number of jobs, in words.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
+        if self.is_beside() {
+            let groups = "the kernel divides the CPUs among sessions and cgroups, which the recording does not tell: the interval is from no others to the recorded part of the CPUs";
+            assumed.push(groups.to_owned());
+        }
         if self.wanted.longest_first {
             let first = "of the jobs that can start, the longest recorded one starts first";
             assumed.push(first.to_owned());

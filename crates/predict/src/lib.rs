@@ -160,6 +160,11 @@ pub struct Predictor {
     shared: bool,
 }
 
+/// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt.
+const BESIDE: u64 = 250;
+/// How many times the lower bound the upper bound of a forecast beside other tasks may be.
+const WIDE: u64 = 3;
+
 impl Predictor {
     /// A predictor for a whole recording.
     ///
@@ -266,15 +271,10 @@ impl Predictor {
         let machine = self.machine(cpus, jobs);
         let done = self.traced(machine);
         let (low, high) = self.bounds(machine, &done);
-        // A cgroup with a quota may have its own part of the CPUs, beside any others.
-        let alone = machine.quota.filter(|_| machine.others > 0).map(|_| {
-            let machine = Machine {
-                others: 0,
-                ..machine
-            };
-            self.slowest(machine, Effect::Best).0.wall
-        });
-        let least = alone.map_or(low, |ns| ns.min(low));
+        let least = self.without_others(machine).map_or(low, |ns| ns.min(low));
+        let high = self
+            .as_before(machine, &done)
+            .map_or(high, |ns| ns.max(high));
         let least = self.followed(least, cpus, jobs, &done);
         let error = self.error(cpus, &done);
         let fit = self.fit(machine, &done);
@@ -294,6 +294,45 @@ impl Predictor {
             high: all.map_or(high, |all| high.max(all)),
         };
         (interval, done.fitted(fit))
+    }
+
+    /// The time in ns without other tasks, if a change lets the run have another part of the CPUs. The kernel divides
+    /// the CPUs among sessions and cgroups, which no recording tells, and among the tasks of each. What runs for a
+    /// short time may have a CPU at once.
+    fn without_others(&self, machine: Machine) -> Option<u64> {
+        let quota = machine.quota.is_some() && machine.others > 0;
+        (quota || self.is_beside() && self.is_changed(machine)).then(|| {
+            let machine = Machine {
+                others: 0,
+                ..machine
+            };
+            self.slowest(machine, Effect::Best).0.wall
+        })
+    }
+
+    /// The time in ns if the run has the same part of the CPUs as in the recording, however many of its tasks
+    /// run at once: as a session or a cgroup beside others has it.
+    fn as_before(&self, machine: Machine, done: &Done) -> Option<u64> {
+        let same = machine.cpus == self.recorded_cpus && machine.quota.is_none();
+        let on_cpu = share(self.recorded, self.occupancy, 1000).max(1);
+        (self.is_beside() && same && self.is_changed(machine))
+            .then(|| Done::times(self.recorded, (done.on_cpu.min(on_cpu), on_cpu)))
+    }
+
+    /// Whether others take so much of the CPUs that it matters how the kernel divides them.
+    fn is_beside(&self) -> bool {
+        self.others >= BESIDE
+    }
+
+    /// Whether the forecast is one of a change of the run.
+    fn is_changed(&self, machine: Machine) -> bool {
+        let wanted = &self.wanted;
+        let other_work =
+            !(wanted.faster.is_empty() && wanted.without.is_empty() && wanted.cached.is_empty());
+        let other_waits = wanted.disk.is_some() || wanted.network.is_some();
+        let other_order = wanted.longest_first || wanted.shards.is_some() || machine.jobs.is_some();
+        let other_cpus = machine.cpus != self.recorded_cpus;
+        other_work || other_waits || other_order || other_cpus
     }
 
     /// The ratio of a run's time to its simulated time, as a fraction. It is the recorded run's ratio, because a run on
@@ -344,6 +383,13 @@ impl Predictor {
         };
         let is_off = nearest != recorded && self.replayed > 0 && !is_without;
         is_off.then_some((recorded, forecast))
+    }
+
+    /// A sentence which says that the load beside the run allows no narrow forecast.
+    fn wide_words(&self, wall: &Interval) -> Option<String> {
+        (self.is_beside() && wall.low.saturating_mul(WIDE) < wall.high).then(|| {
+            "beside this load the recording does not allow the forecast: what part of the CPUs the run then gets is not known; --alone leaves the load out".to_owned()
+        })
     }
 
     /// A sentence which says by how much the simulation is off, if it is too far off.
@@ -467,6 +513,7 @@ impl Predictor {
         let (wall, done) = self.interval(cpus, self.wanted.jobs);
         let mut said = warnings(recording);
         said.extend(self.off_words());
+        said.extend(self.wide_words(&wall));
         let wanted = &self.wanted;
         let mut table = if wanted.table || wanted.price.is_some() {
             render::table(self, analysis)

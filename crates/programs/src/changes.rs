@@ -65,6 +65,11 @@ impl Known {
         }
     }
 
+    /// The option among the arguments that lets the program start jobs only while the machine's load is low.
+    pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
+        self.jobs?.load_limit(args)
+    }
+
     /// The number of jobs among the arguments; `Some(None)`: the option without a number.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         self.jobs?.jobs(args)

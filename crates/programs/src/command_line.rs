@@ -342,6 +342,65 @@ pub fn converges(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.converges)
 }
 
+/// The change that saves the program's own time, for a program that only finds and starts another one.
+pub fn bypass(program: &str) -> Option<&'static str> {
+    tool_of(program)?.0.bypass
+}
+
+/// Whether the program runs another one with a lower priority, or on fewer CPUs.
+pub fn limits(program: &str) -> bool {
+    tool_of(program).is_some_and(|(tool, _)| tool.limits)
+}
+
+/// The manager of versions whose shim, or part of it, is run with this file and these arguments: `pyenv` for
+/// `env bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces itself by it.
+pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
+    // An interpreter has the script among its first arguments.
+    const FIRST: usize = 4;
+    let paths = std::iter::once(filename).chain(args.iter().take(FIRST).copied());
+    paths.into_iter().find_map(|path| {
+        let mut parts = path.split(|byte| *byte == b'/').rev();
+        let (name, directory) = (parts.next()?, parts.next()?);
+        let manager = SHIMS.iter().find(|manager| {
+            let own = |part: &[u8]| part.strip_prefix(b".").unwrap_or(part) == manager.as_bytes();
+            let is_part = name == manager.as_bytes()
+                || name
+                    .strip_prefix(manager.as_bytes())
+                    .is_some_and(|rest| rest.starts_with(b"-"));
+            match directory {
+                b"shims" => parts.clone().any(own),
+                b"libexec" | b"bin" => is_part,
+                _ => false,
+            }
+        });
+        manager.copied()
+    })
+}
+
+/// The managers of versions that work by shims.
+const SHIMS: [&str; 7] = ["pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "asdf"];
+
+/// Whether the program with these arguments changes files that it names, or any files (`git checkout`).
+pub fn edits(program: &str, args: &[&[u8]]) -> bool {
+    let any = |options: &str| args.iter().any(|arg| has(options, arg));
+    let in_place = || {
+        args.iter()
+            .any(|arg| arg.starts_with(b"-i") || arg.starts_with(b"-pi"))
+    };
+    match program {
+        "sed" | "perl" => in_place() || any("--in-place"),
+        "patch" | "tee" | "dd" | "install" | "ed" | "ex" => true,
+        _ => {
+            let verb = program.strip_prefix("git ").unwrap_or("");
+            handles_files(program) || has(EDITS_OF_GIT, verb.as_bytes())
+        }
+    }
+}
+
+/// The verbs of git that change files of the work tree.
+const EDITS_OF_GIT: &str =
+    "am apply checkout cherry-pick merge pull rebase reset restore revert stash switch";
+
 /// The role of its execution with these arguments. cmake configures, unless an option says what else it does.
 pub fn role(program: &str, argv: &Argv) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;
@@ -385,6 +444,44 @@ mod tests {
         python3 -c from~x~import~*;test_harness() => python3 | -c 'from x import *;test_harness()'
         /w/tests/test_harness -v => test_harness | -v
         make -C src all => make | -C src all";
+
+    #[test]
+    fn a_shim_is_known_by_its_place() {
+        for (line, want) in [
+            ("/root/.pyenv/shims/python3 x.py", Some("pyenv")),
+            (
+                "/usr/bin/env bash /home/u/.rbenv/shims/ruby x.rb",
+                Some("rbenv"),
+            ),
+            ("bash /opt/pyenv/libexec/pyenv-exec python3", Some("pyenv")),
+            ("/root/.pyenv/versions/3.11.7/bin/python3 x.py", None),
+            ("python3 /w/shims/x.py", None),
+            ("make -C pyenv", None),
+        ] {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            assert_eq!(shim(args[0], &args[1..]), want, "{line}");
+        }
+        assert!(bypass("npx eslint").is_some() && bypass("npm ci").is_none());
+    }
+
+    #[test]
+    fn some_programs_change_files() {
+        for (line, want) in [
+            ("sed -i s/a/b/ x.c", true),
+            ("sed s/a/b/ x.c", false),
+            ("perl -pi -e s/a/b/ x.c", true),
+            ("perl x.pl", false),
+            ("git checkout main", true),
+            ("git log", false),
+            ("cp a b", true),
+            ("cc1 x.c", false),
+        ] {
+            let argv = Argv::from_args(line.split(' '));
+            let program = program_of(&argv, &Comm::new(b"comm"));
+            let args: Vec<&[u8]> = argv.args().skip(1).collect();
+            assert_eq!(edits(&program, &args), want, "{line}");
+        }
+    }
 
     #[test]
     fn common_tools_have_short_names() {

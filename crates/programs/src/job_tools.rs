@@ -68,6 +68,22 @@ impl JobTool {
         Some(told.parse().ok().filter(|jobs| *jobs > 0))
     }
 
+    /// The option among the arguments that lets the tool start jobs only while the machine's load is low (`-l2`).
+    pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
+        let is_long = |arg: &[u8]| {
+            [&b"--load-average"[..], b"--max-load"]
+                .iter()
+                .any(|option| arg.starts_with(option))
+        };
+        let is_limit = |arg: &&&[u8]| {
+            let number = arg.strip_prefix(b"-l");
+            let number = number.filter(|rest| rest.first().is_none_or(u8::is_ascii_digit));
+            number.is_some() || is_long(arg)
+        };
+        let found = args.iter().find(is_limit).copied();
+        found.filter(|_| self.starts == Some(Starts::Needs))
+    }
+
     /// Whether a call with these arguments starts as many workers as there are CPUs, in an order that is
     /// not known.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
@@ -174,6 +190,22 @@ mod tests {
         assert_eq!(jobs("xargs", "xargs -P0 -n1"), Some(None));
         assert_eq!(jobs("ninja", "ninja -j0"), Some(None));
         assert_eq!(jobs("pytest", "pytest -n auto"), Some(None));
+    }
+
+    #[test]
+    fn a_limit_of_the_load_is_read() {
+        for (name, args, want) in [
+            ("make", "make -j8 -l2", Some("-l2")),
+            ("make", "make -j8 -l 2.5", Some("-l")),
+            ("make", "make --load-average=4", Some("--load-average=4")),
+            ("ninja", "ninja -l4", Some("-l4")),
+            ("make", "make -j8 -lib", None),
+            ("xargs", "xargs -l2", None),
+        ] {
+            let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
+            let found = of(name).unwrap().load_limit(&args);
+            assert_eq!(found, want.map(str::as_bytes), "{args:?}");
+        }
     }
 
     #[test]

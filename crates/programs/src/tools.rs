@@ -172,6 +172,10 @@ pub struct Tool {
     pub asks_daemon: bool,
     /// Whether the tool runs all its tests in one process or in a few, and can report them as JUnit XML.
     pub tells_tests: bool,
+    /// The change that saves the tool's own time, for a tool that only finds and starts another program.
+    pub(crate) bypass: Option<&'static str>,
+    /// Whether the tool runs another program with a lower priority, or on fewer CPUs.
+    pub(crate) limits: bool,
     /// Whether the tool does for all files that it is given what it does for one: a script needs to call it once.
     pub(crate) handles_files: bool,
     /// Whether the tool is run until its output no longer changes: each run reads what the one before has written.
@@ -203,6 +207,8 @@ pub(crate) const TOOL: Tool = Tool {
     client: false,
     asks_daemon: false,
     tells_tests: false,
+    bypass: None,
+    limits: false,
     handles_files: false,
     converges: false,
     labels: "",

@@ -1,12 +1,12 @@
 //! The number of jobs at once. More than the CPUs are no fault: jobs that wait for each other on
 //! full CPUs lose nothing, and what they cost in memory is a wait for memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, command_line};
 
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::{ImportedKind, ProcessIx};
+use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
@@ -15,10 +15,12 @@ use tr_programs::tools::{Family, Role};
 
 use super::facts::Facts;
 use super::{Candidate, Kind};
-use tr_text::units;
+use tr_text::{escape, units};
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
+/// The words for a tool that starts jobs only while the load is low.
+const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
 /// The time in ns by which a job may overlap with the next one.
 const OVERLAP: u64 = 1_000_000;
 /// The work of pytest-xdist's controller for each test, in ns. Measured by `validate.py`: 51,524 tests of 0.4 ms took 29.5 s
@@ -30,6 +32,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let orders = orders(facts).into_iter();
     all.extend(orders.filter_map(|order| order.candidate(facts)));
     all.extend(in_one_process(facts));
+    all.extend(slowest_test(facts));
     all
 }
 
@@ -105,7 +108,11 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             .execution(owner)
             .map_or("", |execution| execution.program.as_str());
         for (program, jobs) in by_program {
-            if jobs.len() < ROW.0 || is_cheap(facts, owner, program) {
+            if jobs.len() < ROW.0
+                || is_cheap(facts, owner, program)
+                || command_line::converges(program)
+                || is_one_command(facts, &jobs)
+            {
                 continue;
             }
             if let Some(row) = row(facts, owner, jobs, &told) {
@@ -121,6 +128,20 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Whether the children of a script handle files: one call does the same, and that is another advice.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
+}
+
+/// The command of a job and its directory; `None`: these are not known.
+fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
+    let exec = facts.exec(job.group)?;
+    let known = !exec.directory.is_empty() && !exec.argv.truncated();
+    known.then(|| (&*exec.directory, exec.argv.args().collect()))
+}
+
+/// Whether most jobs are the same command in the same directory: at once they would do the same work, or write the
+/// same files. Where the directory is not recorded, two may be meant.
+fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
+    let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
+    commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
 
 /// Commands of different programs that ran one after the other, although no fact of the recording says that
@@ -154,7 +175,7 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
 }
 
 /// Divides the children of one process at those on which the later ones rest: a configuration, an
-/// installation, a linker, a whole build. Children that live beside several others are servers of these.
+/// installation, a linker, a whole build, a run of a program that is run until its output no longer changes. Children that live beside several others are servers of these.
 fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
@@ -168,7 +189,7 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
                 Some(Role::Configure | Role::Packages | Role::Linker | Role::Jobs)
             )
         };
-        if rests(own) || rests(main) {
+        if rests(own) || rests(main) || command_line::converges(program) {
             parts.push(Vec::new());
         } else if job.from.0.saturating_add(OVERLAP) >= until.0 {
             until = job.to;
@@ -176,6 +197,11 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
                 part.push(job);
             }
         }
+    }
+    // A command that runs again may need what it did before.
+    for part in &mut parts {
+        let mut seen = BTreeSet::new();
+        part.retain(|job| command(facts, job).is_none_or(|command| seen.insert(command)));
     }
     parts.retain(|part| part.len() >= 2);
     parts
@@ -189,7 +215,11 @@ impl Order {
         }
         let (row, program) = (self.row, "steps");
         let known = changes::known(&facts.execution(row.owner)?.program)?;
-        let action = known.change(facts.cpus);
+        let action = if row.by_load {
+            OF_LOAD.to_owned()
+        } else {
+            known.change(facts.cpus)
+        };
         let name = facts.name(row.owner);
         let count = units::count(row.groups.len() as u64);
         let length = units::time(row.length);
@@ -200,7 +230,7 @@ impl Order {
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
             jobs: vec![row.jobs],
-            number: true,
+            number: !row.by_load,
             evidence: row.groups,
             stays: true,
             unsure: true,
@@ -256,6 +286,8 @@ pub(super) struct Row {
     at_once: u64,
     /// A make with the number of a make above it.
     inherits: bool,
+    /// The machine's load holds the jobs back.
+    by_load: bool,
     /// More at once may save nothing.
     unsure: bool,
     /// The time in which one of them ran, and what it may take less.
@@ -276,6 +308,8 @@ enum Limit {
     /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
     /// not pass the slots on: a recipe without `$(MAKE)`.
     Inherited(Option<u64>),
+    /// The tool starts jobs only while the machine's load is low.
+    Load,
     /// No limit was given, and the tool then runs one job at a time.
     One,
     /// No limit was given, and the tool starts as many jobs as it can.
@@ -287,6 +321,7 @@ impl Limit {
     fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
             (1, Limit::One | Limit::TestTimes(Some(1)) | Limit::Inherited(_)) => true,
+            (n, Limit::Load) => n < cpus,
             (n, Limit::TestTimes(Some(most)) | Limit::Inherited(Some(most))) => {
                 n == most && n < cpus
             }
@@ -315,7 +350,11 @@ fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit
     let Some(own) = known(owner) else {
         return Limit::One;
     };
-    if let Some(jobs) = own.jobs(&facts.args(owner)) {
+    let args = facts.args(owner);
+    if own.load_limit(&args).is_some() {
+        return Limit::Load;
+    }
+    if let Some(jobs) = own.jobs(&args) {
         return Limit::TestTimes(jobs);
     }
     if own.family != Family::Make {
@@ -411,6 +450,7 @@ fn row(
         owner,
         at_once,
         inherits,
+        by_load: limit == Limit::Load,
         // Jobs of such a make may also need each other, or others may have had the slots.
         unsure: inherits || first_is_long(&jobs),
         length,
@@ -449,11 +489,13 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             units::time(length)
         ),
         action: parent
-            .filter(|_| !first.inherits)
+            .filter(|_| !first.inherits && !first.by_load)
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
             .unwrap_or_else(|| {
-                if first.inherits {
+                if first.by_load {
+                    OF_LOAD.into()
+                } else if first.inherits {
                     "call it as $(MAKE), if it is not".into()
                 } else {
                     "run them at once".into()
@@ -462,7 +504,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
-        number: parent.is_some_and(|known| known.takes_jobs()),
+        number: parent.is_some_and(|known| known.takes_jobs()) && !first.by_load,
         evidence: all().collect(),
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),
@@ -501,6 +543,67 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
         of.longest = of.longest.max(test.to.since(test.from));
     }
     told
+}
+
+/// How many times longer than half of the tests the slowest one is, at least.
+const SLOW: u64 = 5;
+/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more.
+const DOMINATES: u64 = 10;
+/// The longest name of a test in a finding.
+const TEST: usize = 48;
+
+/// The slowest of the tests that a runner's file lists, if it decides. Where the place of the test in time is not
+/// proven, only its length is known.
+fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
+    let imported = facts.recording.imports.spans.iter();
+    let tests: Vec<_> = imported
+        .filter(|span| span.kind == ImportedKind::Test)
+        .collect();
+    let length = |test: &Imported| test.to.since(test.from);
+    let mut lengths: Vec<u64> = tests.iter().map(|test| length(test)).collect();
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied()?;
+    let slowest = tests.iter().max_by_key(|test| length(test))?;
+    let is_slow = length(slowest) >= median.saturating_mul(SLOW);
+    if tests.len() < ROW.0 || !is_slow {
+        return None;
+    }
+    let proven = slowest.doubt.is_none();
+    let processes = BTreeSet::from([slowest.process]);
+    let groups = facts.groups_of(&processes);
+    let below = facts.below(&groups);
+    // Its waits for a CPU are no part of its own time.
+    let inside = facts.segments().filter(|(segment, group, _)| {
+        let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
+        is_below && segment.kind != Time::RunQueue
+    });
+    let on_path = inside.map(|(segment, ..)| {
+        if proven {
+            let (from, to) = (segment.from.max(slowest.from), segment.to.min(slowest.to));
+            to.since(from)
+        } else {
+            segment.length()
+        }
+    });
+    let own = on_path.fold(0, u64::saturating_add).min(length(slowest));
+    if own.saturating_mul(DOMINATES) < facts.worked {
+        return None;
+    }
+    let name = units::shorten(&escape::raw(&slowest.name), TEST);
+    let (count, time) = (units::count(tests.len() as u64), units::time(own));
+    Some(Candidate {
+        finding: if proven {
+            format!("test {name}, the slowest of {count}, takes {time}")
+        } else {
+            format!("test {name}, the slowest of {count}, takes {time} by its runner's file")
+        },
+        action: "make it faster, or divide it".into(),
+        without: Without::own(|_, _| true, Some(below)),
+        cap: own,
+        unsure: true,
+        evidence: groups,
+        ..Candidate::of(Kind::SlowTest)
+    })
 }
 
 /// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
@@ -590,6 +693,9 @@ mod tests {
             (2, Limit::Inherited(Some(8)), false),
             // cargo and ninja take as many as they can.
             (1, Limit::Unknown, false),
+            // Beside other tasks `make -j8 -l2` starts one at a time.
+            (1, Limit::Load, true),
+            (4, Limit::Load, false),
         ] {
             assert_eq!(limit.holds(at_once, 4), want, "{at_once} by {limit:?}");
         }

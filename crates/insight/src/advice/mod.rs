@@ -17,6 +17,7 @@ mod totals;
 mod verdict;
 mod waits;
 mod work;
+mod wrappers;
 
 use std::collections::BTreeSet;
 
@@ -54,9 +55,15 @@ named! {
         /// Waits for a file's lock.
         Lock = "lock", "A lock decides";
         Tests = "tests", "Tests run one after the other";
+        /// One test of many.
+        SlowTest = "slow-test", "One test decides";
         /// Jobs one after the other, or fewer than the CPUs.
         FewJobs = "few-jobs", "More jobs could run at once";
         Repeated = "repeated", "Work is repeated";
+        /// The own time of programs that only start others.
+        Wrapper = "wrapper", "Programs that start others take time";
+        /// A compiler's cache without a hit.
+        ColdCache = "cold-cache", "The compiler's cache is empty";
         Short = "short", "Many short programs run";
         Throttled = "throttled", "The CPU quota throttles the build";
         Stolen = "stolen", "The hypervisor takes CPU time";
@@ -135,7 +142,9 @@ pub const MOST: usize = 7;
 /// The least gain is the time that the build takes on CPUs of its own, divided by this.
 fn least(kind: Kind) -> u64 {
     match kind {
-        Kind::Sleep | Kind::Poll | Kind::Network | Kind::Lock | Kind::Throttled => 50,
+        Kind::Sleep | Kind::Poll | Kind::Network | Kind::Lock | Kind::Throttled | Kind::Wrapper => {
+            50
+        }
         // Every machine has some, and every build has a task that is the longest.
         Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
         // Every build has shorter ones.
@@ -251,6 +260,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         waits::candidates,
         jobs::candidates,
         machine::candidates,
+        wrappers::candidates,
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
     candidates.retain(|candidate| candidate.cap > 0);
@@ -297,6 +307,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
     let mut points = open::waits(facts, &covered);
+    points.extend(open::limit(facts));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     // Advice about one task alone does not say how the others could run.
     let is_about_all = |advice: &Advice| !advice.kind.is_machine() && !advice.kind.is_generic();
@@ -583,7 +594,10 @@ fn distinct(
             continue;
         }
         let told = facts.advice(rated.candidate, rated.gain);
-        if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
+        if matches!(
+            kind,
+            Kind::Lock | Kind::FewJobs | Kind::Tests | Kind::SlowTest
+        ) {
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
@@ -608,7 +622,7 @@ impl Kind {
             // Files are copied from a cache.
             Kind::Install => 500,
             Kind::Configure | Kind::Network | Kind::Repeated => 200,
-            Kind::Short => 300,
+            Kind::Short | Kind::Wrapper => 300,
             _ => 1000,
         };
         (0, worst)
@@ -641,7 +655,9 @@ impl Kind {
             | Kind::Lock
             | Kind::Throttled
             | Kind::Stolen
-            | Kind::Others => Some(self),
+            | Kind::Others
+            // Tests that run at once can also be faster.
+            | Kind::SlowTest => Some(self),
             _ => None,
         }
     }

@@ -12,6 +12,7 @@ use super::machine::WithheldTime;
 use super::verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use super::Silenced;
 use crate::who;
+use tr_programs::command_line;
 use tr_text::units;
 
 /// The divisor of the path's time without waits for a CPU from which on waits that no rule has judged are named:
@@ -86,6 +87,19 @@ fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>) -> OpenPoint {
         ns,
         text: format!("{what} ({time}): not judged"),
     }
+}
+
+/// The first program by which the build gives itself a lower priority or fewer CPUs, if it waits for CPUs.
+pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
+    let waits = facts.wall.saturating_sub(facts.worked);
+    let mut all = facts.all();
+    let (group, _) = all.find(|(_, execution)| command_line::limits(&execution.program))?;
+    let (name, time) = (facts.name(group), units::time(waits));
+    (waits.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
+        kind: OpenKind::Limit,
+        ns: waits,
+        text: format!("the command's own limit, {name}: not judged ({time} of run-queue wait)"),
+    })
 }
 
 /// A number of jobs that is not advised beside other tasks, or under a quota.

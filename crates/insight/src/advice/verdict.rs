@@ -30,6 +30,8 @@ named! {
         Unknown = "unknown", "waits of unknown cause";
         Jobs = "jobs", "the number of jobs";
         Order = "order", "the order of commands";
+        /// A lower priority or fewer CPUs, which the command has given itself.
+        Limit = "limit", "the command's own limit";
     }
 }
 

@@ -1,6 +1,7 @@
 //! Work on the critical path.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tr_programs::changes;
 use tr_programs::command_line;
 
@@ -8,8 +9,9 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
+use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
-use tr_format::event::Reason;
+use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 use tr_programs::words;
 
@@ -31,6 +33,8 @@ const CALLS: u64 = 20;
 /// The most time in ns that the start and the end of such a tool take: the rest is work on the files. Measured
 /// under load; a start without load takes half of it.
 const START: u64 = 2_000_000;
+/// The most programs between two equal executions that are looked at: a forged file has thousands.
+const EDITS: usize = 1000;
 /// The least CPU time of a repeated execution, in ns.
 const REPEATED: u64 = 20_000_000;
 
@@ -242,13 +246,22 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     ))
 }
 
-/// Equal executions with about the same CPU time. Each one but the first repeats work.
+/// The working directory of an execution: the recorded one, or what its ancestors' command lines say about it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Directory {
+    Recorded(Arc<[u8]>),
+    Said(Option<usize>),
+}
+
+/// Equal executions with about the same CPU time, as far as is known with equal inputs. Each one but the first
+/// repeats work.
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = directories(facts);
     let tried_again = facts.groups_of(facts.tried_again());
     let tried_again = facts.below(&tried_again);
-    type Key = (String, Vec<String>, Option<usize>);
+    let edits = edits(facts);
+    type Key = (String, Vec<String>, Directory);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let Some(exec) = facts.exec(group) else {
@@ -261,7 +274,11 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             continue;
         }
         let role = command_line::role_of(&execution.program);
-        if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
+        if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests))
+            || command_line::converges(&execution.program)
+            || role != Some(Role::Compiler)
+                && (is_in_a_pipe(facts, group) || reads_a_pipe(facts, group))
+        {
             continue;
         }
         let args = facts.args(group).into_iter();
@@ -272,9 +289,14 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
-        let directory = execution
+        let said = execution
             .owner
             .and_then(|owner| *directories.get(owner as usize)?);
+        let directory = if exec.directory.is_empty() {
+            Directory::Said(said)
+        } else {
+            Directory::Recorded(Arc::clone(&exec.directory))
+        };
         let key = (execution.program.clone(), args, directory);
         equal
             .entry(key)
@@ -293,6 +315,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             cpu.saturating_mul(2) <= first.saturating_mul(3)
                 && first.saturating_mul(2) <= cpu.saturating_mul(3)
                 && facts.execution(*group).map(|execution| execution.start) >= end
+                && !is_edited(facts, &edits, *first_group, *group)
         });
         let (groups, sum) = by_program.entry(program).or_default();
         for (group, cpu) in alike {
@@ -313,8 +336,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             action: if compiler {
                 "use a compiler cache (ccache, sccache)".into()
             } else {
-                "do it once and keep the result".into()
+                "do it once and keep the result, if its inputs are the same".into()
             },
+            // What files other programs read and write is not recorded.
+            unsure: !compiler,
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
             evidence: groups,
@@ -322,6 +347,104 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The most time in ns between the starts of the programs of a pipe.
+const PIPE: u64 = 50_000_000;
+
+/// Whether an execution may be a part of a shell's pipe: a sibling started at nearly the same time, and both lived
+/// at once.
+fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
+    let owner = facts.owner(group).filter(|owner| facts.is_shell(*owner));
+    let (Some(shell), Some(execution)) = (
+        owner.and_then(|owner| facts.execution(owner)),
+        facts.execution(group),
+    ) else {
+        return false;
+    };
+    let own = facts.analysis.process(execution.process);
+    let siblings = &facts.analysis.process(shell.process).children;
+    // They stand in the order of their starts.
+    let start = |ix: &ProcessIx| facts.analysis.process(*ix).start;
+    let first = siblings.partition_point(|ix| start(ix).0.saturating_add(PIPE) < own.start.0);
+    let near = siblings.get(first..).unwrap_or_default().iter();
+    let mut near = near.take_while(|ix| start(ix).since(own.start) < PIPE);
+    near.any(|ix| {
+        let other = facts.analysis.process(*ix);
+        *ix != execution.process && other.start < own.end && own.start < other.end
+    })
+}
+
+/// Whether an execution waited for data from a pipe whose other end is no descendant of its own: its input is not
+/// known to be that of another execution.
+fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
+    let analysis = facts.analysis;
+    let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
+        return false;
+    };
+    let is_own = |process| {
+        analysis
+            .lineage(process)
+            .any(|above| above == execution.process)
+    };
+    let threads = &analysis.process(execution.process).threads;
+    threads.iter().any(|thread| {
+        let stretches = timeline.since(*thread, execution.start);
+        let mut stretches = stretches.take_while(|stretch| stretch.from < execution.end);
+        stretches.any(|stretch| {
+            let by_others = match stretch.waker() {
+                Actor::Thread(waker) => !is_own(analysis.thread(waker).process),
+                _ => true,
+            };
+            stretch.reason == Reason::PipeRead && by_others
+        })
+    })
+}
+
+/// An execution of a program that changes the files that it is given.
+struct Edit<'f> {
+    from: Ktime,
+    args: Vec<&'f [u8]>,
+}
+
+/// The executions that change files by their arguments: `sed -i`, `cp`, `git checkout`, `patch`.
+fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
+    let edits = facts.all().filter_map(|(group, execution)| {
+        let args = facts.args(group);
+        let edit = Edit {
+            from: execution.start,
+            args: args.get(1..).unwrap_or_default().to_vec(),
+        };
+        command_line::edits(&execution.program, &edit.args).then_some(edit)
+    });
+    let mut edits: Vec<Edit<'f>> = edits.collect();
+    edits.sort_by_key(|edit| edit.from);
+    edits
+}
+
+/// Whether a program changed a file between the first of two equal executions and the other one, and both name
+/// that file; a program that names no file may have changed any.
+fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
+    let start = |group| facts.execution(group).map(|execution| execution.start);
+    let (Some(from), Some(to)) = (start(first), start(again)) else {
+        return false;
+    };
+    let args = facts.args(again);
+    let files = args.get(1..).unwrap_or_default();
+    let base = |arg: &[u8]| arg.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
+    let names: BTreeSet<Vec<u8>> = files
+        .iter()
+        .filter(|arg| !arg.starts_with(b"-"))
+        .filter_map(|arg| base(arg))
+        .collect();
+    let between = edits.partition_point(|edit| edit.from < from);
+    let between = edits.get(between..).unwrap_or_default();
+    let mut between = between.iter().take_while(|edit| edit.from < to).take(EDITS);
+    between.any(|edit| {
+        let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
+        let names_one = |arg: &&[u8]| base(arg).is_some_and(|name| names.contains(&name));
+        edit.args.len() < 2 || files.any(|arg| names_one(&arg))
+    })
 }
 
 /// For each execution a number that stands for what it and those it came from say about the

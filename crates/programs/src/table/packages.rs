@@ -22,8 +22,15 @@ pub(super) const ROWS: &[Tool] = &[
     },
     Tool {
         names: "npx corepack",
+        bypass: Some("call the tools in node_modules/.bin, or several in one npm script"),
         children: Children::FailUnlessOptional,
         label: Label::Verbs("--prefix -C --dir --cwd -w --workspace"),
+        ..TOOL
+    },
+    Tool {
+        names: "pyenv rbenv nodenv goenv jenv plenv asdf",
+        bypass: Some("put the directory of the real program first on PATH"),
+        label: Label::Verbs(""),
         ..TOOL
     },
     Tool {

@@ -64,6 +64,11 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
     Tool {
+        names: "nice ionice chrt taskset numactl cpulimit",
+        limits: true,
+        ..TOOL
+    },
+    Tool {
         names: "tr tr-trace",
         children: Children::Status,
         step: Some(mark),
