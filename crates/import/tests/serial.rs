@@ -131,6 +131,23 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
+/// Of the zones that put local times into a long recording, the time of writing tells the right one.
+#[test]
+fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
+    let mut analysis = recording();
+    let began = truth("began");
+    let [written] = truth("written")[..] else {
+        panic!("one")
+    };
+    // Two hours east of UTC, in a recording of a day.
+    let local = |at: usize| stamp(began[at] + 7_200_000_000_000, true);
+    let report = with_stamps(|at| Some(local(at).trim_end_matches('Z').to_owned()), None);
+    analysis.end.0 += 86_400_000_000_000;
+    let all = [true; 5];
+    assert_eq!(proven(&report, Some(written), &analysis), all);
+    assert_eq!(proven(&report, None, &analysis), [false; 5]);
+}
+
 /// Without the time of writing the tests can be in what the runner did afterwards, too.
 #[test]
 fn tests_that_can_be_elsewhere_have_no_place() {

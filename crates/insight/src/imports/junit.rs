@@ -126,6 +126,9 @@ const BETWEEN_CLOCKS: i64 = 1_000_000;
 /// A file system's clock is as late as a tick of the kernel, 10 ms where it is longest (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
 
+/// A runner writes its report this soon after its last test, in ns: much less than zones are apart.
+const WRITTEN_WITHIN: i64 = 60_000_000_000;
+
 /// The most processes that are tried for a suite.
 const TRIED: usize = 1_000;
 
@@ -138,12 +141,13 @@ impl Report {
     /// time under the process that ran the suite.
     /// `written` is the time of the file in ns since 1970.
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
-        let zone = self.zone(lookup);
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
+        // A copy is younger than the recording, and tells nothing.
+        let written = written.filter(|time| !lookup.is_outside(*time, *time));
+        let zone = self.zone(written, lookup);
         let mut placer = Placer {
             lookup,
-            // A copy is younger than the recording, and tells nothing.
-            written: written.filter(|time| !lookup.is_outside(*time, *time)),
+            written,
             facts: HashMap::new(),
             decided: HashSet::new(),
             zone: zone.proven,
@@ -189,29 +193,42 @@ impl Report {
         placer.placed
     }
 
-    /// The zone of times that have none: the nearest to UTC that puts the first of them into the
-    /// recording.
-    fn zone(&self, lookup: &Lookup<'_>) -> Zone {
-        let suites = self.suites.iter();
-        let mut dates = suites.flat_map(|suite| {
-            let cases = suite.cases.iter().filter_map(|case| case.attributes.at);
-            suite.attributes.at.into_iter().chain(cases)
-        });
-        let Some(first) = dates.find(|date| date.ahead.is_none()) else {
+    /// The zone of times that have none: the one in which the last of them ends just before the report was written,
+    /// or else the nearest to UTC that puts the first of them into the recording.
+    fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
+        let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
         };
         let span = (signed(lookup.analysis.start), signed(lookup.analysis.end));
+        let at = |date: Date, quarters: i64| {
+            lookup.time(date.local.saturating_sub(quarters * QUARTER_HOUR))
+        };
         let is_inside = |quarters: &i64| {
-            let time = lookup.time(first.local.saturating_sub(quarters * QUARTER_HOUR));
+            let time = at(first, *quarters);
             span.0.saturating_sub(first.digit) <= time && time <= span.1
         };
         // From 12 hours behind UTC to 14 ahead of it.
         let quarters = (1..=56).flat_map(|ahead| [ahead, -ahead]);
         let quarters = std::iter::once(0).chain(quarters);
         let quarters = quarters.filter(|quarters| *quarters >= -48);
-        let mut quarters = quarters.filter(is_inside);
-        let nearest = quarters.next();
-        let proven = quarters.next().is_none();
+        let fitting: Vec<i64> = quarters.filter(is_inside).collect();
+        // With beginnings the last test ends later than its time, with ends not.
+        let by_file = |quarters: &i64| {
+            let ends = self.local_dates().flat_map(|(date, length)| {
+                let time = at(date, *quarters);
+                [time, time.saturating_add(length)].map(|time| (time, date.digit))
+            });
+            let Some((end, digit)) = ends.max() else {
+                return false;
+            };
+            let since = written.map(|written| written.saturating_sub(end).saturating_add(digit));
+            since.is_some_and(|since| (0..=WRITTEN_WITHIN).contains(&since))
+        };
+        let told: Vec<i64> = fitting.iter().copied().filter(by_file).collect();
+        let (nearest, proven) = match told[..] {
+            [told] => (Some(told), true),
+            _ => (fitting.first().copied(), fitting.len() < 2),
+        };
         match nearest {
             None | Some(0) => Zone {
                 proven,
@@ -232,6 +249,21 @@ impl Report {
                 }
             }
         }
+    }
+
+    /// The times without a zone, each with the length of its suite or test in ns.
+    fn local_dates(&self) -> impl Iterator<Item = (Date, i64)> + '_ {
+        let of = |attributes: &Attributes| {
+            let date = attributes.at.filter(|date| date.ahead.is_none())?;
+            Some((date, attributes.length.unwrap_or(0)))
+        };
+        self.suites.iter().flat_map(move |suite| {
+            let cases = suite
+                .cases
+                .iter()
+                .filter_map(move |case| of(&case.attributes));
+            of(&suite.attributes).into_iter().chain(cases)
+        })
     }
 
     /// The processes whose command line has a test's name.
