@@ -373,7 +373,10 @@ def run(args, name, reporter, place):
     modules = [path for path in args.path if os.path.basename(os.path.dirname(path)) == "node_modules"]
     for path in modules:
         os.symlink(os.path.dirname(path), os.path.join(place, "node_modules"))
-    environment = {**os.environ, **reporter.environment, "TMPDIR": place}
+    # Go ignores a go.mod that lies in TMPDIR itself.
+    temporary = os.path.join(place, "tmp")
+    os.makedirs(temporary)
+    environment = {**os.environ, **reporter.environment, "TMPDIR": temporary}
     quiet = {
         "cwd": place,
         "env": environment,

@@ -1,5 +1,5 @@
 //! The places of tests that a recorded runner ran one after the other, under reports as different tools write them.
-#![allow(clippy::unwrap_used)] // in a test
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
@@ -22,11 +22,20 @@ fn recording() -> Analysis {
     analyze(&trace, &options)
 }
 
+/// The values of an attribute in the report.
+fn texts(attribute: &str) -> Vec<&'static str> {
+    let before = format!(" {attribute}=\"");
+    let values = REPORT
+        .match_indices(&before)
+        .map(|(at, _)| &REPORT[at + before.len()..]);
+    values
+        .map(|value| value.split('"').next().unwrap())
+        .collect()
+}
+
 /// The nanoseconds of the values of an attribute in the report.
 fn truth(attribute: &str) -> Vec<i64> {
-    let before = format!(" {attribute}=\"");
-    let values = REPORT.split(&before).skip(1);
-    let values = values.map(|value| value.split('"').next().unwrap());
+    let values = texts(attribute).into_iter();
     values
         .map(|value| (value.parse::<f64>().unwrap() * 1e9) as i64)
         .collect()
@@ -66,10 +75,17 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
     };
     let imports = Imports::place(&[file], analysis);
     let real = analysis.meta.start_clock.real as i64;
+    let names = texts("name");
+    let began: Vec<i64> = truth("began");
     let tests = imports.spans.iter().filter(|span| span.result.is_some());
-    let tests = tests.zip(truth("began")).map(|(span, began)| {
+    let tests = tests.map(|span| {
+        // The suite's name is the first.
+        let at = names
+            .iter()
+            .skip(1)
+            .position(|name| name.as_bytes() == &*span.name);
         let is_proven = span.doubt.is_none();
-        let off = span.from.since(analysis.meta.start) as i64 - (began - real);
+        let off = span.from.since(analysis.meta.start) as i64 - (began[at.unwrap()] - real);
         let error = i64::try_from(span.error).unwrap() + MS;
         assert!(
             !is_proven || off.abs() <= error,
@@ -146,6 +162,29 @@ fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     let all = [true; 5];
     assert_eq!(proven(&report, Some(written), &analysis), all);
     assert_eq!(proven(&report, None, &analysis), [false; 5]);
+}
+
+/// A report that has failed tests before the others does not tell when they ran.
+#[test]
+fn the_order_of_a_report_by_result_proves_nothing() {
+    let analysis = recording();
+    let written = truth("written").first().copied();
+    let lines: Vec<&str> = REPORT.lines().collect();
+    let moved = |failed: &str| {
+        let (first, rest): (Vec<&str>, Vec<&str>) = lines
+            .iter()
+            .copied()
+            .partition(|line| line.contains(&format!("\"{failed}\"")));
+        let first = first.concat().replace("/>", "><failure/></testcase>");
+        [rest[0], &first, &rest[1..].concat()].concat()
+    };
+    // The nap fits in one place, whatever the order.
+    assert_eq!(
+        proven(&moved("naps"), written, &analysis),
+        [true, false, true, true, true]
+    );
+    // A test that computes fits in several ones, and others can have been beside it.
+    assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 
 /// Without the time of writing the tests can be in what the runner did afterwards, too.

@@ -716,9 +716,8 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        let doubt = around
-            .doubt
-            .or((!suite.is_measured()).then_some(Doubt::Suite));
+        let is_proven = suite.is_measured() && !suite.is_by_result();
+        let doubt = around.doubt.or((!is_proven).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {
             let from = now;

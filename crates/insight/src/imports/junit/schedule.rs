@@ -13,6 +13,9 @@ use super::serial::{self, Place, Test};
 use super::{Case, Placer, Suite, Times, TRIED};
 use crate::imports::lookup::signed;
 
+/// The most tests of a suite whose orders are tried.
+const ORDERS: usize = 200;
+
 /// The least error of a length, in ns, however many digits the file has: a runner reads two clocks, and a tracepoint
 /// is a little before or after what it traces.
 const LEAST_ERROR: i64 = 100_000;
@@ -165,8 +168,8 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds of tests in the order of their times. The order of tests with the same time is that of the file,
-    /// unless the file is ordered by result and theirs differ: then each of them can be anywhere among them.
+    /// The bounds of tests in the order of their times, or without times in that of the file. The order of a file that
+    /// can be one by result proves nothing about a test that failed and one that did not.
     fn bounds_of(
         &self,
         suite: &Suite,
@@ -174,27 +177,56 @@ impl Placer<'_> {
         around: &RangeInclusive<i64>,
         active: &Active,
     ) -> Option<Vec<Place>> {
-        let case = |at: &usize| suite.cases.get(*at);
-        let stamp = |at: &usize| case(at)?.attributes.at.map(|date| self.time(date));
-        let is_by_result = suite.is_by_result();
-        let same =
-            |a: &usize, b: &usize| is_by_result && stamp(a).is_some() && stamp(a) == stamp(b);
-        let blocks: Vec<&[usize]> = group.chunk_by(same).collect();
-        let tests = |block: &[usize]| {
-            let cases = block.iter().filter_map(case);
-            cases.map(|case| self.test(case)).collect::<Vec<Test>>()
-        };
-        let joined = blocks.iter().filter_map(|block| joined(tests(block)));
-        let joined: Vec<Test> = joined.collect();
-        let mut places = Vec::with_capacity(group.len());
+        let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
+        let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
+        if !suite.is_by_result() {
+            return serial::places(&tests, around, active);
+        }
+        if cases.iter().any(|case| case.attributes.at.is_some()) {
+            return self.beside_each_other(&cases, &tests, around, active);
+        }
+        let mut failed =
+            (0..cases.len()).filter(|at| cases.get(*at).is_some_and(|case| case.has_failed()));
+        match (failed.next(), failed.next()) {
+            (None, _) => serial::places(&tests, around, active),
+            (Some(only), None) if tests.len() <= ORDERS => anywhere(only, &tests, around, active),
+            _ => None,
+        }
+    }
+
+    /// The bounds of tests with times of their own. Tests with the same time that differ in their results can be
+    /// anywhere among them.
+    fn beside_each_other(
+        &self,
+        cases: &[&Case],
+        tests: &[Test],
+        around: &RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Place>> {
+        let stamp = |case: &Case| case.attributes.at.map(|date| self.time(date));
+        let mut blocks: Vec<&[Test]> = Vec::with_capacity(tests.len());
+        let mut rest = tests;
+        for same in cases.chunk_by(|a, b| stamp(a) == stamp(b)) {
+            let (block, after) = rest.split_at_checked(same.len())?;
+            rest = after;
+            let mut results = same.iter().map(|case| case.has_failed());
+            let first = results.next();
+            if results.any(|failed| Some(failed) != first) {
+                blocks.push(block);
+            } else {
+                blocks.extend(block.chunks(1));
+            }
+        }
+        let joined: Vec<Test> = blocks.iter().filter_map(|block| joined(block)).collect();
+        let mut places = Vec::with_capacity(tests.len());
         for (block, place) in blocks.iter().zip(serial::places(&joined, around, active)?) {
             if let [_] = block {
                 places.push(place);
                 continue;
             }
             let around = *place.begin.start()..=*place.end.end();
-            for test in tests(block) {
-                places.extend(serial::places(&[test], &around, active)?);
+            for test in *block {
+                places.extend(serial::places(std::slice::from_ref(test), &around, active)?);
             }
         }
         Some(places)
@@ -292,15 +324,44 @@ impl Placer<'_> {
 
 /// Tests whose order is not known, and which have the same time, as one test. The first of them begins at that time, or
 /// the last ends then. What the runner did between them is not bounded.
-fn joined(mut tests: Vec<Test>) -> Option<Test> {
-    let last = tests.pop()?;
-    if tests.is_empty() {
-        return Some(last);
+fn joined(tests: &[Test]) -> Option<Test> {
+    let (last, before) = tests.split_last()?;
+    if before.is_empty() {
+        return Some(last.clone());
     }
-    let lengths = tests.iter().map(|test| test.length);
+    let lengths = before.iter().map(|test| test.length);
     Some(Test {
         length: lengths.fold(last.length, i64::saturating_add),
         error: i64::MAX,
-        ..last
+        ..last.clone()
     })
+}
+
+/// The bounds of tests of which one can be before or behind any other.
+fn anywhere(
+    moved: usize,
+    tests: &[Test],
+    around: &RangeInclusive<i64>,
+    active: &Active,
+) -> Option<Vec<Place>> {
+    let mut all: Option<Vec<Place>> = None;
+    for to in 0..tests.len() {
+        let mut order: Vec<Test> = tests.to_vec();
+        let test = order.remove(moved);
+        order.insert(to, test);
+        let Some(mut places) = serial::places(&order, around, active) else {
+            continue;
+        };
+        let place = places.remove(to);
+        places.insert(moved, place);
+        all = Some(match all {
+            None => places,
+            Some(before) => before
+                .into_iter()
+                .zip(places)
+                .map(|(a, b)| a.reach(&b))
+                .collect(),
+        });
+    }
+    all
 }

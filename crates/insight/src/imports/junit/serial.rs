@@ -38,6 +38,17 @@ pub struct Place {
 }
 
 impl Place {
+    /// The bounds of a test that has this place or another one.
+    pub fn reach(&self, other: &Place) -> Place {
+        let reach = |a: &RangeInclusive<i64>, b: &RangeInclusive<i64>| {
+            *a.start().min(b.start())..=*a.end().max(b.end())
+        };
+        Place {
+            begin: reach(&self.begin, &other.begin),
+            end: reach(&self.end, &other.end),
+        }
+    }
+
     /// The most by which the beginning or the end is wrong, in ns.
     pub fn error(&self) -> i64 {
         let width = |range: &RangeInclusive<i64>| range.end().saturating_sub(*range.start());
