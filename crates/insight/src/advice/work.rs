@@ -443,7 +443,7 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     between.any(|edit| {
         let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
         let names_one = |arg: &&[u8]| base(arg).is_some_and(|name| names.contains(&name));
-        edit.args.len() < 2 || files.any(|arg| names_one(arg))
+        edit.args.len() < 2 || files.any(names_one)
     })
 }
 

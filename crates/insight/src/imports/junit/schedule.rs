@@ -16,6 +16,9 @@ use crate::imports::lookup::signed;
 /// The most tests of a suite whose orders are tried.
 const ORDERS: usize = 200;
 
+/// The most times that the bounds of a suite and those of its tests narrow each other.
+const ROUNDS: usize = 8;
+
 /// The least error of a length, in ns, however many digits the file has: a runner reads two clocks, and a tracepoint
 /// is a little before or after what it traces.
 const LEAST_ERROR: i64 = 100_000;
@@ -157,13 +160,47 @@ impl Placer<'_> {
             let mut group = groups.remove(&outer).unwrap_or_default();
             let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
             group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
-            let found = self.bounds_of(suite, &group, &around, active)?;
+            let found = match outer {
+                None => self.bounds_in_suite(suite, &group, around, active)?,
+                Some(_) => self.bounds_of(suite, &group, &around, active)?,
+            };
             for (at, place) in group.into_iter().zip(found) {
                 open.push((Some(at), *place.begin.start()..=*place.end.end()));
                 if let Some(slot) = places.get_mut(at) {
                     *slot = Some(place);
                 }
             }
+        }
+        Some(places)
+    }
+
+    /// The bounds of the tests of a suite, which has room for no more than its own length if that was measured.
+    fn bounds_in_suite(
+        &self,
+        suite: &Suite,
+        group: &[usize],
+        mut around: RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Place>> {
+        let mut places = self.bounds_of(suite, group, &around, active)?;
+        let length = suite.attributes.length.filter(|_| suite.is_measured());
+        let Some(length) = length else {
+            return Some(places);
+        };
+        let length = length.saturating_add(suite.attributes.digit.max(LEAST_ERROR));
+        for _ in 0..ROUNDS {
+            let first = places.iter().map(|place| *place.begin.end()).min();
+            let last = places.iter().map(|place| *place.end.start()).max();
+            let (Some(first), Some(last)) = (first, last) else {
+                break;
+            };
+            let from = last.saturating_sub(length).max(*around.start());
+            let to = first.saturating_add(length).min(*around.end());
+            if (from..=to) == around {
+                break;
+            }
+            around = from..=to;
+            places = self.bounds_of(suite, group, &around, active)?;
         }
         Some(places)
     }
