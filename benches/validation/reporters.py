@@ -364,7 +364,7 @@ REPORTERS = {
 
 
 def run(args, name, reporter, place):
-    """The steps of a recorded run with its report, and what was said."""
+    """The steps of a recorded run with its report, what was said, and the number of tests in the report."""
     for file, text in reporter.files.items():
         path = os.path.join(place, file)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -391,15 +391,20 @@ def run(args, name, reporter, place):
     done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", "sh", "-c", f"exec {reporter.command}"], **quiet)
     reports = glob.glob(os.path.join(place, reporter.report))
     if not reports:
-        return None, f"no report: {(done.stderr or done.stdout).strip()[-300:]}"
+        return None, f"no report: {(done.stderr or done.stdout).strip()[-300:]}", 0
     if args.keep:
         shutil.copy2(trace, os.path.join(args.keep, f"{name}.bin"))
         shutil.copy2(reports[0], os.path.join(args.keep, f"{name}.xml"))
     withs = [word for report in reports for word in ("--with", report)]
     out = subprocess.run([args.tr, "analyze", trace, *withs, "--report", "steps", "--format", "json"], **quiet)
     if out.returncode:
-        return None, out.stderr.strip()
-    return json.loads(out.stdout)["steps"]["steps"], out.stderr.strip().replace(place + "/", "")
+        return None, out.stderr.strip(), 0
+    return json.loads(out.stdout)["steps"]["steps"], out.stderr.strip().replace(place + "/", ""), count(reports)
+
+
+def count(reports):
+    """The number of tests of the reports."""
+    return sum(len(re.findall(r"<testcase\b", open(report, encoding="utf-8").read())) for report in reports)
 
 
 def judge(steps):
@@ -409,7 +414,8 @@ def judge(steps):
     for step in steps:
         name = step["name"].rsplit("/", 1)[-1]
         found = re.search(r"(computes|sleeps|helper|both|fails)[_ ](\d+)", name)
-        if step["kind"] != "test" or not found:
+        # A step that `tr` itself knows has no result.
+        if step["kind"] != "test" or step["result"] is None or not found:
             continue
         wanted = int(found[2])
         if step["on_cpu_ns"] is None:
@@ -420,7 +426,7 @@ def judge(steps):
             continue
         seen.add((step["pid"], step["start_ns"]))
         cpu = step["on_cpu_ns"] / 1e6
-        start = 60 if found[1] == "helper" else 0
+        start = 60 if found[1] == "helper" else 0  # of the program
         right = wanted - max(20, wanted * 0.2) <= cpu <= wanted + max(20, wanted * 0.2) + start
         counts["right" if right else "wrong"] += 1
         if not right:
@@ -450,11 +456,13 @@ def main():
                 print(f"{name}: skipped, {', '.join(absent)} is not on PATH")
                 continue
             with tempfile.TemporaryDirectory() as place:
-                steps, said = run(args, name, reporter, place)
+                steps, said, tests = run(args, name, reporter, place)
             if steps is None:
                 print(f"{name}: {said}")
                 continue
             counts, lines = judge(steps)
+            # A test around others and one without a place are no steps here.
+            counts["none"] = max(tests - counts["right"] - counts["wrong"], counts["none"])
             print(f"{name}: {counts['right']} right, {counts['wrong']} wrong, {counts['none']} none")
             print("\n".join([*lines, *([f"    {said}"] if counts["none"] or not counts["right"] else [])]), flush=True)
             rows.append({"reporter": name, "load": args.load, **counts})
