@@ -80,7 +80,14 @@ def main():
     if args.keep:
         args.keep = os.path.abspath(args.keep)
         os.makedirs(args.keep, exist_ok=True)
-    parts = {1: failing.FIRST, 2: failing.SECOND, 3: failing.THIRD, 4: failing.FOURTH, 5: failing.FIFTH, 6: failing.SIXTH}
+    parts = {
+        1: failing.FIRST,
+        2: failing.SECOND,
+        3: failing.THIRD,
+        4: failing.FOURTH,
+        5: failing.FIFTH,
+        6: failing.SIXTH,
+    }
     plants = parts.get(args.part, failing.ALL)
     counts, rows = {}, []
     for name in args.plants or plants:

@@ -70,7 +70,7 @@ next();
             "spec/login.js": "const r = require('child_process').spawnSync('sh', ['bin/login.sh', 'nobody']);\nrequire('assert').equal(r.status, 4);\n",
             "spec/refund.js": "require('assert').deepEqual({ amount: 10 - 2.5 }, { amount: 8 });\n",
             "spec/tax.js": "require('assert').ok(true);\n",
-            "bin/login.sh": "grep -q \"^$1:\" bin/users || exit 4\n",
+            "bin/login.sh": 'grep -q "^$1:" bin/users || exit 4\n',
             "bin/users": "admin:1\n",
         },
         r"refund\.js",
@@ -103,7 +103,7 @@ class Cli(unittest.TestCase):
     def test_d_unknown(self):
         self.assertEqual(run("--unknown").returncode, 2)
 """,
-            "cli.pl": "exit 2 if @ARGV != 2;\nprint $ARGV[0] + $ARGV[1], \"\\n\";\n",
+            "cli.pl": 'exit 2 if @ARGV != 2;\nprint $ARGV[0] + $ARGV[1], "\\n";\n',
         },
         r"unittest",
     ),
@@ -138,7 +138,7 @@ cp pre-commit .git/hooks/pre-commit
 chmod +x .git/hooks/pre-commit
 git add tools
 """,
-            "pre-commit": "#!/bin/sh\nfailed=0\nfor hook in hooks.d/*; do\n  sh $hook || { echo \"$hook failed\"; failed=1; }\ndone\nexit $failed\n",
+            "pre-commit": '#!/bin/sh\nfailed=0\nfor hook in hooks.d/*; do\n  sh $hook || { echo "$hook failed"; failed=1; }\ndone\nexit $failed\n',
             "hooks.d/05-yaml": "python3 -c 'import no_such_yamllint' 2>/dev/null || { echo 'yaml: skipped'; exit 0; }\n",
             "hooks.d/10-whitespace": "git diff --cached --check\n",
             "hooks.d/20-shell": "git diff --cached --name-only --diff-filter=AM -- '*.sh' | xargs shellcheck\n",
@@ -171,7 +171,7 @@ git commit -q -m dump
 git remote add origin ../remote.git
 """,
             "publish.sh": "cd work\ngit rev-parse -q --verify origin/main >/dev/null || echo 'first publication'\ngit push -q origin HEAD:main || exit 1\necho published\n",
-            "pre-receive": "#!/bin/sh\nwhile read -r old new ref; do\n  git cat-file -e \"$old\" 2>/dev/null || echo \"$ref is new\"\n  perl ../policy.pl \"$new\" || exit 1\ndone\n",
+            "pre-receive": '#!/bin/sh\nwhile read -r old new ref; do\n  git cat-file -e "$old" 2>/dev/null || echo "$ref is new"\n  perl ../policy.pl "$new" || exit 1\ndone\n',
             "policy.pl": """\
 my ($commit) = @ARGV;
 for (`git ls-tree -r -l $commit`) {
@@ -221,7 +221,7 @@ cat dist/app.sha256
         "bash negative.sh",
         {
             "negative.sh": "set -e\nfor input in bad/*.txt; do\n  sh expect_fail.sh python3 parse.py $input\ndone\n",
-            "expect_fail.sh": "if \"$@\"; then\n  echo \"unexpected success: $*\"\n  exit 1\nfi\necho \"fails as expected: $*\"\n",
+            "expect_fail.sh": 'if "$@"; then\n  echo "unexpected success: $*"\n  exit 1\nfi\necho "fails as expected: $*"\n',
             "parse.py": "import sys\nfor line in open(sys.argv[1]):\n    key, value = line.split('=')\n    int(value)\n",
             "bad/1-no-value.txt": "a\n",
             "bad/2-word.txt": "a=b\n",
@@ -303,7 +303,7 @@ rearm();
         {
             "build.sh": "set -e\nulimit -v 110000\ngrep -c processor /no/cpuinfo || true\ng++ -O0 -c small.cc\ng++ -O2 -c large.cc\ng++ -o app small.o large.o\n",
             "small.cc": "int small() { return 1; }\n",
-            "large.cc": "#include <regex>\n#include <iostream>\n#include <map>\nint main() { std::cout << std::regex_match(\"a\", std::regex(\"a+\")); }\n",
+            "large.cc": '#include <regex>\n#include <iostream>\n#include <map>\nint main() { std::cout << std::regex_match("a", std::regex("a+")); }\n',
         },
         r"cc1plus .*large\.cc|cc1plus",
         r"g\+\+",
@@ -374,7 +374,7 @@ rm -f conftest conftest.c
 """,
             "Makefile": "include config.mk\napp: main.o table.o\n\tgcc -o $@ $^\n%.o: %.c\n\tgcc -c -o $@ $<\ntable.c: table.in gen.tcl\n\ttclsh gen.tcl table.in > $@.new && mv $@.new $@\n",
             "main.c": "extern int table[]; int main(void) { return table[0]; }\n",
-            "gen.tcl": "set in [open [lindex $argv 0]]\nputs \"int table\\[\\] = {\"\nforeach {name value} [read $in] { puts \"[expr {$value * 2}],\" }\nputs \"};\"\n",
+            "gen.tcl": 'set in [open [lindex $argv 0]]\nputs "int table\\[\\] = {"\nforeach {name value} [read $in] { puts "[expr {$value * 2}]," }\nputs "};"\n',
             "table.in": "one 1\ntwo 2\nthree drei\n",
         },
         r"gen\.tcl",
@@ -433,7 +433,7 @@ if [ "${1#-}" != "$1" ]; then set -- ./bin/server "$@"; fi
 exec "$@"
 """,
             "entrypoint.d/10-tune.sh": "cat /proc/sys/net/no-such\n",
-            "entrypoint.d/20-config.sh": "sed \"s/ENV/$APP_ENV/\" app.conf.in > app.conf\n",
+            "entrypoint.d/20-config.sh": 'sed "s/ENV/$APP_ENV/" app.conf.in > app.conf\n',
             "app.conf.in": "env = ENV\n",
             "bin/server": "#!/bin/sh\necho serving\n",
         },
@@ -627,7 +627,7 @@ echo done
         "signal",
         "sh run.sh",
         {
-            "run.sh": "bash job.sh\nstatus=$?\necho \"the job ended with $status\"\nexit $status\n",
+            "run.sh": 'bash job.sh\nstatus=$?\necho "the job ended with $status"\nexit $status\n',
             "job.sh": """\
 mkdir -p cache
 perl quota.pl $$ cache 1000000 &
