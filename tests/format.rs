@@ -162,6 +162,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         ("format/3.8.bin", 273, 1_968_697_035),
         ("format/3.9.bin", 637, 1_628_173_855),
         ("format/3.10.bin", 418, 2_885_141_537),
+        ("format/3.10-timeouts.bin", 241, 2_539_126_646),
         ("traces/demo.bin", 2170, 3_612_610_818),
     ] {
         let path = fixture(name);

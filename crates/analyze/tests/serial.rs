@@ -10,7 +10,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{parallelism, Idle, Parallelism};
 use tr_analyze::programs::Groups;
-use tr_analyze::timeline::{Actor, Bucket};
+use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::{limits, Limits};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Context, Ktime, LifeKind, Reason, SchedKind, Tid};
@@ -59,6 +59,30 @@ fn by_program(analysis: &Analysis) -> Groups {
 }
 
 // ---- Laws ----
+
+/// Each sleep that an interrupt ended has ended by its time-out if that had passed, and not otherwise. The simulator
+/// knows all time-outs.
+fn check_timeouts(analysis: &Analysis) -> Result<(), TestCaseError> {
+    let timeline = analysis.timeline.as_ref().unwrap();
+    for thread in analysis.thread_ids() {
+        let waits = timeline.of(thread);
+        let waits = waits.filter(|wait| matches!(wait.reason, Reason::Timer | Reason::Poll));
+        // A wait at the span's start is cut.
+        let waits = waits.filter(|wait| wait.from > analysis.start);
+        for wait in waits.filter(|wait| wait.doing == Bucket::Wait(Wait::Sleep)) {
+            // A sixteenth: the call began before the switch-out.
+            let least = wait.timeout.least();
+            let passed = least.is_some_and(|least| least <= wait.length() + wait.length() / 16);
+            prop_assert!(least.is_some(), "{:?}", wait);
+            match wait.waker() {
+                Actor::Timeout { asked } => prop_assert!(passed && !asked, "{:?}", wait),
+                Actor::Device => prop_assert!(!passed, "{:?}", wait),
+                by => prop_assert!(by != Actor::Interrupt, "{:?}", wait),
+            }
+        }
+    }
+    Ok(())
+}
 
 /// In any trace the segments follow each other, and each agrees with the thread's own
 /// timeline. If the trace is `exact`, no event is missing, so that all unknown time has a reason.
@@ -268,7 +292,8 @@ proptest! {
         let analysis = analyzed(&recording, &case.cut);
         // Equal times make chains at one instant.
         let exact = case.config.grain == 1;
-        let checked = check_all(&analysis, exact).and_then(|()| {
+        let timeouts = if exact { check_timeouts(&analysis) } else { Ok(()) };
+        let checked = check_all(&analysis, exact).and(timeouts).and_then(|()| {
             analysis.process_ids().filter(|_| exact).try_for_each(|ix| {
                 let path = critical_path(&analysis, ix).expect("a path");
                 check_links(&analysis, &before, &path)

@@ -318,8 +318,12 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
 /// The length of a sleep, and the number of loops, for loops that sleep and check whether a child's work is
 /// done. Such a loop notices the end at most one sleep late.
 fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
-    let shortest = slept.iter().map(Nap::length).min()?;
-    let longest = slept.iter().map(Nap::length).max()?;
+    let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
+    lengths.sort_unstable();
+    // Of many sleeps a few are late, or cut short.
+    let odd = lengths.len() / 10;
+    let shortest = *lengths.get(odd)?;
+    let longest = *lengths.get(lengths.len().checked_sub(odd + 1)?)?;
     if slept.len() < LOOP || !is_equal(shortest, longest) {
         return None;
     }

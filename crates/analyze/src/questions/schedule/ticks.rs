@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use tr_format::event::{Ktime, Reason};
+use tr_format::event::{Ktime, Reason, Timeout};
 
 use super::build::Builder;
 use crate::model::ThreadIx;
@@ -81,7 +81,8 @@ impl Builder<'_> {
                 between = between.saturating_add(length);
                 continue;
             }
-            let same = reason == stretch.reason;
+            // A wait without a limit is not the next one of a loop with a time-out.
+            let same = reason == stretch.reason && stretch.timeout != Timeout::NONE;
             if !same {
                 between = between.saturating_add(length);
             }
