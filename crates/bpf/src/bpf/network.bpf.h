@@ -92,8 +92,8 @@ static __always_inline void note_asker(__u64 socket, __u64 number)
 
 /* Whether the other end of a connection has not answered the last bytes that were sent: data was
  * sent after the last data came. In the same tick, the other end has acknowledged bytes since, or
- * has still to do it. */
-static __always_inline bool is_unanswered(struct sock *sk)
+ * has still to do it. Not static, like `is_asking`: the verifier follows its ways once. */
+__noinline __u32 is_unanswered(__u64 sk)
 {
 	struct inet_connection_sock *connection = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tcp = (struct tcp_sock *)sk;
@@ -109,7 +109,7 @@ static __always_inline bool is_unanswered(struct sock *sk)
 
 /* Whether one of the last connections that the running process has begun has sent bytes that are
  * not answered. */
-static __always_inline bool is_asking(void)
+__noinline __u32 is_asking(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at;
 	struct connection *known;
@@ -127,7 +127,7 @@ static __always_inline bool is_asking(void)
 			continue;
 		known = bpf_map_lookup_elem(&connections, &socket);
 		if (known && known->number == asker->last[at].number &&
-		    is_unanswered((struct sock *)socket))
+		    is_unanswered(socket))
 			return true;
 	}
 	return false;

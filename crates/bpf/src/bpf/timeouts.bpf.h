@@ -50,8 +50,15 @@ static __always_inline __u64 argument(__u64 regs, __u32 number)
 	}
 }
 
+/* An argument of a system call whose number is no constant. Not static, like the next functions: the
+ * verifier follows each of their ways once. */
+__noinline __u64 argument_at(__u64 regs, __u32 number)
+{
+	return argument(regs, number);
+}
+
 /* The class of a time-out (tr_format's Timeout): four an octave, from 1,024 ns on. */
-static __always_inline __u32 timeout_class(__u64 ns)
+__noinline __u32 timeout_class(__u64 ns)
 {
 	__u32 bits = 0, class;
 	__u64 rest = ns;
@@ -97,9 +104,9 @@ static __always_inline bool user_time(__u64 address, __u64 part, __u64 *ns)
 	return true;
 }
 
-/* The class of a time-out at a pointer of user space; 0: there is no pointer. `now`: the time is
- * one of CLOCK_MONOTONIC. */
-static __always_inline __u32 pointed(__u64 address, __u64 part, bool absolute)
+/* The class of a time-out at a pointer of user space, which can be 0. `absolute`: the time is one of
+ * CLOCK_MONOTONIC. */
+__noinline __u32 pointed(__u64 address, __u64 part, __u32 absolute)
 {
 	__u64 ns, now;
 
@@ -166,11 +173,11 @@ static __always_inline __u32 timeout_of(__u64 regs, __u32 form)
 
 	switch (form & TIMEOUT_FORM) {
 	case TIMEOUT_TIMESPEC:
-		return pointed(argument(regs, number), 1, false);
+		return pointed(argument_at(regs, number), 1, false);
 	case TIMEOUT_TIMEVAL:
-		return pointed(argument(regs, number), 1000, false);
+		return pointed(argument_at(regs, number), 1000, false);
 	case TIMEOUT_MILLISECONDS: {
-		__s32 ms = argument(regs, number);
+		__s32 ms = argument_at(regs, number);
 
 		return ms < 0 ? TIMEOUT_NONE : timeout_class((__u64)ms * 1000000);
 	}
@@ -179,7 +186,7 @@ static __always_inline __u32 timeout_of(__u64 regs, __u32 form)
 	case TIMEOUT_CLOCK:
 		return clock_timeout(regs);
 	case TIMEOUT_DEADLINE:
-		return argument(regs, number) ? TIMEOUT_SOME : TIMEOUT_NONE;
+		return argument_at(regs, number) ? TIMEOUT_SOME : TIMEOUT_NONE;
 	case TIMEOUT_SOCKET:
 		return socket_timeout(regs);
 	}
@@ -201,7 +208,7 @@ static __always_inline bool lacks_descriptors(__u64 regs, __u32 form)
 /*
  * The reason and the time-out of a sleep, in their places in a slot's first word, for a system call
  * whose time-out has a form (enum timeout_form). A call without descriptors waits for a timer, or
- * for a signal. Not static: the verifier follows its ways once.
+ * for a signal.
  */
 __noinline __u32 timed_sleep(__u64 regs, __u32 form, __u32 reason)
 {
