@@ -115,7 +115,8 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             {
                 continue;
             }
-            if let Some(row) = row(facts, owner, jobs, &told) {
+            if let Some(mut row) = row(facts, owner, jobs, &told) {
+                row.unsure |= !is_independent(facts, owner, program);
                 rows.entry((parent, program)).or_default().push(row);
             }
         }
@@ -125,7 +126,18 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// Whether the children of a script handle files: one call does the same, and that is another advice.
+/// Whether the jobs of one program do not need each other: compilers write other files than they read, and tests and
+/// the jobs of xargs stand alone. What other programs read is not recorded, nor which of them are lines of one
+/// recipe.
+fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+    let known = facts
+        .execution(owner)
+        .and_then(|execution| changes::known(&execution.program));
+    let takes = known.is_some_and(|known| known.takes_jobs() && known.family != Family::Make);
+    takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
+}
+
+/// Whether the children of a script handle files: one call does the same, and at once they gain little.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
@@ -166,7 +178,9 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
             .execution(owner)
             .and_then(|execution| changes::known(&execution.program));
         let takes_jobs = known.is_some_and(|known| known.takes_jobs());
-        for jobs in independent(facts, children) {
+        let children = children.into_iter();
+        let children = children.filter(|(program, _)| !is_cheap(facts, owner, program));
+        for jobs in independent(facts, children.collect()) {
             let row = row(facts, owner, jobs, &told).filter(|row| row.at_once == 1);
             orders.extend(row.map(|row| Order { row, takes_jobs }));
         }
