@@ -357,7 +357,7 @@ fn at<T>(value: &T) -> usize {
     std::ptr::from_ref(value) as usize
 }
 
-/// What a sleeping thread does.
+/// The call in which a thread sleeps.
 type Work = Box<dyn FnOnce() + Send>;
 
 /// Calls that nothing but their time-out ends, with the reason and the time-out of each.

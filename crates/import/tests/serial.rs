@@ -147,7 +147,7 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
-/// Of the zones that put local times into a long recording, the time of writing tells the right one.
+/// The time of writing tells the zone of local times if several zones put them into a long recording.
 #[test]
 fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     let mut analysis = recording();

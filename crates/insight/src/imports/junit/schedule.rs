@@ -107,7 +107,7 @@ impl Placer<'_> {
             Some(places) => places,
             None => self.bounds(suite, &around, &facts.any)?,
         };
-        Some(self.spans(runner, &facts, places))
+        Some(self.spans(suite, runner, &facts, places))
     }
 
     /// The facts about a process; none without a timeline.
@@ -296,6 +296,7 @@ impl Placer<'_> {
     /// test, also if it began within the error of the test's beginning.
     fn spans(
         &self,
+        suite: &Suite,
         runner: Scheduled,
         facts: &RunnerFacts,
         places: Vec<Option<Place>>,
@@ -306,9 +307,11 @@ impl Placer<'_> {
         order.retain(|at| place(*at).is_some());
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
         let mut spans: Vec<Option<(i64, i64)>> = Vec::with_capacity(places.len());
-        spans.extend(places.iter().map(|place| {
+        spans.extend(places.iter().zip(&suite.cases).map(|(place, case)| {
             let place = place.as_ref()?;
-            Some((*place.begin.end(), *place.end.end()))
+            let (to, length) = (*place.end.end(), case.attributes.length.unwrap_or(0));
+            let from = to.saturating_sub(length).min(*place.begin.end());
+            Some((from.max(*place.begin.start()), to))
         }));
         let mut decided = Vec::new();
         for child in &analysis.process(runner.process).children {
