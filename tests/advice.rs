@@ -473,7 +473,7 @@ fn the_slowest_test_is_named_if_it_decides() {
     );
 }
 
-/// Targets with different programs may run at once; calls of `rm` have more to gain from being one call.
+/// Targets with different programs may run at once; calls of `rm` are no jobs.
 #[test]
 fn what_runs_in_a_row_is_judged_by_what_it_is() {
     let steps = &of_build("make-steps")[0];
@@ -487,11 +487,6 @@ fn what_runs_in_a_row_is_judged_by_what_it_is() {
     let removes = of_build("removes");
     assert!(
         removes.iter().all(|line| kind(line) != "few-jobs"),
-        "{removes:?}"
-    );
-    assert_eq!(removes[0]["action"], "give one call many files");
-    assert!(
-        removes[0]["gain_at_most_ns"].as_u64() < Some(150_000_000),
         "{removes:?}"
     );
 }

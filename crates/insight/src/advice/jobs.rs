@@ -125,7 +125,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// Whether the children of a script handle files: one call does the same, and that is another advice.
+/// Whether the children of a script handle files: one call does the same, and at once they gain little.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
@@ -166,7 +166,9 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
             .execution(owner)
             .and_then(|execution| changes::known(&execution.program));
         let takes_jobs = known.is_some_and(|known| known.takes_jobs());
-        for jobs in independent(facts, children) {
+        let children = children.into_iter();
+        let children = children.filter(|(program, _)| !is_cheap(facts, owner, program));
+        for jobs in independent(facts, children.collect()) {
             let row = row(facts, owner, jobs, &told).filter(|row| row.at_once == 1);
             orders.extend(row.map(|row| Order { row, takes_jobs }));
         }

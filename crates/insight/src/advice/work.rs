@@ -28,11 +28,6 @@ const BRIEF: u64 = 300_000_000;
 /// The least number of executions of a short program, and the longest mean of their
 /// wall times, in ns.
 const SHORT: (u64, u64) = (100, 20_000_000);
-/// The least number of calls, by one script, of a tool that handles many files in one call.
-const CALLS: u64 = 20;
-/// The most time in ns that the start and the end of such a tool take: the rest is work on the files. Measured
-/// under load; a start without load takes half of it.
-const START: u64 = 2_000_000;
 /// The most programs between two equal executions that are looked at: a forged file has thousands.
 const EDITS: usize = 1000;
 /// The least CPU time of a repeated execution, in ns.
@@ -405,6 +400,8 @@ fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
 struct Edit<'f> {
     from: Ktime,
     args: Vec<&'f [u8]>,
+    /// Whether it may change files that it does not name (`git checkout`).
+    any: bool,
 }
 
 /// The executions that change files by their arguments: `sed -i`, `cp`, `git checkout`, `patch`.
@@ -414,6 +411,7 @@ fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
         let edit = Edit {
             from: execution.start,
             args: args.get(1..).unwrap_or_default().to_vec(),
+            any: execution.program.starts_with("git "),
         };
         command_line::edits(&execution.program, &edit.args).then_some(edit)
     });
@@ -443,7 +441,7 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     between.any(|edit| {
         let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
         let names_one = |arg: &&[u8]| base(arg).is_some_and(|name| names.contains(&name));
-        edit.args.len() < 2 || files.any(names_one)
+        edit.any || files.any(names_one)
     })
 }
 
@@ -493,13 +491,8 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
             .map(|process| process.wall())
             .fold(0, u64::saturating_add);
         let count = (processes.len() as u64).max(1);
-        let handles_files = command_line::handles_files(program) && facts.is_shell(owner);
-        let many = if handles_files {
-            count >= CALLS
-        } else {
-            count >= least && sum / count <= longest && program != "sleep"
-        };
-        if !many {
+        let sleeps = program == "sleep";
+        if count < least || sum / count > longest || sleeps {
             return None;
         }
         // The time of a shell that starts them is theirs.
@@ -514,18 +507,9 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
                 units::count(count),
                 units::time(sum / count)
             ),
-            action: if handles_files {
-                "give one call many files".into()
-            } else {
-                "do it in one program".into()
-            },
+            action: "do it in one program".into(),
             without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
-            cap: if handles_files {
-                time.min(START.saturating_mul(count))
-            } else {
-                time
-            },
-            unsure: handles_files,
+            cap: time,
             evidence: groups,
             ..Candidate::of(Kind::Short)
         })
