@@ -445,6 +445,18 @@ fn a_forecast_beside_load_is_no_promise() {
     assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
 }
 
+/// What a loop waits for waited for a CPU itself: that time is the others', and no sleep.
+#[test]
+fn a_polled_jobs_wait_for_a_cpu_is_no_sleep() {
+    let (busy, idle) = (verdict("busy-poll"), verdict("poll"));
+    let ns = |json: &Value, key: &str| json[key].as_u64().unwrap();
+    let wall = ns(&idle, "wall_ns");
+    assert!(ns(&busy, "wall_ns") > wall * 5 / 4, "{busy}");
+    assert!(ns(&busy, "alone_at_least_ns") <= wall, "{busy}");
+    assert!(ns(&busy, "alone_at_most_ns") >= wall, "{busy}");
+    assert!(ns(&busy, "alone_ns") <= wall * 5 / 4, "{busy}");
+}
+
 /// Only the runner's own file tells which test takes the time.
 #[test]
 fn the_slowest_test_is_named_if_it_decides() {

@@ -115,7 +115,8 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             {
                 continue;
             }
-            if let Some(row) = row(facts, owner, jobs, &told) {
+            if let Some(mut row) = row(facts, owner, jobs, &told) {
+                row.unsure |= !is_independent(facts, owner, program);
                 rows.entry((parent, program)).or_default().push(row);
             }
         }
@@ -123,6 +124,17 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let rows = rows.into_iter();
     rows.filter_map(|((_, program), rows)| of_rows(facts, program, &rows))
         .collect()
+}
+
+/// Whether the jobs of one program do not need each other: compilers write other files than they read, and tests and
+/// the jobs of xargs stand alone. What other programs read is not recorded, nor which of them are lines of one
+/// recipe.
+fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+    let known = facts
+        .execution(owner)
+        .and_then(|execution| changes::known(&execution.program));
+    let takes = known.is_some_and(|known| known.takes_jobs() && known.family != Family::Make);
+    takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
 }
 
 /// Whether the children of a script handle files: one call does the same, and at once they gain little.

@@ -74,6 +74,24 @@ impl WithheldTime {
         }
     }
 
+    /// Adds the time in which a loop slept and looked for work that waited for a CPU: it is no sleep of the build's
+    /// own. `naps`: for each segment of the path, whether it is a sleep of such a loop.
+    pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool]) {
+        let segments = facts.path.segments.iter().zip(naps);
+        let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
+        let starved = naps.flat_map(|(segment, _)| facts.load(segment.from, segment.to));
+        let starved = starved.filter(|(_, running, demand)| *running == 0 && *demand > 0);
+        let starved = starved.map(|(ns, ..)| ns).fold(0, u64::saturating_add);
+        let left = facts
+            .wall
+            .saturating_sub(self.others.saturating_add(self.throttled));
+        let starved = starved.min(left);
+        let all = withheld(facts.analysis).throttled_ns.unwrap_or(0);
+        let by_quota = starved.min(all.saturating_sub(self.throttled));
+        self.throttled = self.throttled.saturating_add(by_quota);
+        self.others = self.others.saturating_add(starved - by_quota);
+    }
+
     /// The number of jobs decides about nothing then. Jobs in a row, without such a number, are
     /// one task for the others, whatever they have; a quota is for all tasks at once.
     pub fn silences(&self, candidate: &Candidate) -> bool {

@@ -274,9 +274,10 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let changes: Vec<Change> = changes.chain(order).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
-    let withheld = WithheldTime::new(facts, own);
+    let mut withheld = WithheldTime::new(facts, own);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
+    withheld.add_polled(facts, &covered.polls);
     kept.sort_by_key(|(advice, _)| {
         (
             std::cmp::Reverse(Gain::of(advice).twice_the_middle()),
@@ -306,7 +307,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let mut points = open::waits(facts, &covered);
+    let mut points = open::waits(facts, &covered.all);
     points.extend(open::limit(facts));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     // Advice about one task alone does not say how the others could run.
@@ -318,10 +319,15 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     }
     let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
     verdict.have_open(points);
-    // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
-    if verdict.blame != Blame::Code && changes.iter().any(|advice| advice.kind == Kind::Poll) {
+    // A loop that looks whether the build's own work is done sleeps less often where that is done sooner, and
+    // notices it at most one sleep late.
+    let polls = changes.iter().filter(|advice| advice.kind == Kind::Poll);
+    let late = polls.map(|advice| advice.gain).max();
+    if let Some(late) = late.filter(|_| verdict.blame != Blame::Code) {
         let soonest = facts.limits()?.on(facts.cpus);
         verdict.alone_at_least = verdict.alone_at_least.min(soonest);
+        let latest = verdict.alone_at_most.saturating_add(late);
+        verdict.alone_at_most = latest.min(facts.wall);
     }
     Ok(BuildAdvice {
         verdict: Some(verdict),
@@ -562,12 +568,18 @@ impl Gain {
     }
 }
 
-/// Leaves out what a more specific candidate explains already. Returns the advice, and for each segment of the
-/// path whether some advice covers it.
+/// The segments of the path that advice covers.
+struct Covered {
+    all: Vec<bool>,
+    /// Those of loops that sleep and check.
+    polls: Vec<bool>,
+}
+
+/// Leaves out what a more specific candidate explains already. Returns the advice, and what it covers.
 fn distinct(
     facts: &Facts<'_>,
     mut rated: Vec<RatedCandidate>,
-) -> (Vec<(Advice, Changes)>, Vec<bool>) {
+) -> (Vec<(Advice, Changes)>, Covered) {
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         (
@@ -603,10 +615,15 @@ fn distinct(
         kept.push((kind, covers));
         advice.push((told, rated.bit));
     }
-    let mut covered = vec![false; facts.path.segments.len()];
-    for (_, covers) in &kept {
-        for (is_covered, own) in covered.iter_mut().zip(covers) {
-            *is_covered |= own;
+    let none = || vec![false; facts.path.segments.len()];
+    let mut covered = Covered {
+        all: none(),
+        polls: none(),
+    };
+    for (kind, covers) in &kept {
+        for ((all, poll), own) in covered.all.iter_mut().zip(&mut covered.polls).zip(covers) {
+            *all |= own;
+            *poll |= *own && *kind == Kind::Poll;
         }
     }
     (advice, covered)
