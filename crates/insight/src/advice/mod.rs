@@ -264,6 +264,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
     candidates.retain(|candidate| candidate.cap > 0);
+    let polled = polled(facts, &candidates);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
     // The last change is that of the orders which no candidate changes.
     candidates.truncate(schedule::MOST - 1);
@@ -276,8 +277,12 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let own = schedule.wall(0, Effect::Best);
     let mut withheld = WithheldTime::new(facts, own);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
-    let (mut kept, covered) = distinct(facts, rated);
-    withheld.add_polled(facts, &covered.polls);
+    let (mut kept, mut covered) = distinct(facts, rated);
+    // A loop that gains too little for a line is judged.
+    for (is_covered, polled) in covered.iter_mut().zip(&polled) {
+        *is_covered |= polled;
+    }
+    withheld.add_polled(facts, &polled);
     kept.sort_by_key(|(advice, _)| {
         (
             std::cmp::Reverse(Gain::of(advice).twice_the_middle()),
@@ -568,14 +573,23 @@ impl Gain {
     }
 }
 
-/// The segments of the path that advice covers.
-struct Covered {
-    all: Vec<bool>,
-    /// Those of loops that sleep and check.
-    polls: Vec<bool>,
+/// For each segment of the path, whether it is a sleep of a loop that sleeps and checks.
+fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
+    let mut polled = vec![false; facts.path.segments.len()];
+    let polls = candidates
+        .iter()
+        .filter(|candidate| candidate.kind == Kind::Poll);
+    for poll in polls.take(MOST) {
+        let covers = facts.covers(&poll.without);
+        for (is_polled, own) in polled.iter_mut().zip(covers) {
+            *is_polled |= own;
+        }
+    }
+    polled
 }
 
-/// Leaves out what a more specific candidate explains already. Returns the advice, and what it covers.
+/// Leaves out what a more specific candidate explains already. Returns the advice, and for each segment of the
+/// path whether some advice covers it.
 fn distinct(
     facts: &Facts<'_>,
     mut rated: Vec<RatedCandidate>,

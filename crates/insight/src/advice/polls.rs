@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
@@ -21,7 +22,8 @@ const PARTS: usize = 10_000;
 /// such loops. `longest`: the longest of the sleeps in ns.
 pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
-    let series = slept.chunk_by(|one, next| next.from.since(one.to) <= longest);
+    let worked = Worked::new(facts);
+    let series = slept.chunk_by(|one, next| worked.between(one.to, next.from) <= longest);
     let (mut sleeps, mut loops) = (0, 0u64);
     for series in series {
         for range in evidence.checked(series) {
@@ -30,6 +32,34 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
         }
     }
     (sleeps * 2 > slept.len()).then_some(loops)
+}
+
+/// The time of the path without its waits for a CPU, up to the end of each segment. Beside load a loop waits for a
+/// CPU after each of its sleeps, for longer than it sleeps.
+struct Worked(Vec<(Ktime, u64)>);
+
+impl Worked {
+    fn new(facts: &Facts<'_>) -> Worked {
+        let mut sum = 0u64;
+        let segments = facts.path.segments.iter();
+        let ends = segments.map(|segment| {
+            if segment.kind != Time::RunQueue {
+                sum = sum.saturating_add(segment.length());
+            }
+            (segment.to, sum)
+        });
+        Worked(ends.collect())
+    }
+
+    /// The time in ns between two ends of segments.
+    fn between(&self, from: Ktime, to: Ktime) -> u64 {
+        let until = |time| {
+            let ended = self.0.partition_point(|(end, _)| *end <= time);
+            ended.checked_sub(1).and_then(|last| self.0.get(last))
+        };
+        let sum = |time| until(time).map_or(0, |(_, sum)| *sum);
+        sum(to).saturating_sub(sum(from))
+    }
 }
 
 /// Whether a process starts other children than its sleeps between most of these sleeps.
