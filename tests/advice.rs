@@ -445,7 +445,7 @@ fn a_forecast_beside_load_is_no_promise() {
     assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
 }
 
-/// What a loop waits for waited for a CPU itself: that time is the others', and no sleep.
+/// A loop waits for a task that was in the run queue itself: that time is the others', and no sleep.
 #[test]
 fn a_polled_jobs_wait_for_a_cpu_is_no_sleep() {
     let (busy, idle) = (verdict("busy-poll"), verdict("poll"));

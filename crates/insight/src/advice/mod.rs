@@ -312,7 +312,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let mut points = open::waits(facts, &covered.all);
+    let mut points = open::waits(facts, &covered);
     points.extend(open::limit(facts));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     // Advice about one task alone does not say how the others could run.
@@ -593,7 +593,7 @@ fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
 fn distinct(
     facts: &Facts<'_>,
     mut rated: Vec<RatedCandidate>,
-) -> (Vec<(Advice, Changes)>, Covered) {
+) -> (Vec<(Advice, Changes)>, Vec<bool>) {
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         (
@@ -629,15 +629,10 @@ fn distinct(
         kept.push((kind, covers));
         advice.push((told, rated.bit));
     }
-    let none = || vec![false; facts.path.segments.len()];
-    let mut covered = Covered {
-        all: none(),
-        polls: none(),
-    };
-    for (kind, covers) in &kept {
-        for ((all, poll), own) in covered.all.iter_mut().zip(&mut covered.polls).zip(covers) {
-            *all |= own;
-            *poll |= *own && *kind == Kind::Poll;
+    let mut covered = vec![false; facts.path.segments.len()];
+    for (_, covers) in &kept {
+        for (is_covered, own) in covered.iter_mut().zip(covers) {
+            *is_covered |= own;
         }
     }
     (advice, covered)
