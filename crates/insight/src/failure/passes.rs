@@ -10,6 +10,7 @@ use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role, Tool};
 use tr_programs::words;
 
+use super::DEEP;
 use crate::{exit, label};
 
 /// A program's reaction to the failure of a child.
@@ -104,7 +105,7 @@ pub(super) fn family(process: &Process) -> Option<Family> {
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
 /// Whether scripts do this with a process's program.
-fn has_use(process: &Process, which: UtilityUse) -> bool {
+pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
 
@@ -146,9 +147,6 @@ pub(super) fn is_report(process: &Process) -> bool {
 pub(super) fn passes_status(process: &Process) -> bool {
     children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)
 }
-
-/// The most processes from a tool up whose options are looked at.
-const DEEP: usize = 64;
 
 /// Whether a tool goes on after the failure of a child, and fails in the end: all of a driver's or of xargs's, and
 /// what was told to.

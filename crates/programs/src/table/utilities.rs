@@ -11,11 +11,13 @@ pub enum UtilityUse {
     Report,
     /// A script cleans up or reports with the program, and a configure script ends with it, whatever it ends for.
     Tidying,
+    /// The program sends signals.
+    Kill,
     /// The program runs another one and exits with its status.
     Wrapper,
 }
 
-use UtilityUse::{Question, Report, Tidying, Wrapper};
+use UtilityUse::{Kill, Question, Report, Tidying, Wrapper};
 
 /// A row of the table: the names of programs, separated by spaces, and their uses.
 struct Utilities {
@@ -27,19 +29,22 @@ const fn utilities(names: &'static str, uses: &'static [UtilityUse]) -> Utilitie
     Utilities { names, uses }
 }
 
-const ROWS: [Utilities; 6] = [
+const ROWS: [Utilities; 9] = [
     utilities(
         "[ cmp command diff egrep fgrep getent grep id pgrep pidof ping rg test type",
         &[Question],
     ),
     utilities("expr", &[Question, Tidying]),
-    utilities("kill ls pkill", &[Question, Report]),
+    utilities("kill pkill", &[Question, Report, Kill]),
+    utilities("killall", &[Report, Kill]),
+    utilities("skill", &[Kill]),
+    utilities("ls", &[Question, Report]),
     utilities(
         "cat cp date echo hostname mv rm sed sort tr uname uniq",
         &[Tidying],
     ),
     utilities(
-        "basename df dmesg du free head killall less netstat printenv printf ps pwd rmdir seq sleep ss stat sync tail tee \
+        "basename df dmesg du free head less netstat printenv printf ps pwd rmdir seq sleep ss stat sync tail tee \
          touch tput true umount wc",
         &[Report],
     ),
@@ -72,7 +77,7 @@ mod lookups {
 
     #[test]
     fn names_are_exact() {
-        assert_eq!(uses("kill"), [Question, Report]);
+        assert_eq!(uses("kill"), [Question, Report, Kill]);
         assert_eq!(uses("test"), [Question]);
         // A test of cargo, and a script of a project.
         assert!(uses("test laws").is_empty());
