@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{ensure, Failure, TR};
+use tr_report::reports::{ReportKind, Topic};
 
 /// A command and its output, as a page shows them.
 struct Example {
@@ -157,6 +158,62 @@ fn links_lead_somewhere() -> Result<(), Failure> {
     }
     assert!(links >= 15, "{links} links");
     Ok(())
+}
+
+/// The heading of the section of docs/reports.md that shows a report, by an example or by its first words.
+fn section_of(page: &str, report: &str) -> Option<String> {
+    let option = format!("--report {report}");
+    let names = |line: &str| {
+        let rest = line
+            .split_once(&option)
+            .map(|(_, rest)| rest.chars().next());
+        rest.is_some_and(|next| next.is_none_or(|c| c != '-' && !c.is_alphanumeric()))
+    };
+    let top = report == "top";
+    let example = |line: &str| {
+        line.starts_with("    $ tr analyze") && (names(line) || top && !line.contains("--report"))
+    };
+    let words = |line: &str| line.trim_start_matches("- ").starts_with("`--report") && names(line);
+    let lines: Vec<&str> = page.lines().collect();
+    let shows = lines.iter().position(|line| example(line));
+    let shows = shows.or_else(|| lines.iter().position(|line| words(line)))?;
+    let headings = lines.iter().take(shows).rev();
+    headings
+        .filter(|line| line.starts_with("##"))
+        .map(|line| line.trim_start_matches('#').trim().to_owned())
+        .next()
+}
+
+/// The list at the top of docs/reports.md has every report, by its topic, with a link to its section if it has one. After a
+/// new row of `ReportKind`, `TR_UPDATE=1 cargo test --test readme` writes the list.
+#[test]
+fn the_list_has_every_report() -> Result<(), Failure> {
+    const HEAD: &str = "| about | `--report` |\n| --- | --- |\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reports.md");
+    let page = std::fs::read_to_string(&path)?;
+    let (before, rest) = page.split_once(HEAD).expect("a list");
+    let (_, after) = rest.split_once("\n\n").expect("text after the list");
+    let cell = |kind: &ReportKind| {
+        let section = section_of(&page, kind.name());
+        let anchor = section.map(|title| title.to_lowercase().replace(' ', "-"));
+        match anchor {
+            Some(anchor) => format!("[{}](#{anchor})", kind.name()),
+            None => format!("{} ({})", kind.name(), kind.title()),
+        }
+    };
+    let rows = Topic::ALL.map(|topic| {
+        let kinds = ReportKind::ALL.iter().filter(|kind| kind.topic() == topic);
+        let cells: Vec<String> = kinds.map(cell).collect();
+        format!("| {} | {} |", topic.title(), cells.join(", "))
+    });
+    let is = format!("{before}{HEAD}{}\n\n{after}", rows.join("\n"));
+    if std::env::var_os("TR_UPDATE").is_some() {
+        std::fs::write(&path, is)?;
+        return Ok(());
+    }
+    ensure(is == page, || {
+        "docs/reports.md lists other reports; `TR_UPDATE=1 cargo test --test readme` writes the list".to_owned()
+    })
 }
 
 /// The table of contents has one line a page.

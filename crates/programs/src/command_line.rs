@@ -162,6 +162,17 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
         }
         _ => None,
     };
+    let is_valued = |arg: &[u8]| {
+        has(script.valued, arg) || last(arg).is_some_and(|last| has(script.valued, &last))
+    };
+    // `sh -ce TEXT`
+    let is_early = |arg: &[u8]| match arg {
+        [b'-', letters @ ..] if script.text_anywhere && !letters.starts_with(b"-") => {
+            let mut letters = letters.iter();
+            letters.any(|letter| has(script.text, &[b'-', *letter])) && !is_valued(arg)
+        }
+        _ => false,
+    };
     let mut at = 0;
     while let Some(arg) = rest.get(at).copied() {
         let has_value = rest.get(at + 1).is_some();
@@ -169,16 +180,14 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
             return Runs::Mode(at);
         }
         let text = has(script.text, arg) || last(arg).is_some_and(|last| has(script.text, &last));
-        if text && has_value {
+        if (text || is_early(arg)) && has_value {
             return Runs::Text(at);
         }
         if has(script.named, arg) && has_value {
             return Runs::Script(at + 1);
         }
         if arg.len() > 1 && (arg.starts_with(b"-") || arg.starts_with(b"+")) {
-            let valued = |option: &[u8]| has(script.valued, option);
-            let valued = valued(arg) || last(arg).is_some_and(|last| valued(&last));
-            at += 1 + usize::from(valued);
+            at += 1 + usize::from(is_valued(arg));
             continue;
         }
         if arg == b"-" {
@@ -304,9 +313,10 @@ pub fn portable_label(args: &[&[u8]]) -> String {
         .join(" ")
 }
 
-/// The script on a shell's command line: `sh -c TEXT`.
-pub(crate) fn shell_text<'a>(args: &'a [&'a [u8]]) -> Option<&'a [u8]> {
+/// The script on a shell's command line: `sh -c TEXT`, `bash -euo pipefail -c TEXT`.
+pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
     let (first, rest) = args.split_first()?;
+    let first = first.strip_prefix(b"-").unwrap_or(first);
     let shell = table::by_path(first).filter(|tool| tool.children == Children::Script)?;
     let Label::Interpreter(script) = shell.label else {
         return None;

@@ -11,6 +11,7 @@ mod languages;
 mod packages;
 mod services;
 mod tests;
+pub mod utilities;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -77,6 +77,8 @@ pub struct Script {
     pub mode: &'static str,
     /// One-letter options may stand together: `sh -ec TEXT`.
     pub clustered: bool,
+    /// The letter for a text may stand before others: `sh -ce TEXT`.
+    pub text_anywhere: bool,
     /// The program is a class, not a file.
     pub class: bool,
     /// A text may call Perl's `test_harness`, which runs tests.
@@ -90,6 +92,7 @@ pub const SCRIPT: Script = Script {
     valued: "",
     mode: "",
     clustered: false,
+    text_anywhere: false,
     class: false,
     harness: false,
 };

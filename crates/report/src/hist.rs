@@ -1,14 +1,13 @@
 //! Log2 histograms of durations in µs, as bcc's `cpudist` and `runqlat` draw them.
 
 use serde::Serialize;
-use serde_json::{json, Value};
+use serde_json::json;
+use tr_format::event::CpuId;
 
-use crate::members::Members;
-use tr_insight::query::By;
-use tr_insight::view::View;
+use crate::members::{Collect, Members};
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table, Title};
+use tr_text::table::{Cell, Table};
 use tr_text::units;
 
 /// Durations in ns.
@@ -38,22 +37,6 @@ const STARS: usize = 40;
 const ROW: usize = 38;
 
 impl Hist {
-    /// A histogram of lengths; the flag says whether both ends are known.
-    pub fn new(lengths: impl IntoIterator<Item = (u64, bool)>) -> Hist {
-        let mut hist = Hist::default();
-        for (length, whole) in lengths {
-            if whole {
-                hist.lengths.push(length);
-                hist.total = hist.total.saturating_add(length);
-            } else {
-                hist.cut.0 += 1;
-                hist.cut.1 = hist.cut.1.saturating_add(length);
-            }
-        }
-        hist.lengths.sort_unstable();
-        hist
-    }
-
     /// The number of durations with known ends.
     pub fn count(&self) -> u64 {
         self.lengths.len() as u64
@@ -157,95 +140,103 @@ impl Hist {
     }
 }
 
+/// A piece of a thread's time, and the CPU that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Length {
+    pub ns: u64,
+    /// Whether the beginning and the end are known.
+    pub whole: bool,
+    pub cpu: Option<CpuId>,
+}
+
+impl Collect<Length> for Hist {
+    fn add(&mut self, length: &Length) {
+        if length.whole {
+            self.lengths.push(length.ns);
+            self.total = self.total.saturating_add(length.ns);
+        } else {
+            self.cut.0 += 1;
+            self.cut.1 = self.cut.1.saturating_add(length.ns);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.lengths.sort_unstable();
+    }
+}
+
 /// A slot in whole µs, the number of durations, and their ns; those without known ends have no slot.
 type Bin = (Option<(u64, u64)>, u64, u64);
 
-/// A row of histograms: what it is of, its name, its pid, the histogram.
-pub type HistRow<'r> = (&'static str, String, Option<u32>, &'r Hist);
+/// A row of histograms: of a group of threads, or of a CPU.
+#[derive(Clone, Debug)]
+pub struct HistRow<'r> {
+    /// The name of the group, or the number of the CPU.
+    pub name: String,
+    pub pid: Option<u32>,
+    pub cpu: Option<CpuId>,
+    pub hist: &'r Hist,
+}
+
+impl<'r> HistRow<'r> {
+    pub fn group((group, hist): &'r (Members, Hist)) -> HistRow<'r> {
+        HistRow {
+            name: group.name.clone(),
+            pid: group.pid,
+            cpu: None,
+            hist,
+        }
+    }
+
+    pub fn cpu((cpu, hist): (&CpuId, &'r Hist)) -> HistRow<'r> {
+        HistRow {
+            name: cpu.0.to_string(),
+            pid: None,
+            cpu: Some(*cpu),
+            hist,
+        }
+    }
+}
 
 /// A table with the number of `what`, their sum and quantiles in each row.
 pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
     let quantile =
-        |permille| move |(.., hist): &HistRow<'_>| Cell::known(hist.quantile(permille), Cell::Time);
-    Table::new("", |(_, name, ..): &HistRow<'_>| name.clone())
-        .fact("time", "total_ns", |(.., hist)| Cell::Time(hist.total()))
-        .fact(what, "count", |(.., hist)| Cell::Count(hist.count()))
+        |permille| move |row: &HistRow<'_>| Cell::known(row.hist.quantile(permille), Cell::Time);
+    let name = |row: &HistRow<'_>| match row.cpu {
+        Some(cpu) => format!("CPU {}", cpu.0),
+        None => row.name.clone(),
+    };
+    Table::new("", name)
+        .fact("time", "total_ns", |row| Cell::Time(row.hist.total()))
+        .fact(what, "count", |row| Cell::Count(row.hist.count()))
         .fact("half up to", "median_ns", quantile(500))
-        .data("p90_ns", |(.., hist)| hist.quantile(900))
+        .data("p90_ns", |row| row.hist.quantile(900))
         .fact("99 % up to", "p99_ns", quantile(990))
         .fact("longest", "max_ns", quantile(1000))
-        .data("cut_count", |(.., hist)| hist.cut.0)
-        .data("cut_ns", |(.., hist)| hist.cut.1)
-        .data("slots", |(.., hist)| json!(hist.slots()))
+        .data("cut_count", |row| row.hist.cut().0)
+        .data("cut_ns", |row| row.hist.cut().1)
+        .data("slots", |row| json!(row.hist.slots()))
 }
 
-/// The slots of histograms as CSV.
+/// The slots of histograms as CSV; `with_cpus`: some of them belong to CPUs.
 pub fn csv<'a>(
     rows: impl IntoIterator<Item = HistRow<'a>>,
-    of: bool,
+    with_cpus: bool,
 ) -> Result<Vec<u8>, csv::Error> {
     type BinRow<'r> = (HistRow<'r>, Bin);
     let mut table: Table<'_, BinRow<'_>> = Table::unnamed();
-    if of {
-        table = table.data("of", |((of, ..), _)| *of);
+    if with_cpus {
+        table = table.data("of", |(row, _)| row.cpu.map_or("group", |_| "cpu"));
     }
     let table = table
-        .data("name", |((_, name, ..), _)| name.clone())
-        .data("pid", |((_, _, pid, _), _)| *pid)
+        .data("name", |(row, _)| row.name.clone())
+        .data("pid", |(row, _)| row.pid)
         .data("from_us", |(_, (slot, ..))| slot.map(|(from, _)| from))
         .data("to_us", |(_, (slot, ..))| slot.map(|(_, to)| to))
         .data("count", |(_, (_, count, _))| *count)
         .data("total_ns", |(_, (.., ns))| *ns);
     table.csv(rows.into_iter().flat_map(|row| {
-        let slots = row.3.slots_and_cut().into_iter();
+        let slots = row.hist.slots_and_cut().into_iter();
         slots.map(move |slot| (row.clone(), slot))
     }))
-}
-
-/// A histogram of each group of threads.
-pub(crate) struct Groups<'a> {
-    pub view: View<'a>,
-    pub by: By,
-    /// `slices` or `waits`.
-    pub what: &'static str,
-    pub groups: Vec<(Members, Hist)>,
-}
-
-impl Groups<'_> {
-    /// A row for each of the first groups.
-    pub fn table(&self, out: &mut Page) {
-        let top = self.view.ask.top;
-        let title = Title::top(self.by.title(), top, self.groups.len());
-        let groups = self.groups.iter().take(top);
-        let rows = groups.map(row);
-        out.table(&table(self.what).titled(title), rows);
-    }
-
-    /// The histograms of the first groups.
-    pub fn draw(&self, out: &mut Page, style: &Style) {
-        for (group, hist) in self.groups.iter().take(self.view.ask.top) {
-            let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
-            let [name, pid] = [&group.name, &pid].map(|text| Span::new(Paint::Bold, text));
-            out.blank();
-            out.named::<Span, _>([], name, 0, [pid]);
-            out.items("", hist.summary(self.what));
-            hist.draw(out, style);
-        }
-    }
-
-    /// The groups of CSV and JSON.
-    pub fn asked(&self) -> impl Iterator<Item = HistRow<'_>> {
-        self.groups.iter().take(self.view.ask.most()).map(row)
-    }
-
-    pub fn json(&self) -> Value {
-        let table = table(self.what)
-            .data("name", |(_, name, ..)| name.clone())
-            .data("pid", |(_, _, pid, _)| *pid);
-        table.rows(self.asked())
-    }
-}
-
-fn row((group, hist): &(Members, Hist)) -> HistRow<'_> {
-    ("group", group.name.clone(), group.pid, hist)
 }

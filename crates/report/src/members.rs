@@ -1,5 +1,6 @@
 //! The threads of each row of a report, for the reports that read timelines.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use tr_analyze::model::ThreadIx;
@@ -52,6 +53,57 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
         }
     }
     rows
+}
+
+/// A sum over values that come one by one.
+pub trait Collect<P>: Default {
+    fn add(&mut self, value: &P);
+
+    /// Prepares the sum for questions, after its last value.
+    fn finish(&mut self) {}
+}
+
+/// The sums of the values of threads: over all chosen processes, and by row.
+#[derive(Clone, Debug, Default)]
+pub struct Grouped<S> {
+    pub all: S,
+    /// The rows that have a value, those with the largest figure first.
+    pub groups: Vec<(Members, S)>,
+}
+
+impl<S> Grouped<S> {
+    /// Sums up the values of each thread. Rows are sorted by a figure of their sums, and those without it are left
+    /// out; `each` sees every value.
+    pub fn new<P, I: Iterator<Item = P>>(
+        view: &View<'_>,
+        by: By,
+        values: impl Fn(ThreadIx) -> I,
+        figure: impl Fn(&S) -> Option<u64>,
+        mut each: impl FnMut(P),
+    ) -> Grouped<S>
+    where
+        S: Collect<P>,
+    {
+        let mut all = S::default();
+        let mut groups = Vec::new();
+        for group in members(view, by) {
+            let mut sum = S::default();
+            for value in group.threads.iter().flat_map(|thread| values(*thread)) {
+                sum.add(&value);
+                all.add(&value);
+                each(value);
+            }
+            sum.finish();
+            groups.extend(figure(&sum).map(|figure| (Reverse(figure), group, sum)));
+        }
+        all.finish();
+        groups.sort_by_key(|(figure, ..)| *figure);
+        let groups = groups.into_iter().map(|(_, group, sum)| (group, sum));
+        Grouped {
+            all,
+            groups: groups.collect(),
+        }
+    }
 }
 
 /// The number of each thread's row.

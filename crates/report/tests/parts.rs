@@ -4,7 +4,8 @@
 use serde_json::json;
 use tr_format::event::{Argv, Comm};
 use tr_programs::command_line::{label_of, program_of};
-use tr_report::hist::Hist;
+use tr_report::hist::{Hist, Length};
+use tr_report::members::Collect;
 use tr_text::escape::{command, text};
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
@@ -92,10 +93,21 @@ fn bars_end_at_eighths_or_at_whole_characters() {
     assert_eq!(fine.bar(1, 0, 10), "▏", "a part of nothing");
 }
 
+/// A histogram of lengths in nanoseconds; the flag says whether both ends are known.
+fn hist(lengths: impl IntoIterator<Item = (u64, bool)>) -> Hist {
+    let mut hist = Hist::default();
+    for (ns, whole) in lengths {
+        let cpu = None;
+        hist.add(&Length { ns, whole, cpu });
+    }
+    hist.finish();
+    hist
+}
+
 #[test]
 fn rows_are_powers_of_two_as_bcc_has_them() {
     let us = [0, 1, 2, 3, 4, 7, 8, 9];
-    let hist = Hist::new(us.map(|us| (us * 1000 + 999, true)));
+    let hist = hist(us.map(|us| (us * 1000 + 999, true)));
     let rows: Vec<_> = hist.slots();
     let rows: Vec<_> = rows.iter().map(|s| (s.from_us, s.to_us, s.count)).collect();
     assert_eq!(rows, [(0, 1, 2), (2, 3, 2), (4, 7, 2), (8, 15, 2)]);
@@ -119,7 +131,7 @@ fn rows_are_powers_of_two_as_bcc_has_them() {
 
 #[test]
 fn quantiles_are_lengths_that_were_there() {
-    let hist = Hist::new((1..=10).map(|ns| (ns, true)).chain([(99, false)]));
+    let hist = hist((1..=10).map(|ns| (ns, true)).chain([(99, false)]));
     let quantiles = [1, 500, 501, 900, 1000].map(|q| hist.quantile(q));
     assert_eq!(quantiles, [1, 5, 6, 9, 10].map(Some));
     assert_eq!((hist.total(), hist.cut()), (55, (1, 99)));

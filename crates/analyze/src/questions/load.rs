@@ -2,63 +2,48 @@
 
 use tr_format::event::Ktime;
 
-use crate::model::Analysis;
-use crate::own::Own;
-use crate::timeline::Bucket;
-
 /// The number of running tasks, and the number of tasks that run or wait for a CPU, from a moment on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     pub from: Ktime,
-    pub running: u32,
-    pub demand: u32,
+    pub running: usize,
+    pub demand: usize,
 }
 
-/// The numbers of tasks in the order of time; `None` without a timeline. While the CPUs are busy, most switches change
-/// no number, so the list is much shorter than the timeline.
-pub fn load(analysis: &Analysis, own: &Own) -> Option<Vec<Load>> {
-    let timeline = analysis.timeline.as_ref()?;
-    let threads = analysis.thread_ids();
-    let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
-    let mut now = Load {
-        from: Ktime(0),
-        running: 0,
-        demand: 0,
-    };
-    let mut load: Vec<Load> = Vec::new();
-    for change in timeline.changes(threads) {
-        if change.at > now.from {
-            keep(&mut load, now);
-            now.from = change.at;
-        }
-        if let Some(before) = change.before {
-            now.running -= u32::from(is_running(before.doing));
-            now.demand -= u32::from(is_ready(before.doing));
-        }
-        if let Some(after) = change.after {
-            now.running += u32::from(is_running(after.doing));
-            now.demand += u32::from(is_ready(after.doing));
+/// The numbers of tasks in the order of time. While the CPUs are busy, most switches change no number, so the list is much
+/// shorter than the timeline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loads {
+    list: Vec<Load>,
+    /// The last moment with changes.
+    from: Ktime,
+}
+
+impl Loads {
+    /// Begins a moment with changes, before which tasks had these numbers.
+    pub fn begin(&mut self, at: Ktime, running: usize, demand: usize) {
+        if at > self.from {
+            self.keep(running, demand);
+            self.from = at;
         }
     }
-    keep(&mut load, now);
-    Some(load)
-}
 
-/// Appends the numbers after all changes of a moment, if they differ from those before.
-fn keep(load: &mut Vec<Load>, now: Load) {
-    let before = load
-        .last()
-        .map_or((0, 0), |last| (last.running, last.demand));
-    if before != (now.running, now.demand) {
-        load.push(now);
+    /// Appends the numbers after all changes of a moment, if they differ from those before.
+    fn keep(&mut self, running: usize, demand: usize) {
+        let before = self.list.last();
+        if before.map_or((0, 0), |last| (last.running, last.demand)) != (running, demand) {
+            let from = self.from;
+            self.list.push(Load {
+                from,
+                running,
+                demand,
+            });
+        }
     }
-}
 
-fn is_running(doing: Bucket) -> bool {
-    matches!(doing, Bucket::OnCpu(_))
-}
-
-/// Whether a task in this state runs or waits for a CPU.
-fn is_ready(doing: Bucket) -> bool {
-    matches!(doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. })
+    /// The list, at whose end tasks have these numbers.
+    pub fn end(mut self, running: usize, demand: usize) -> Vec<Load> {
+        self.keep(running, demand);
+        self.list
+    }
 }

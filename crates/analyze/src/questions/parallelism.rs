@@ -12,6 +12,7 @@ use crate::concurrency::add;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::critical_path::{CriticalPath, Kind, NoPath, Segment};
 use crate::questions::graph::Graph;
+use crate::questions::load::{Load, Loads};
 use crate::questions::own::Own;
 use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::Bucket;
@@ -71,6 +72,8 @@ pub struct Parallelism {
     /// The time in which no task ran, by the reason and the group that waited on the
     /// critical path.
     pub idle: BTreeMap<(Idle, Option<Group>), u64>,
+    /// The numbers of tasks in the order of time.
+    pub load: Vec<Load>,
 }
 
 impl Parallelism {
@@ -116,6 +119,7 @@ pub fn parallelism(
             .unwrap_or(Ktime(u64::MAX)),
         alone: None,
         kept: BinaryHeap::new(),
+        loads: Loads::default(),
         result: Parallelism::default(),
     };
     sweep.run();
@@ -157,6 +161,12 @@ struct Counts {
 }
 
 impl Counts {
+    /// The number of tasks on a CPU, and of those on a CPU or waiting for one.
+    fn at_once(&self) -> (usize, usize) {
+        let running = self.running.tasks;
+        (running, running + self.ready.tasks)
+    }
+
     fn of(&mut self, doing: Bucket) -> Option<&mut Count> {
         match doing {
             Bucket::OnCpu(_) => Some(&mut self.running),
@@ -198,6 +208,7 @@ struct Sweep<'a> {
     alone: Option<Alone>,
     /// The longest phases, with the shortest of them on top and the latest of equally long ones.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,
+    loads: Loads,
     result: Parallelism,
 }
 
@@ -210,6 +221,8 @@ impl Sweep<'_> {
         let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
         for change in timeline.changes(threads) {
             self.advance(change.at);
+            let (running, demand) = self.counts.at_once();
+            self.loads.begin(change.at, running, demand);
             if let Some(before) = change.before {
                 self.counts.leave(change.thread, before.doing);
             }
@@ -333,6 +346,8 @@ impl Sweep<'_> {
 
     fn finish(mut self) -> Parallelism {
         self.end_phase();
+        let (running, demand) = self.counts.at_once();
+        self.result.load = self.loads.end(running, demand);
         let kept = self.kept.into_sorted_vec();
         self.result.alone = kept.into_iter().map(|(_, alone)| alone).collect();
         for times in [&mut self.result.running, &mut self.result.demand] {

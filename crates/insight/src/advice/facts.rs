@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{command_line, table};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
-use tr_analyze::load::{self, Load};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
@@ -50,7 +49,6 @@ pub struct Facts<'a> {
     /// The group and the reason of each segment of the path.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
-    pub load: Vec<Load>,
     /// The path's length in ns.
     pub wall: u64,
     /// The length of the path without its waits for a CPU, in nanoseconds. Other tasks do not make it longer.
@@ -81,7 +79,6 @@ impl<'a> Facts<'a> {
             of: Vec::new(),
             segments: Vec::new(),
             parallelism: parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?,
-            load: load::load(analysis, &own)?,
             own,
             wall: path.length(),
             worked: works.map(Segment::length).fold(0, u64::saturating_add),
@@ -369,8 +366,15 @@ impl<'a> Facts<'a> {
 
     /// The load in a span: each part's length, running tasks, and demand.
     pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
-        let first = self.load.partition_point(|load| load.from <= from);
-        let loads = self.load.get(first.saturating_sub(1)..).unwrap_or_default();
+        let first = self
+            .parallelism
+            .load
+            .partition_point(|load| load.from <= from);
+        let loads = self
+            .parallelism
+            .load
+            .get(first.saturating_sub(1)..)
+            .unwrap_or_default();
         let ends = loads.iter().skip(1).map(|next| next.from).chain([to]);
         loads
             .iter()
@@ -378,7 +382,7 @@ impl<'a> Facts<'a> {
             .take_while(move |(load, _)| load.from < to)
             .map(move |(load, end)| {
                 let ns = end.min(to).since(load.from.max(from));
-                (ns, load.running as usize, load.demand as usize)
+                (ns, load.running, load.demand)
             })
     }
 

@@ -9,12 +9,10 @@ use super::finder::{Finder, NumbersByName};
 use super::passes::{
     code, family, goes_on, is_parallel, is_question, is_report, is_tidying, passes, soon, Passes,
 };
+use super::NEAR;
 
 /// The most programs with which a script tidies up.
 const TIDYING: usize = 64;
-
-/// The most children of one process, before or after a failure, that are looked at.
-const NEAR: usize = 256;
 
 impl Finder<'_> {
     /// The time at which a process began to exit. The last of its threads leaves the CPU later.

@@ -1,7 +1,7 @@
 //! The facts that the ends of processes show by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::words;
+use tr_programs::table::utilities::{self, UtilityUse};
 
 use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
@@ -12,7 +12,6 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
-use super::pools::KILLS;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
@@ -242,7 +241,7 @@ fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sende
         let sender = sender(analysis, ix)?;
         // kill(1) sends what the one that runs it wants.
         let program = label::program(analysis.process(sender.process));
-        let process = if words::has(KILLS, program.as_bytes()) {
+        let process = if utilities::uses(&program).contains(&UtilityUse::Kill) {
             analysis.process(sender.process).parent?
         } else {
             sender.process

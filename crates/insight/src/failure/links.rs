@@ -7,13 +7,11 @@ use tr_analyze::model::ProcessIx;
 use super::files::{is_same, needs, outputs, Output};
 use super::finder::Finder;
 use super::passes::{is_probe, is_unstarted, program};
+use super::DEEP;
 use crate::label;
 
 /// The most failed processes whose outputs are compared with what the chain needs.
 const WRITERS: usize = 1_000;
-
-/// The most processes of a chain that are looked at, from COMMAND down.
-const DEEP: usize = 64;
 
 /// A chain of failures, from the first one up to COMMAND.
 #[derive(Clone, Debug, Default)]

@@ -6,9 +6,11 @@ use tr_format::event::Ktime;
 use tr_programs::command_line;
 use tr_programs::job_tools::Starts;
 use tr_programs::table;
+use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role, Tool};
 use tr_programs::words;
 
+use super::DEEP;
 use crate::{exit, label};
 
 /// A program's reaction to the failure of a child.
@@ -102,14 +104,14 @@ pub(super) fn family(process: &Process) -> Option<Family> {
 /// A program that ends at once for a child's failure does so within this time, in ns.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
-/// The programs beside those that answer ([`Tool::answers`]) that scripts run for their status, separated by spaces.
-const QUESTIONS: &str =
-    "[ cmp command diff egrep expr fgrep getent grep id kill ls pgrep pidof ping pkill rg test type";
+/// Whether scripts do this with a process's program.
+pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
+    utilities::uses(&label::program(process)).contains(&which)
+}
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 pub(super) fn is_question(process: &Process) -> bool {
-    let asked = || words::has(QUESTIONS, label::program(process).as_bytes());
-    tool(process).is_some_and(|tool| tool.answers) || asked()
+    tool(process).is_some_and(|tool| tool.answers) || has_use(process, UtilityUse::Question)
 }
 
 /// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
@@ -131,38 +133,20 @@ pub(super) fn is_probe(child: &Process, parent: &Process) -> bool {
 /// The names of what cmake's checks build.
 const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
 
-/// The programs that a configure script ends with, whatever it ends for, separated by spaces.
-const TIDIES: &str = "cat cp date echo expr hostname mv rm sed sort tr uname uniq";
-
 /// Whether a process is a subshell, or one of the programs that a configure script ends with.
 pub(super) fn is_tidying(process: &Process) -> bool {
-    process.execs.is_empty() || words::has(TIDIES, label::program(process).as_bytes())
+    process.execs.is_empty() || has_use(process, UtilityUse::Tidying)
 }
-
-/// The programs beside those of [`TIDIES`] with which a script cleans up, waits or reports, separated by spaces.
-const REPORTS: &str = "basename df dmesg du free head kill killall less ls netstat pkill printenv printf ps pwd rmdir \
-                       seq sleep ss stat sync tail tee touch tput true umount wc";
 
 /// Whether a process is a program with which a script cleans up, waits or reports.
 pub(super) fn is_report(process: &Process) -> bool {
-    let program = label::program(process);
-    let mut lists = [TIDIES, REPORTS].into_iter();
-    lists.any(|list| words::has(list, program.as_bytes()))
+    has_use(process, UtilityUse::Tidying) || has_use(process, UtilityUse::Report)
 }
-
-/// The programs that run another one and exit with its status, separated by spaces.
-const WRAPPERS: &str =
-    "chroot dbus-run-session doas env faketime flock ionice nice nohup script setpriv setsid \
-                        stdbuf strace sudo taskset time timeout unshare valgrind xvfb-run";
 
 /// Whether a program exits with the status of the one that it runs.
 pub(super) fn passes_status(process: &Process) -> bool {
-    children(process) == Children::Status
-        || words::has(WRAPPERS, label::program(process).as_bytes())
+    children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)
 }
-
-/// The most processes from a tool up whose options are looked at.
-const DEEP: usize = 64;
 
 /// Whether a tool goes on after the failure of a child, and fails in the end: all of a driver's or of xargs's, and
 /// what was told to.

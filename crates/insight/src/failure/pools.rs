@@ -3,17 +3,12 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::{may_have_sent, woken_before_exit, TimeOut};
 use tr_format::event::{Ktime, Reason};
-use tr_programs::words;
+use tr_programs::table::utilities::UtilityUse;
 
 use super::finder::Finder;
-use super::passes::{fails, passes, soon, Passes, AT_ONCE};
-use crate::{exit, label};
-
-/// The most children of one process that are looked at.
-const NEAR: usize = 256;
-
-/// The programs that send signals, separated by spaces.
-pub(super) const KILLS: &str = "kill killall pkill skill";
+use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
+use super::NEAR;
+use crate::exit;
 
 impl Finder<'_> {
     /// Whether a process is a fork that worked for its parent and reported a failure by other means than its status: a
@@ -81,7 +76,7 @@ impl Finder<'_> {
         let is_shell = passes(self.analysis.process(above)) == Passes::Status;
         let is_sender = |by: ProcessIx| {
             let sender = self.analysis.process(by);
-            let is_kill = || words::has(KILLS, label::program(sender).as_bytes());
+            let is_kill = || has_use(sender, UtilityUse::Kill);
             by == above || sender.parent == Some(above) && is_kill()
         };
         // A shell and kill(1) wake others by signals alone.

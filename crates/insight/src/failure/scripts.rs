@@ -1,7 +1,7 @@
 //! Scripts on the command lines of shells, as far as their words show what decides a shell's status.
 
 use tr_analyze::model::Process;
-use tr_programs::words;
+use tr_programs::{command_line, words};
 
 /// The longest script that is read.
 const LONGEST: usize = 65_536;
@@ -16,7 +16,8 @@ const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue c
 /// Whether the script of a shell's command line consists of programs alone: the shell has the status of one of them.
 /// `sh -c 'node gen.js && node pack.js'`
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
-    let script = script(shell);
+    let args: Vec<&[u8]> = shell.argv.args().collect();
+    let script = command_line::shell_text(&args);
     // With -u each expansion can fail.
     let expands = |script: &[u8]| has_letter(shell, b'u') && script.contains(&b'$');
     script.is_some_and(|script| {
@@ -28,22 +29,6 @@ pub(super) fn runs_programs_alone(shell: &Process) -> bool {
 fn has_letter(shell: &Process, letter: u8) -> bool {
     let mut args = shell.argv.args().skip(1);
     args.any(|arg| matches!(arg, [b'-', letters @ ..] if letters.contains(&letter)))
-}
-
-/// The script of a shell's command line: `sh -c 'make'`, `bash -euo pipefail -c 'make'`
-fn script(shell: &Process) -> Option<&[u8]> {
-    let mut args = shell.argv.args().skip(1);
-    loop {
-        match args.next()? {
-            [b'-', b'-', ..] => {}
-            [b'-', letters @ ..] if letters.ends_with(b"o") => {
-                args.next();
-            }
-            [b'-', letters @ ..] if letters.contains(&b'c') => return args.next(),
-            [b'-', ..] => {}
-            _ => return None,
-        }
-    }
 }
 
 fn starts_programs_alone(script: &[u8]) -> bool {

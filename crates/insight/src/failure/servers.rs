@@ -10,12 +10,10 @@ use tr_format::event::Argv;
 
 use super::finder::Finder;
 use super::passes::program;
+use super::DEEP;
 
 /// The most failed processes that are considered as servers.
 const SERVERS: usize = 1_000;
-
-/// The most processes of a chain that are looked at, from COMMAND down.
-const DEEP: usize = 64;
 
 /// The most addresses of one command line.
 const MOST: usize = 20;

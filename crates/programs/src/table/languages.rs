@@ -27,9 +27,11 @@ pub(super) const ROWS: &[Tool] = &[
             text: "-c",
             valued: "-o +o -O +O --rcfile --init-file",
             clustered: true,
+            text_anywhere: true,
             ..SCRIPT
         }),
         labels: "sh -c gcc~-c~~~x.c => sh | -c 'gcc -c x.c'
+                  sh -ce make => sh | -ce 'make'
                   /bin/bash -o pipefail -euxc make => bash | -euxc 'make'
                   -bash => bash |
                   /bin/sh ./configure --prefix=/usr => configure | --prefix=/usr

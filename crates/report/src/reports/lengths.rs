@@ -4,7 +4,6 @@
 //! A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the waking, the fork or the switch-out
 //! by preemption to the switch-in. It belongs to the CPU of the switch-in.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
@@ -12,21 +11,22 @@ use tr_analyze::waits::{self, Piece};
 use tr_format::event::CpuId;
 
 use super::wanted::{wanted, CpuDemand};
-use crate::hist::{self, Groups, Hist};
-use crate::members::{members, Members};
+use crate::hist::{self, Hist, HistRow, Length};
+use crate::members::{Collect, Grouped};
 use crate::output::Report;
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
-use tr_text::page::Page;
-use tr_text::style::Style;
+use tr_text::page::{Page, Span};
+use tr_text::style::{Paint, Style};
+use tr_text::table::Title;
 
 /// A report about lengths. With `--by` it draws each group; otherwise it draws all pieces together and lists the
 /// programs.
 pub struct Lengths<'a> {
-    all: Hist,
-    /// The groups with the most time first.
-    groups: Groups<'a>,
+    view: View<'a>,
+    by: By,
+    lengths: Grouped<Hist>,
     /// The parts that the report about waits has in addition.
     waits: Option<OfWaits>,
 }
@@ -41,75 +41,54 @@ struct OfWaits {
 impl<'a> Lengths<'a> {
     /// The report about slices on a CPU.
     pub fn slices(view: &View<'a>) -> Lengths<'a> {
-        let slices = |group: &Members| {
-            let threads = group.threads.clone().into_iter();
-            let pieces = threads.flat_map(|thread| waits::slices(view.analysis, thread));
-            pieces.map(|piece| (piece.length(), piece.whole_slice()))
-        };
-        let time = |hist: &Hist| hist.total().saturating_add(hist.cut().1);
         let by = view.ask.by.unwrap_or(By::Program);
-        let groups = members(view, by);
-        let all = Hist::new(groups.iter().flat_map(slices));
-        let mut groups: Vec<(Members, Hist)> = groups
-            .into_iter()
-            .map(|group| {
-                let hist = Hist::new(slices(&group));
-                (group, hist)
+        let slices = |thread| {
+            waits::slices(view.analysis, thread).map(|piece| Length {
+                ns: piece.length(),
+                whole: piece.whole_slice(),
+                cpu: None,
             })
-            .filter(|(_, hist)| time(hist) > 0)
-            .collect();
-        groups.sort_by_key(|(_, hist)| Reverse(time(hist)));
+        };
+        let time = |hist: &Hist| {
+            let time = hist.total().saturating_add(hist.cut().1);
+            (time > 0).then_some(time)
+        };
         Lengths {
-            all,
-            groups: Groups {
-                view: *view,
-                by,
-                what: "slices",
-                groups,
-            },
+            view: *view,
+            by,
+            lengths: Grouped::new(view, by, slices, time, |_| ()),
             waits: None,
         }
     }
 
     /// The report about waits for a CPU.
     pub fn waits(view: &View<'a>) -> Lengths<'a> {
-        let only = view.ask.cpu;
-        let length = |piece: &Piece| (piece.length(), piece.whole_wait());
-        let (mut groups, mut all) = (Vec::new(), Vec::new());
-        let mut cpus = BTreeMap::<CpuId, Vec<(u64, bool)>>::new();
         let by = view.ask.by.unwrap_or(By::Program);
-        for group in members(view, by) {
-            let pieces: Vec<Piece> = group
-                .threads
-                .iter()
-                .flat_map(|thread| waits::for_cpu(view.analysis, *thread))
-                // Without a switch-in the CPU is unknown.
-                .filter(|piece| only.is_none() || piece.after.cpu() == only)
-                .collect();
-            for piece in &pieces {
-                all.push(length(piece));
-                if let Some(cpu) = piece.after.cpu() {
-                    cpus.entry(cpu).or_default().push(length(piece));
-                }
+        let only = view.ask.cpu;
+        let waits = |thread| {
+            // Without a switch-in the CPU is unknown.
+            let chosen = move |piece: &Piece| only.is_none() || piece.after.cpu() == only;
+            let waits = waits::for_cpu(view.analysis, thread).filter(chosen);
+            waits.map(|piece| Length {
+                ns: piece.length(),
+                whole: piece.whole_wait(),
+                cpu: piece.after.cpu(),
+            })
+        };
+        let time = |hist: &Hist| (hist.count() + hist.cut().0 > 0).then(|| hist.total());
+        let mut cpus = BTreeMap::<CpuId, Hist>::new();
+        let lengths = Grouped::new(view, by, waits, time, |wait: Length| {
+            if let Some(cpu) = wait.cpu {
+                cpus.entry(cpu).or_default().add(&wait);
             }
-            if !pieces.is_empty() {
-                groups.push((group, Hist::new(pieces.iter().map(length))));
-            }
-        }
-        groups.sort_by_key(|(_, hist)| Reverse(hist.total()));
+        });
+        cpus.values_mut().for_each(Hist::finish);
         Lengths {
-            all: Hist::new(all),
-            groups: Groups {
-                view: *view,
-                by,
-                what: "waits",
-                groups,
-            },
+            view: *view,
+            by,
+            lengths,
             waits: Some(OfWaits {
-                cpus: cpus
-                    .into_iter()
-                    .map(|(cpu, waits)| (cpu, Hist::new(waits)))
-                    .collect(),
+                cpus,
                 wanted: if only.is_none() { wanted(view) } else { None },
             }),
         }
@@ -117,11 +96,36 @@ impl<'a> Lengths<'a> {
 
     /// The beginning of the text, before the sums.
     fn title(&self) -> String {
-        match (&self.waits, self.groups.view.ask.cpu) {
+        match (&self.waits, self.view.ask.cpu) {
             (None, _) => "Slices on a CPU   ".to_owned(),
             (Some(_), None) => "Run-queue waits   ".to_owned(),
             (Some(_), Some(cpu)) => format!("Run-queue waits that ended on CPU {}   ", cpu.0),
         }
+    }
+
+    /// The noun of the pieces.
+    fn what(&self) -> &'static str {
+        match self.waits {
+            None => "slices",
+            Some(_) => "waits",
+        }
+    }
+
+    /// The histograms of the first groups.
+    fn draw(&self, out: &mut Page, style: &Style) {
+        for (group, hist) in self.lengths.groups.iter().take(self.view.ask.top) {
+            let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
+            let [name, pid] = [&group.name, &pid].map(|text| Span::new(Paint::Bold, text));
+            out.blank();
+            out.named::<Span, _>([], name, 0, [pid]);
+            out.items("", hist.summary(self.what()));
+            hist.draw(out, style);
+        }
+    }
+
+    /// The groups of CSV and JSON.
+    fn asked(&self) -> impl Iterator<Item = HistRow<'_>> {
+        self.view.asked(&self.lengths.groups).map(HistRow::group)
     }
 }
 
@@ -133,11 +137,9 @@ impl OfWaits {
             out.add(wanted.page());
         }
         if has_waits {
-            let cpus = self.cpus.iter();
-            let rows = cpus.map(|(cpu, hist)| ("cpu", format!("CPU {}", cpu.0), None, hist));
             let table = hist::table("waits").titled("by CPU that the wait ended on");
             out.blank();
-            out.table(&table, rows);
+            out.table(&table, self.cpus.iter().map(HistRow::cpu));
         }
     }
 }
@@ -145,39 +147,47 @@ impl OfWaits {
 impl Report for Lengths<'_> {
     fn page(&self, style: &Style) -> Page {
         let mut out = Page::new();
-        let ask = self.groups.view.ask;
-        out.items(self.title(), self.all.summary(self.groups.what));
+        let Grouped { all, groups } = &self.lengths;
+        let ask = self.view.ask;
+        out.items(self.title(), all.summary(self.what()));
+        if self.waits.is_some() || ask.by.is_none() {
+            all.draw(&mut out, style);
+        }
         if let Some(waits) = &self.waits {
-            self.all.draw(&mut out, style);
-            waits.add(&mut out, self.all.count() > 0);
-        } else if ask.by.is_none() {
-            self.all.draw(&mut out, style);
+            waits.add(&mut out, all.count() > 0);
         }
         if ask.by.is_none() {
+            let title = Title::top(self.by.title(), ask.top, groups.len());
+            let rows = groups.iter().take(ask.top).map(HistRow::group);
             out.blank();
-            self.groups.table(&mut out);
+            out.table(&hist::table(self.what()).titled(title), rows);
             return out;
         }
-        self.groups.draw(&mut out, style);
-        let number = self.groups.groups.len();
-        if self.waits.is_none() && number > ask.top {
+        self.draw(&mut out, style);
+        if self.waits.is_none() && groups.len() > ask.top {
             out.blank();
-            out.more(number, ask.top, ": --top shows them");
+            out.more(groups.len(), ask.top, ": --top shows them");
         }
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let table = hist::table(self.groups.what);
-        let json = |hist| table.json(&("", String::new(), None, hist));
-        let document = json!({"all": json(&self.all), "groups": self.groups.json()});
+        let table = || hist::table(self.what());
+        let all = HistRow {
+            name: String::new(),
+            pid: None,
+            cpu: None,
+            hist: &self.lengths.all,
+        };
+        let groups = table()
+            .data("name", |row| row.name.clone())
+            .data("pid", |row| row.pid);
+        let document = json!({"all": table().json(&all), "groups": groups.rows(self.asked())});
         let Some(waits) = &self.waits else {
             return Some(document);
         };
-        let cpus = waits.cpus.iter();
-        let cpus: Value = cpus
-            .map(|(cpu, hist)| with(json(hist), json!({"cpu": cpu.0})))
-            .collect();
+        let cpus = table().data("cpu", |row| row.cpu.map(|cpu| cpu.0));
+        let cpus = cpus.rows(waits.cpus.iter().map(HistRow::cpu));
         let wanted = waits.wanted.as_ref().map(CpuDemand::json);
         Some(with(document, json!({"cpus": cpus, "wanted": wanted})))
     }
@@ -185,7 +195,7 @@ impl Report for Lengths<'_> {
     /// The histograms of the CPUs, then the ones of the groups.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let cpus = self.waits.iter().flat_map(|waits| &waits.cpus);
-        let cpus = cpus.map(|(cpu, hist)| ("cpu", cpu.0.to_string(), None, hist));
-        hist::csv(cpus.chain(self.groups.asked()), self.waits.is_some())
+        let cpus = cpus.map(HistRow::cpu);
+        hist::csv(cpus.chain(self.asked()), self.waits.is_some())
     }
 }

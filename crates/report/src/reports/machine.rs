@@ -8,10 +8,12 @@ use tr_format::counters::{Counter, Unit};
 use tr_format::event::Ktime;
 
 use super::cpus;
-use super::series::{self, fit, shade};
+use super::not_known::NotKnown;
+use super::series::{fit, shade};
+use super::ReportKind;
 use crate::output::Report;
-use tr_insight::label;
 use tr_insight::view::View;
+use tr_insight::{cpu_time, label};
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
@@ -155,9 +157,20 @@ struct Fact {
     strip: Vec<(u64, u64)>,
 }
 
+/// The report on the machine. An older trace, or one of a single moment, has no samples.
+pub fn report<'a>(view: &View<'a>) -> Box<dyn Report + 'a> {
+    match MachineReport::new(view) {
+        Some(machine) => Box::new(machine),
+        None => Box::new(NotKnown {
+            kind: ReportKind::Machine,
+            why: "not known: the trace has no samples of the machine's counters".into(),
+        }),
+    }
+}
+
 impl<'a> MachineReport<'a> {
     /// The samples of the analyzed span; `None` if there are none.
-    pub fn new(view: &View<'a>) -> Option<MachineReport<'a>> {
+    fn new(view: &View<'a>) -> Option<MachineReport<'a>> {
         let analysis = view.analysis;
         let samples = Samples::of(analysis);
         let covered = samples.within((analysis.start, analysis.end))?;
@@ -301,8 +314,8 @@ fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec
     let mut sums = vec![0u64; edges.len().saturating_sub(1)];
     for ix in own.ids().filter(|ix| own[*ix]) {
         let process = view.analysis.process(ix);
-        let by_events = series::on_cpu(view.analysis, process);
-        for ran in by_events.chain(series::on_cpu_by_kernel(view.analysis, process)) {
+        let by_events = cpu_time::on_cpu(view.analysis, process);
+        for ran in by_events.chain(cpu_time::on_cpu_by_kernel(view.analysis, process)) {
             let first = edges.partition_point(|edge| *edge <= ran.from);
             let mut at = first.saturating_sub(1);
             while let (Some(from), Some(to), Some(sum)) =

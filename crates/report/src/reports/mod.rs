@@ -101,35 +101,69 @@ enum Source {
     Events,
 }
 
+/// What a report is about, and how it is made.
+struct About {
+    topic: Topic,
+    source: Source,
+    make: for<'a> fn(&View<'a>) -> Box<dyn Report + 'a>,
+}
+
 impl ReportKind {
-    fn about(self) -> (Topic, Source) {
+    fn about(self) -> About {
+        use Source::{Events, Sums, SumsOfEvents, Timeline};
+        use Topic::{Machine, Processes, Time, Trust, Waits};
+        let of = |topic, source, make| About {
+            topic,
+            source,
+            make,
+        };
         match self {
-            ReportKind::Top => (Topic::Time, Source::Sums),
-            ReportKind::Advice => (Topic::Time, Source::Timeline),
-            ReportKind::CriticalPath => (Topic::Time, Source::Timeline),
-            ReportKind::Steps => (Topic::Time, Source::Timeline),
-            ReportKind::Tree => (Topic::Processes, Source::Sums),
-            ReportKind::Execs => (Topic::Processes, Source::Sums),
-            ReportKind::OffCpu => (Topic::Waits, Source::Events),
-            ReportKind::MaxOffCpu => (Topic::Waits, Source::Events),
-            ReportKind::RunQueue => (Topic::Waits, Source::Events),
-            ReportKind::Parallelism => (Topic::Time, Source::Events),
-            ReportKind::Histogram => (Topic::Processes, Source::Events),
-            ReportKind::Series => (Topic::Time, Source::Timeline),
-            ReportKind::Disk => (Topic::Waits, Source::Events),
-            ReportKind::Memory => (Topic::Waits, Source::Sums),
-            ReportKind::Network => (Topic::Waits, Source::Events),
-            ReportKind::Syscalls => (Topic::Processes, Source::Sums),
-            ReportKind::Flame => (Topic::Processes, Source::Sums),
-            ReportKind::Machine => (Topic::Machine, Source::Timeline),
-            ReportKind::Cpus => (Topic::Machine, Source::Events),
-            ReportKind::Quality => (Topic::Trust, Source::SumsOfEvents),
-            ReportKind::Audit => (Topic::Trust, Source::SumsOfEvents),
+            Self::Top => of(Time, Sums, |view| Box::new(top::Top::new(view))),
+            Self::Advice => of(Time, Timeline, |view| {
+                Box::new(advice::AdviceReport::new(view))
+            }),
+            Self::CriticalPath => of(Time, Timeline, |view| {
+                Box::new(critical_path::PathReport::new(view))
+            }),
+            Self::Steps => of(Time, Timeline, |view| {
+                Box::new(steps::StepsReport::new(view))
+            }),
+            Self::Tree => of(Processes, Sums, |view| Box::new(tree::Tree::new(view))),
+            Self::Execs => of(Processes, Sums, |view| Box::new(execs::Execs::new(view))),
+            Self::OffCpu => of(Waits, Events, |view| Box::new(off_cpu::OffCpu::new(view))),
+            Self::MaxOffCpu => of(Waits, Events, |view| {
+                Box::new(max_off_cpu::MaxOffCpu::new(view))
+            }),
+            Self::RunQueue => of(Waits, Events, |view| {
+                Box::new(lengths::Lengths::waits(view))
+            }),
+            Self::Parallelism => of(Time, Events, |view| {
+                Box::new(parallelism::ParallelismReport::new(view))
+            }),
+            Self::Histogram => of(Processes, Events, |view| {
+                Box::new(lengths::Lengths::slices(view))
+            }),
+            Self::Series => of(Time, Timeline, |view| Box::new(series::Series::new(view))),
+            Self::Disk => of(Waits, Events, |view| Box::new(disk::Disk::new(view))),
+            Self::Memory => of(Waits, Sums, |view| Box::new(memory::Memory::new(view))),
+            Self::Network => of(Waits, Events, |view| Box::new(network::Network::new(view))),
+            Self::Syscalls => of(Processes, Sums, |view| {
+                Box::new(syscalls::SystemCalls::new(view))
+            }),
+            Self::Flame => of(Processes, Sums, |view| Box::new(flame::Flame::new(view))),
+            Self::Machine => of(Machine, Timeline, |view| machine::report(view)),
+            Self::Cpus => of(Machine, Events, |view| Box::new(cpus::Cpus::new(view))),
+            Self::Quality => of(Trust, SumsOfEvents, |view| {
+                Box::new(quality::QualityReport::new(view))
+            }),
+            Self::Audit => of(Trust, SumsOfEvents, |view| {
+                Box::new(tr_insight::audit::audit(view.analysis))
+            }),
         }
     }
 
     pub fn topic(self) -> Topic {
-        self.about().0
+        self.about().topic
     }
 
     pub fn by_topic() -> impl Iterator<Item = ReportKind> {
@@ -143,12 +177,12 @@ impl ReportKind {
 
     /// Whether the report needs the analysis's timeline.
     pub fn needs_timeline(self) -> bool {
-        matches!(self.about().1, Source::Timeline | Source::Events)
+        matches!(self.about().source, Source::Timeline | Source::Events)
     }
 
     /// Whether only scheduling events provide what the report shows.
     fn needs_events(self) -> bool {
-        matches!(self.about().1, Source::SumsOfEvents | Source::Events)
+        matches!(self.about().source, Source::SumsOfEvents | Source::Events)
     }
 
     /// The reason why the recording does not have what the report shows.
@@ -180,38 +214,9 @@ impl ReportKind {
     }
 
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
-        let not_known = |why| Box::new(NotKnown { kind: self, why });
-        if let Some(why) = self.unknown(view) {
-            return not_known(why);
-        }
-        match self {
-            ReportKind::Top => Box::new(top::Top::new(view)),
-            ReportKind::Advice => Box::new(advice::AdviceReport::new(view)),
-            ReportKind::Histogram => Box::new(lengths::Lengths::slices(view)),
-            ReportKind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
-            ReportKind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
-            ReportKind::RunQueue => Box::new(lengths::Lengths::waits(view)),
-            ReportKind::Quality => Box::new(quality::QualityReport::new(view)),
-            ReportKind::Audit => Box::new(tr_insight::audit::audit(view.analysis)),
-            ReportKind::Tree => Box::new(tree::Tree::new(view)),
-            ReportKind::Execs => Box::new(execs::Execs::new(view)),
-            ReportKind::Steps => Box::new(steps::StepsReport::new(view)),
-            ReportKind::Series => Box::new(series::Series::new(view)),
-            ReportKind::Disk => Box::new(disk::Disk::new(view)),
-            ReportKind::Memory => Box::new(memory::Memory::new(view)),
-            ReportKind::Network => Box::new(network::Network::new(view)),
-            ReportKind::Syscalls => Box::new(syscalls::SystemCalls::new(view)),
-            ReportKind::Flame => Box::new(flame::Flame::new(view)),
-            ReportKind::Machine => match machine::MachineReport::new(view) {
-                Some(machine) => Box::new(machine),
-                // An older trace, or one of a single moment.
-                None => not_known(
-                    "not known: the trace has no samples of the machine's counters".into(),
-                ),
-            },
-            ReportKind::Cpus => Box::new(cpus::Cpus::new(view)),
-            ReportKind::CriticalPath => Box::new(critical_path::PathReport::new(view)),
-            ReportKind::Parallelism => Box::new(parallelism::ParallelismReport::new(view)),
+        match self.unknown(view) {
+            Some(why) => Box::new(NotKnown { kind: self, why }),
+            None => (self.about().make)(view),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use serde_json::{json, Value};
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
-use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
+use tr_analyze::timeline::{Actor, Bucket, Stretch};
 
-use crate::members::{self, members, Members};
+use crate::members::{self, Collect, Grouped, Members};
 use crate::output::Report;
 use tr_insight::label;
 use tr_insight::query::{By, Sort};
@@ -49,8 +49,8 @@ type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 #[derive(Clone, Copy, Debug, Default)]
 struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
 
-impl ReasonSums {
-    fn add(&mut self, waited: ThreadWait) {
+impl Collect<ThreadWait> for ReasonSums {
+    fn add(&mut self, waited: &ThreadWait) {
         let Some(sum) = self.0.get_mut(waited.reason as usize) else {
             return; // every reason has its sum
         };
@@ -60,14 +60,12 @@ impl ReasonSums {
         sum.total = sum.total.saturating_add(length);
         sum.count += 1;
         if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
-            sum.longest = Some(waited);
+            sum.longest = Some(*waited);
         }
     }
+}
 
-    fn states(&self) -> &Times {
-        &self.1
-    }
-
+impl ReasonSums {
     fn used(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
         let all = WaitReason::ALL.into_iter().zip(&self.0);
         all.filter(|(_, sum)| sum.count > 0)
@@ -98,9 +96,8 @@ const LONGEST: usize = 100;
 pub struct OffCpu<'a> {
     view: View<'a>,
     by: By,
-    all: ReasonSums,
     /// The groups, those with most time off CPU first, or in the order of `--sort`.
-    groups: Vec<(Members, ReasonSums)>,
+    sums: Grouped<ReasonSums>,
     /// The longest waits for a known reason, longest first.
     longest: Vec<ThreadWait>,
 }
@@ -108,46 +105,35 @@ pub struct OffCpu<'a> {
 impl<'a> OffCpu<'a> {
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         let by = view.ask.by.unwrap_or_default();
-        let mut report = OffCpu {
+        let keep = LONGEST.max(view.ask.top);
+        let figure = |sums: &ReasonSums| {
+            sums.used().next()?;
+            Some(match view.ask.sort {
+                Some(Sort::RunQueue) => sums.of(&[WaitReason::Woken, WaitReason::Preempted]),
+                Some(Sort::Sleep) => sums.1.sleep,
+                Some(Sort::Blocked) => sums.1.blocked,
+                Some(Sort::Unknown) => sums.of(&[WaitReason::Unknown]),
+                _ => sums.total(),
+            })
+        };
+        let mut longest = Vec::new();
+        let waits = |thread| waits(view.analysis, thread);
+        let sums = Grouped::new(view, by, waits, figure, |waited: ThreadWait| {
+            if waited.reason != WaitReason::Unknown {
+                longest.push(waited);
+            }
+            // Memory: not all waits of a long recording at once.
+            if longest.len() > 64 * keep {
+                shorten(&mut longest, keep);
+            }
+        });
+        shorten(&mut longest, keep);
+        OffCpu {
             view: *view,
             by,
-            all: ReasonSums::default(),
-            groups: Vec::new(),
-            longest: Vec::new(),
-        };
-        let Some(timeline) = &view.analysis.timeline else {
-            return report;
-        };
-        let keep = LONGEST.max(view.ask.top);
-        for group in members(view, by) {
-            let mut sums = ReasonSums::default();
-            for thread in &group.threads {
-                for waited in waits(view.analysis, timeline, *thread) {
-                    sums.add(waited);
-                    report.all.add(waited);
-                    if waited.reason != WaitReason::Unknown {
-                        report.longest.push(waited);
-                    }
-                }
-                // Memory: not all waits of a long recording at once.
-                if report.longest.len() > 64 * keep {
-                    shorten(&mut report.longest, keep);
-                }
-            }
-            if sums.used().next().is_some() {
-                report.groups.push((group, sums));
-            }
+            sums,
+            longest,
         }
-        shorten(&mut report.longest, keep);
-        let key = |sums: &ReasonSums| match view.ask.sort {
-            Some(Sort::RunQueue) => sums.of(&[WaitReason::Woken, WaitReason::Preempted]),
-            Some(Sort::Sleep) => sums.states().sleep,
-            Some(Sort::Blocked) => sums.states().blocked,
-            Some(Sort::Unknown) => sums.of(&[WaitReason::Unknown]),
-            _ => sums.total(),
-        };
-        report.groups.sort_by_key(|(_, sums)| Reverse(key(sums)));
-        report
     }
 
     /// The columns of waits; a name in text takes `room` columns.
@@ -241,8 +227,8 @@ impl<'a> OffCpu<'a> {
             n => format!("{} processes", units::count(n as u64)),
         };
         let title = format!("reasons of the time off CPU of {one_or_more}");
-        let whole = self.all.total();
-        let mut rows: Vec<_> = self.all.used().collect();
+        let whole = self.sums.all.total();
+        let mut rows: Vec<_> = self.sums.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == WaitReason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
@@ -267,7 +253,7 @@ impl<'a> OffCpu<'a> {
     /// The reasons with a column of their own, and the rest: a narrow table has the reasons
     /// with the longest waits.
     fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
-        let used = self.all.used().filter(|(_, sum)| sum.total > 0);
+        let used = self.sums.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(WaitReason, u64)> =
             used.map(|(reason, sum)| (reason, sum.total)).collect();
         let width = |reason: WaitReason| units::width(column(reason)).max(TIME) + 2;
@@ -308,33 +294,32 @@ impl<'a> OffCpu<'a> {
         let has_rest = !rest.is_empty();
         let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
         let (title, most) = (self.by.title(), self.view.ask.top);
-        out.first(table.shown(has_rest), title, &self.groups, most);
+        out.first(table.shown(has_rest), title, &self.sums.groups, most);
     }
 }
 
 /// A thread's waits, and its unknown time.
-fn waits<'a>(
-    analysis: &'a Analysis,
-    timeline: &'a Timeline,
-    ix: ThreadIx,
-) -> impl Iterator<Item = ThreadWait> + 'a {
+fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> + '_ {
     let started = !analysis.thread(ix).started_before;
     let known = |stretch: Option<Stretch>, edge: bool| match stretch {
         Some(stretch) => stretch.doing != Bucket::Unknown || stretch.cpu.is_some(),
         None => edge,
     };
-    timeline
-        .of(ix)
-        .enumerate()
-        .filter_map(move |(at, stretch)| {
-            let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
-            Some(ThreadWait {
-                thread: ix,
-                stretch,
-                reason: WaitReason::of(analysis, ix, &stretch)?,
-                whole: known(before, started) && known(timeline.get(ix, at + 1), false),
+    let timeline = analysis.timeline.iter();
+    timeline.flat_map(move |timeline| {
+        timeline
+            .of(ix)
+            .enumerate()
+            .filter_map(move |(at, stretch)| {
+                let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
+                Some(ThreadWait {
+                    thread: ix,
+                    stretch,
+                    reason: WaitReason::of(analysis, ix, &stretch)?,
+                    whole: known(before, started) && known(timeline.get(ix, at + 1), false),
+                })
             })
-        })
+    })
 }
 
 /// Keeps the longest waits; of equal ones the first.
@@ -356,7 +341,7 @@ impl Report for OffCpu<'_> {
 
     fn json(&self) -> Option<Value> {
         let most = self.view.ask.most();
-        let groups = self.groups.iter().take(most).map(|(group, sums)| {
+        let groups = self.sums.groups.iter().take(most).map(|(group, sums)| {
             json!({
                 "name": group.name,
                 "pid": group.pid,
@@ -366,15 +351,15 @@ impl Report for OffCpu<'_> {
         });
         let longest = self.longest.iter().take(most);
         Some(json!({
-            "total_ns": self.all.total(),
-            "reasons": self.all_sums(&self.all),
+            "total_ns": self.sums.all.total(),
+            "reasons": self.all_sums(&self.sums.all),
             "longest": self.table(0).rows(longest),
             "groups": groups.collect::<Value>(),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let groups = self.groups.iter().take(self.view.ask.most());
+        let groups = self.sums.groups.iter().take(self.view.ask.most());
         let rows = groups.flat_map(|(group, sums)| {
             let used = sums.used();
             used.map(move |(reason, sum)| (Some(group), reason, sum))

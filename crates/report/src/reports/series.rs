@@ -3,11 +3,10 @@
 //! totals of a thread is divided evenly.
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
-use tr_analyze::share;
-use tr_analyze::timeline::Bucket;
+use tr_analyze::model::{Basis, Process};
 
 use crate::output::Report;
+use tr_insight::cpu_time::{on_cpu, on_cpu_in_intervals};
 use tr_insight::label;
 use tr_insight::view::View;
 use tr_text::page::{Page, Span};
@@ -60,7 +59,7 @@ impl<'a> Series<'a> {
         }
         let lines = processes.into_iter().map(|process| ProcessSeries {
             process,
-            values: values(view.analysis, process, interval),
+            values: on_cpu_in_intervals(view.analysis, process, interval),
         });
         Series {
             view: *view,
@@ -81,107 +80,6 @@ impl<'a> Series<'a> {
     pub fn first(&self) -> u64 {
         self.view.since(self.view.analysis.start) / self.interval
     }
-}
-
-/// A part of a thread's time, in ns since the start of the recording.
-pub(super) struct RunSlice {
-    pub from: u64,
-    pub to: u64,
-    /// ns on a CPU in it.
-    on_cpu: u64,
-}
-
-impl RunSlice {
-    /// ns on a CPU from its beginning to `at`.
-    pub fn until(&self, at: u64) -> u64 {
-        share(self.on_cpu, at - self.from, self.to - self.from)
-    }
-}
-
-/// A process's stretches or samples with time on a CPU, thread by thread.
-pub(super) fn on_cpu<'a>(
-    analysis: &'a Analysis,
-    process: &'a Process,
-) -> impl Iterator<Item = RunSlice> + 'a {
-    let zero = analysis.meta.start;
-    let threads = process.threads.iter();
-    let timeline = analysis.timeline.iter();
-    let stretches = timeline
-        .flat_map(move |timeline| {
-            let threads = threads.clone();
-            threads.flat_map(|thread: &ThreadIx| timeline.of(*thread))
-        })
-        .filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)))
-        .map(move |stretch| RunSlice {
-            from: stretch.from.since(zero),
-            to: stretch.to.since(zero),
-            on_cpu: stretch.length(),
-        });
-    let threads = process.threads.iter();
-    let samples = threads.flat_map(|thread: &ThreadIx| analysis.samples_of(*thread));
-    let samples = samples.map(move |sample| RunSlice {
-        from: sample.from.since(zero),
-        to: sample.to.since(zero),
-        on_cpu: sample.on_cpu,
-    });
-    stretches.chain(samples.filter(|ran| ran.on_cpu > 0))
-}
-
-/// The time on a CPU that only the kernel's totals show, spread evenly over the time in which the
-/// events do not show the thread's state.
-pub(super) fn on_cpu_by_kernel<'a>(
-    analysis: &'a Analysis,
-    process: &'a Process,
-) -> impl Iterator<Item = RunSlice> + 'a {
-    let zero = analysis.meta.start;
-    let threads = process.threads.iter();
-    threads.flat_map(move |ix| {
-        let ns = analysis.thread(*ix).by_kernel.on_cpu;
-        let unknown = move || {
-            let timeline = analysis.timeline.iter().filter(move |_| ns > 0);
-            let all = timeline.flat_map(|timeline| timeline.of(*ix));
-            all.filter(|stretch| stretch.doing == Bucket::Unknown)
-        };
-        let whole: u64 = unknown().map(|stretch| stretch.length()).sum();
-        unknown().map(move |stretch| RunSlice {
-            from: stretch.from.since(zero),
-            to: stretch.to.since(zero),
-            on_cpu: share(ns, stretch.length(), whole),
-        })
-    })
-}
-
-fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u64)> {
-    let mut values: Vec<(u64, u64)> = Vec::new();
-    for ran in on_cpu(analysis, process) {
-        let mut from = ran.from;
-        while from < ran.to {
-            let number = from / interval;
-            let end = number
-                .saturating_add(1)
-                .saturating_mul(interval)
-                .min(ran.to);
-            let part = ran.until(end) - ran.until(from);
-            match values.last_mut() {
-                Some((last, ns)) if *last == number => {
-                    *ns = ns.saturating_add(part);
-                }
-                _ if part > 0 => values.push((number, part)),
-                _ => {}
-            }
-            from = end;
-        }
-    }
-    // Sorted by thread so far.
-    values.sort_unstable();
-    values.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 = kept.1.saturating_add(next.1);
-        }
-        same
-    });
-    values
 }
 
 /// A character that is as full as the part of one CPU's time.

@@ -1,79 +1,14 @@
 //! Waits for block I/O by disk, and in fsync by file: a part of the report on disks.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
-use tr_analyze::awaited::WaitReason;
 use tr_analyze::disks::Disk;
-use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::timeline::Stretch;
-use tr_format::event::Reason;
-use tr_format::meta::Extra;
 
 use super::devices;
 use crate::members::Members;
+use tr_insight::disk::WaitSum;
 use tr_text::escape;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::IO_WAIT;
-
-/// The waits of some threads for a disk or a file.
-pub struct WaitSum<T> {
-    /// `None`: it is not known which.
-    pub what: Option<T>,
-    pub count: u64,
-    /// The time of the waits in nanoseconds.
-    pub ns: u64,
-}
-
-/// The waits of these threads of which it tells for what they are, those for the longest time first;
-/// `None` if the recording does not tell the disks.
-fn sums<T: Ord>(
-    analysis: &Analysis,
-    threads: &[ThreadIx],
-    what: impl Fn(ThreadIx, &Stretch) -> Option<Option<T>>,
-) -> Option<Vec<WaitSum<T>>> {
-    let timeline = analysis.timeline.as_ref();
-    let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits))?;
-    let mut sums: BTreeMap<Option<T>, (u64, u64)> = BTreeMap::new();
-    for thread in threads {
-        for stretch in timeline.of(*thread) {
-            if let Some(what) = what(*thread, &stretch) {
-                let (count, ns) = sums.entry(what).or_default();
-                *count = count.saturating_add(1);
-                *ns = ns.saturating_add(stretch.length());
-            }
-        }
-    }
-    let waited = |(what, (count, ns))| WaitSum { what, count, ns };
-    let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
-    waited.sort_by_key(|wait| Reverse((wait.ns, wait.count)));
-    Some(waited)
-}
-
-/// The waits of these threads; `None` if the recording does not tell the disks.
-pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<WaitSum<&'a Disk>>> {
-    sums(analysis, threads, |thread, stretch| {
-        let awaited = analysis.awaited(thread, stretch);
-        let disk = || analysis.disks.waited.of(thread, stretch.from);
-        (awaited == Some(WaitReason::Disk)).then(disk)
-    })
-}
-
-/// The waits of these threads in fsync and its relatives, by the last component of the file's path.
-pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<&'a [u8]>> {
-    let all = sums(analysis, threads, |thread, stretch| {
-        let sync = || {
-            matches!(
-                analysis.awaited(thread, stretch),
-                Some(WaitReason::Disk | WaitReason::File)
-            )
-        };
-        let file = || analysis.disks.waited.file(thread, stretch.from);
-        (stretch.reason == Reason::Sync && sync()).then(file)
-    });
-    all.unwrap_or_default()
-}
 
 /// The waits of a group: its name and pid, and the waits.
 pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
