@@ -216,8 +216,8 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
 
 /// Task 10 sleeps in a system call from 10 ms on. `end` is the time in milliseconds at which `waker`, in this context,
 /// ends the wait. Returns how the wait ended and its kind.
-fn ended(sleep: (Reason, Timeout), end: i64, (waker, context): (u32, Context)) -> (WaitEnd, Kind) {
-    let (reason, timeout) = sleep;
+fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Kind) {
+    let ((reason, timeout), (waker, context)) = (sleep, by);
     let remote = Endpoint {
         address: Address::V4(std::net::Ipv4Addr::LOCALHOST),
         port: 80,

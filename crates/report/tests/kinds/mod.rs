@@ -202,8 +202,14 @@ fn of_each_fixture() {
     }
 }
 
-/// Task 10 waits in a call for a socket, in ms; `waker` ends that, 0 by a timeout.
+/// Task 10 waits in a call for a socket, in ms; `waker` ends that, 0 by a timeout of the call, in which an answer was
+/// awaited.
 fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
+    let length = u64::try_from((span.end - span.start) * MS).unwrap();
+    let timeout = match waker {
+        0 => Timeout::after(length).asked(),
+        _ => Timeout::UNKNOWN,
+    };
     let sleep = SchedKind::Switch {
         prev: Tid(10),
         next: Tid(0),
@@ -211,7 +217,7 @@ fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
         preempt: false,
         iowait: false,
         reason: Reason::SocketRead,
-        timeout: Timeout::UNKNOWN,
+        timeout,
     };
     hand.sched(0, span.start * MS, sleep)
         .waking(0, span.end * MS, waker, 10)

@@ -457,7 +457,21 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
             if name {
                 asks(&mut hand, from - 1, at);
             }
-            sleeps(&mut hand, (10, 0), from, (Reason::Poll, SLEEPS));
+            // A call without an end by a task has a time-out, and what was sent is not answered.
+            let timeout = match *waker {
+                0 => Timeout::after(u64::try_from(part * MS).unwrap()).asked(),
+                _ => Timeout::UNKNOWN,
+            };
+            let sleep = SchedKind::Switch {
+                prev: Tid(10),
+                next: Tid(0),
+                prev_state: SLEEPS,
+                preempt: false,
+                iowait: false,
+                reason: Reason::Poll,
+                timeout,
+            };
+            hand.sched(0, from * MS, sleep);
             wakes(&mut hand, *waker, from + part, (10, 0));
         }
         ends(&mut hand, (10, 0), 910, EXIT_1);
