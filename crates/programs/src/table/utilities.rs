@@ -2,7 +2,7 @@
 
 use crate::words::has;
 
-/// What scripts do with a small program.
+/// The use that scripts make of a small program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UtilityUse {
     /// A script runs the program for its exit status.

@@ -101,7 +101,7 @@ enum Source {
     Events,
 }
 
-/// What a report is about, and how it is made.
+/// The subject of a report, and the function that makes it.
 struct About {
     topic: Topic,
     source: Source,
