@@ -12,11 +12,14 @@ mod explains;
 mod failed_tests;
 mod files;
 mod finder;
+mod git;
 mod held;
 mod links;
+mod makes;
 mod passes;
 mod pipes;
 mod pools;
+mod runners;
 mod scripts;
 mod servers;
 

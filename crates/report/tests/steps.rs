@@ -944,7 +944,9 @@ fn a_file_that_was_not_written_links_two_failures() {
     let text = screen(unstarted, &[127 << 8, 1 << 8, 127 << 8]);
     assert!(text.starts_with("Failed   gcc main.c"), "{text}");
     assert!(
-        text.contains("→ perhaps x (forked) exit 127 → perhaps the command exit 127"),
+        text.contains(
+            "→ perhaps x (forked) exit 127 (no such program) → perhaps the command exit 127"
+        ),
         "{text}"
     );
 }
@@ -1463,4 +1465,181 @@ fn strangers_do_not_fail_the_command() {
     analysis.processes[1].status = Some(11);
     analysis.processes[2].status = Some(1 << 8);
     assert_eq!(first_screen(&analysis), "");
+}
+
+/// With `-k`, make goes on after each failure, so that nothing shows which of its jobs it ignored (`-mkdir out`): a build is
+/// certain, a job whose file another one used afterwards was ignored, and others are equal reasons.
+#[test]
+fn a_make_that_goes_on_may_have_ignored_a_job() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -k")]),
+        (Some(0), 10, 100, &[(11, "mkdir out")]),
+        (Some(0), 200, 300, &[(201, "clang -c -o a.o a.c")]),
+        (Some(0), 400, 800, &[(401, "./pack")]),
+    ];
+    let text = screen(lines, &[2 << 8, 1 << 8, 1 << 8, 0]);
+    assert!(text.starts_with("Failed   clang a.c   exit 1"), "{text}");
+    assert!(text.contains("→ the command exit 2"), "{text}");
+    assert_eq!(text.matches("Failed ").count(), 1, "{text}");
+    // A directory may be the reason if nothing else is.
+    let text = screen(lines, &[2 << 8, 1 << 8, 0, 0]);
+    assert!(text.starts_with("Failed   mkdir out   exit 1"), "{text}");
+    assert!(text.contains("→ perhaps the command exit 2"), "{text}");
+    let mut equal = lines.to_vec();
+    equal[1].3 = &[(11, "./scan --output list.txt")];
+    let text = screen(&equal, &[2 << 8, 3 << 8, 0, 4 << 8]);
+    assert_eq!(text.matches("→ perhaps the command").count(), 2, "{text}");
+    let text = screen(&equal, &[2 << 8, 3 << 8, 0, 0]);
+    assert!(text.contains("→ the command exit 2"), "{text}");
+    // make would not have sorted a list that it counts as not made.
+    equal[2].3 = &[(201, "sh -c sort~-u~list.txt~>~sorted.txt")];
+    equal.push((Some(2), 210, 290, &[(211, "sort -u list.txt")]));
+    let text = screen(&equal, &[2 << 8, 3 << 8, 0, 4 << 8, 0]);
+    assert!(text.starts_with("Failed   pack   exit 4"), "{text}");
+    assert!(text.contains("→ the command exit 2"), "{text}");
+    assert_eq!(text.matches("Failed ").count(), 1, "{text}");
+}
+
+/// A program that went on after the same failure before wanted it, and ended for a reason of its own. A command line that
+/// was repeated is a retry.
+#[test]
+fn a_failure_that_was_tolerated_before_is_no_reason() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "ruby usage_test.rb")]),
+        (Some(0), 10, 100, &[(11, "./tool --colour")]),
+        (Some(0), 200, 300, &[(201, "./tool --help")]),
+        (Some(0), 400, 890, &[(401, "./tool --no-such")]),
+    ];
+    let text = screen(lines, &[1 << 8, 64 << 8, 0, 64 << 8]);
+    assert!(
+        text.starts_with("Failed   usage_test.rb   exit 1"),
+        "{text}"
+    );
+    let text = screen(lines, &[1 << 8, 65 << 8, 0, 64 << 8]);
+    assert!(text.starts_with("Failed   tool --no-such"), "{text}");
+    let text = screen(lines, &[64 << 8, 64 << 8, 0, 64 << 8]);
+    assert!(text.contains("→ the command exit 64"), "{text}");
+    let mut retried = lines.to_vec();
+    retried[1].3 = &[(11, "./tool --no-such")];
+    let text = screen(&retried, &[1 << 8, 64 << 8, 0, 64 << 8]);
+    assert!(text.starts_with("Failed   tool --no-such"), "{text}");
+    // A question after another one that was answered with no.
+    let asked: &[Line] = &[
+        (None, 0, 900, &[(0, "node size.js")]),
+        (Some(0), 10, 100, &[(11, "./older --version")]),
+        (Some(0), 400, 890, &[(401, "grep -q big notes.txt")]),
+    ];
+    let text = screen(asked, &[1 << 8, 5 << 8, 1 << 8]);
+    assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
+    let text = screen(asked, &[1 << 8, 0, 1 << 8]);
+    assert!(text.starts_with("Failed   grep -q big"), "{text}");
+}
+
+/// A runner goes on after a script that failed, and ends with 1 when all have run.
+#[test]
+fn a_script_among_others_may_be_the_reason_of_a_runner() {
+    const SECOND: u64 = 1_000_000_000;
+    let lines: &[Line] = &[
+        (None, 0, 4 * SECOND, &[(0, "ruby all.rb")]),
+        (Some(0), 10, SECOND, &[(11, "ruby spec/a.rb")]),
+        (
+            Some(0),
+            SECOND + 10,
+            2 * SECOND,
+            &[(SECOND + 11, "ruby spec/b.rb")],
+        ),
+        (
+            Some(0),
+            2 * SECOND + 10,
+            4 * SECOND - 10,
+            &[(2 * SECOND + 11, "ruby spec/c.rb")],
+        ),
+    ];
+    let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
+    assert!(text.starts_with("Failed   a.rb   exit 1"), "{text}");
+    assert!(text.contains("→ perhaps the command exit 1"), "{text}");
+    // One that it ran again with success, a question, a program of another kind, and another status.
+    let mut again = lines.to_vec();
+    again[2].3 = &[(SECOND + 11, "ruby spec/a.rb")];
+    let mut asked = lines.to_vec();
+    asked[1].3 = &[(11, "test -e spec/a.rb")];
+    let mut other = lines.to_vec();
+    other[1].3 = &[(11, "perl setup.pl")];
+    for (lines, code) in [(again, 1), (asked, 1), (other, 1), (lines.to_vec(), 3)] {
+        let text = screen(&lines, &[1 << 8, code << 8, 0, 0]);
+        assert!(text.starts_with("Failed   all.rb   exit 1"), "{text}");
+    }
+}
+
+/// A shell that ends with 126 or 127 could not start a program: no child with another status explains that. A build step
+/// that failed before should have made the program, perhaps.
+#[test]
+fn a_program_that_is_not_there_is_a_failure_of_its_own() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash -e start.sh")]),
+        (Some(0), 10, 890, &[(11, "sh serve.sh ./serve")]),
+        (Some(1), 20, 880, &[(21, "./warm-up")]),
+    ];
+    for code in [126, 127] {
+        let text = screen(lines, &[code << 8, code << 8, 3 << 8]);
+        assert!(text.starts_with("Failed   serve.sh ./serve"), "{text}");
+    }
+    let built: &[Line] = &[
+        (None, 0, 900, &[(0, "sh check.sh")]),
+        (Some(0), 10, 200, &[(11, "make tool")]),
+        (Some(0), 210, 300, &[(211, "date +%s")]),
+        (Some(0), 810, 890, &[]),
+    ];
+    let text = screen(built, &[127 << 8, 2 << 8, 0, 127 << 8]);
+    let chain = "→ perhaps x (forked) exit 127 (no such program) → perhaps the command exit 127";
+    assert!(text.starts_with("Failed   make tool   exit 2"), "{text}");
+    assert!(text.lines().any(|line| line.trim() == chain), "{text}");
+    // The step before succeeded, or another one that builds nothing failed.
+    let mut asked = built.to_vec();
+    asked[1].3 = &[(11, "./probe")];
+    for (lines, code) in [(built.to_vec(), 0), (asked, 2)] {
+        let text = screen(&lines, &[127 << 8, code << 8, 0, 127 << 8]);
+        assert!(
+            text.starts_with("Failed   x (forked)   exit 127 (no such program)"),
+            "{text}"
+        );
+    }
+}
+
+/// The commands of a trap come after the failure that ended a script, and may fail as well.
+#[test]
+fn a_failure_stands_before_those_of_a_trap() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash -e sync.sh")]),
+        (Some(0), 10, 100, &[(11, "./fetch")]),
+        (Some(0), 110, 150, &[(111, "./send all")]),
+        (Some(0), 200, 300, &[(201, "umount /mnt/x")]),
+        (Some(0), 400, 890, &[(401, "rm /run/x.pid")]),
+    ];
+    let text = screen(lines, &[1 << 8, 0, 1 << 8, 1 << 8, 1 << 8]);
+    assert!(text.starts_with("Failed   send all   exit 1"), "{text}");
+    // All steps had succeeded.
+    let text = screen(lines, &[1 << 8, 1 << 8, 0, 1 << 8, 1 << 8]);
+    assert!(text.starts_with("Failed   rm /run/x.pid"), "{text}");
+}
+
+/// The server of a push ends well after a hook has refused it.
+#[test]
+fn a_hook_of_the_other_repository_explains_a_push() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "git push -q /srv/x.git main")]),
+        (
+            Some(0),
+            10,
+            880,
+            &[(11, "sh -c git-receive-pack~'/srv/x.git'")],
+        ),
+        (Some(1), 20, 870, &[(21, "git-receive-pack /srv/x.git")]),
+        (Some(2), 100, 800, &[(101, "/bin/sh hooks/update main")]),
+        (Some(3), 110, 790, &[(111, "./policy")]),
+    ];
+    let text = screen(lines, &[1 << 8, 0, 0, 1 << 8, 9 << 8]);
+    assert!(text.starts_with("Failed   policy   exit 9"), "{text}");
+    let chain = "→ perhaps update main exit 1 → perhaps the command exit 1";
+    assert!(text.contains(chain), "{text}");
 }

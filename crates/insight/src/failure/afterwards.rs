@@ -23,13 +23,25 @@ impl Finder<'_> {
     }
 
     /// The children that a process started after a child's end.
-    fn after<'a>(
+    pub(super) fn after<'a>(
         &'a self,
         child: &'a Process,
         parent: ProcessIx,
     ) -> impl Iterator<Item = &'a Process> {
         let after = self.divided(child, parent).1.iter();
         after.map(|ix| self.analysis.process(*ix))
+    }
+
+    /// The children that a process started before a child.
+    pub(super) fn before_start<'a>(
+        &'a self,
+        child: &Process,
+        parent: ProcessIx,
+    ) -> impl DoubleEndedIterator<Item = &'a Process> {
+        let children = self.analysis.process(parent).children.as_slice();
+        let first = children.partition_point(|ix| self.analysis.process(*ix).start < child.start);
+        let before = children.get(..first).unwrap_or_default().iter();
+        before.map(|ix| self.analysis.process(*ix))
     }
 
     /// The children that a process started up to a child's end, and those that it started afterwards.
@@ -53,6 +65,19 @@ impl Finder<'_> {
     /// Whether a shell started nothing after a child's end but programs that tidy up, report, or are asked for something.
     pub(super) fn is_last_but_reports(&self, child: &Process, shell: ProcessIx) -> bool {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
+    }
+
+    /// Whether a child ended with the status of its shell, which then only cleaned up and reported: `set -e` ended it, and
+    /// the commands of its trap came afterwards.
+    pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
+        let shell = self.analysis.process(above);
+        let is_tidy = |process: &Process| !process.execs.is_empty() && is_report(process);
+        passes(shell) == Passes::Status
+            && code(child) == code(shell)
+            && !is_question(child)
+            && !is_tidy(child)
+            && !self.is_last(child, above)
+            && self.is_last_but(child, above, is_report)
     }
 
     fn is_last_but(

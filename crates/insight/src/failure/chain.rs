@@ -69,6 +69,8 @@ impl<'a> Finder<'a> {
             last_naps: RefCell::default(),
             sleeps: RefCell::default(),
             programs: RefCell::default(),
+            failed_jobs: RefCell::default(),
+            scripts: RefCell::default(),
             leads: Arena::default(),
             with: Arena::default(),
         };
@@ -111,7 +113,9 @@ impl<'a> Finder<'a> {
                 let by = match explains {
                     Explains::Maybe => {
                         let is_own = code(parent) != Some(1) && code(child) == code(parent);
-                        let is_end = if self.is_end_by_a_pipe(ix, at) {
+                        let is_end = if self.is_end_by_a_pipe(ix, at)
+                            || self.is_end_before_tidying(child, at)
+                        {
                             2
                         } else {
                             u8::from(self.gave_up(child, at))

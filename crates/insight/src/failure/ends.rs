@@ -12,6 +12,7 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
+use super::passes::is_unstarted;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
@@ -45,6 +46,8 @@ pub enum FailureEnd {
     Failed,
     /// The raw status of `wait`.
     Status(u32),
+    /// A shell or a make could not start a program: the status of the process that it forked for that.
+    Unstarted(u32),
     /// A program ended the process after a time-out.
     Stopped {
         by: &'static str,
@@ -68,6 +71,14 @@ impl std::fmt::Display for FailureEnd {
         match self {
             FailureEnd::Failed => f.write_str("failed"),
             FailureEnd::Status(status) => f.write_str(&exit::words(*status)),
+            FailureEnd::Unstarted(status) => {
+                let reason = if status::code(*status) == Some(126) {
+                    "not executable"
+                } else {
+                    "no such program"
+                };
+                write!(f, "{} ({reason})", exit::words(*status))
+            }
             FailureEnd::Stopped {
                 by,
                 is_proven,
@@ -180,6 +191,8 @@ impl<'a> ProcessEnds<'a> {
             }
             return if timed_out(process) {
                 FailureEnd::TimedOut(status)
+            } else if is_unstarted(process) && is_bare_fork(process) {
+                FailureEnd::Unstarted(status)
             } else {
                 FailureEnd::Status(status)
             };
@@ -218,6 +231,11 @@ impl<'a> ProcessEnds<'a> {
             status::is_for(number, Purpose::Order) || number == KILL && by_kill()
         })
     }
+}
+
+/// Whether a process has started nothing, neither a program nor other processes.
+fn is_bare_fork(process: &Process) -> bool {
+    process.execs.is_empty() && process.children.is_empty()
 }
 
 /// The most processes above one that are looked at for the sender of its signal.

@@ -30,19 +30,21 @@ const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 const SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {
-    /// The process whose failure a process can explain: its parent, or the owner of the pool that its parent works for.
+    /// The process whose failure a process can explain: its parent, the owner of the pool that its parent works for, or the
+    /// client of the server of git that its parent is.
     pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let parent = self.analysis.process(ix).parent?;
         if self.is_worker(parent) {
             return self.analysis.process(parent).parent;
         }
-        Some(parent)
+        self.client(parent).or(Some(parent))
     }
 
     /// The processes whose failures can explain that of a process.
     pub(super) fn below(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
         let children = self.analysis.process(ix).children.iter().copied();
-        let inside = children.clone().filter(|child| self.is_worker(*child));
+        let workers = children.clone().filter(|child| self.is_worker(*child));
+        let inside = workers.chain(self.server_of_git(ix));
         let inside = inside.flat_map(|worker| &self.analysis.process(worker).children);
         children.chain(inside.copied())
     }
@@ -98,11 +100,12 @@ impl Finder<'_> {
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
         let of_children = children(parent);
         let may_be_optional = of_children == Children::FailUnlessOptional;
+        let of_make = family(parent) == Some(Family::Make);
         match passes(parent) {
             Passes::Status => self.to_a_shell(ix, above),
             // No job, but a question of the tool's own.
             Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
-            Passes::Any if is_question(child) || self.is_text(ix, above) => {
+            Passes::Any if is_question(child) && !of_make || self.is_text(ix, above) => {
                 gave_up.then_some(Explains::Maybe)
             }
             Passes::Any if ignores_failures(self.analysis, above) => {
@@ -111,6 +114,7 @@ impl Finder<'_> {
             Passes::Any if of_children == Children::FailIfNamed && !is_named_job(child, parent) => {
                 gave_up.then_some(Explains::Maybe)
             }
+            Passes::Any if of_make => self.explains_make(ix, above),
             // npm goes on after a step that is optional.
             Passes::Any
                 if last && (!may_be_optional || self.gave_up_after_others(child, above)) =>
@@ -118,7 +122,6 @@ impl Finder<'_> {
                 Some(Explains::Last)
             }
             Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
-            Passes::Any if self.was_ignored(child, above) => None,
             // npm goes on with other packages, and exits with the status of the script that failed.
             Passes::Any
                 if may_be_optional && code(child) != Some(1) && code(child) == code(parent) =>
@@ -133,7 +136,8 @@ impl Finder<'_> {
                 Some(Role::Jobs) if gave_up => Some(Explains::Last),
                 _ => None,
             },
-            Passes::Last if !gave_up => None,
+            Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),
+            Passes::Last if self.is_tolerated_again(child, above) => None,
             // It may have stopped the child, and went on.
             Passes::Last
                 if self.sure.on_purpose(ix, child)
@@ -219,6 +223,10 @@ impl Finder<'_> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
         let is_same = code(child) == code(shell);
+        // The shell itself could not start a program.
+        if is_unstarted(shell) && !is_same {
+            return None;
+        }
         let is_distinct = is_same && code(child).is_some_and(|code| !OF_SHELLS.contains(&code));
         // A trap may clean up.
         if is_distinct && (gave_up || self.is_last_but_reports(child, above)) {
@@ -230,6 +238,10 @@ impl Finder<'_> {
         if is_same && self.gave_up_in_a_pipe(child, above) {
             let explains = self.with_a_common_status(ix, above);
             return explains.map(|_| Explains::Maybe);
+        }
+        // A trap cleaned up, and failed as well.
+        if is_same && self.is_end_before_tidying(child, above) {
+            return Some(Explains::Maybe);
         }
         // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
         // a question.
@@ -276,7 +288,7 @@ impl Finder<'_> {
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,
-            Some(Explains::Maybe) => self.is_likely_step(ix, parent),
+            Some(Explains::Maybe) => self.is_likely_step(ix, parent) || self.has_equal_jobs(parent),
             Some(Explains::One | Explains::Last) => true,
         }
     }

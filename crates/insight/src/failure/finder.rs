@@ -9,6 +9,8 @@ use tr_format::event::Ktime;
 
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
+use super::makes::FailedJobs;
+use super::runners::Scripts;
 
 /// The search for the failures that explain a recording's end.
 pub(super) struct Finder<'a> {
@@ -32,6 +34,10 @@ pub(super) struct Finder<'a> {
     pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
     /// For a process, the numbers of its children with a program by their first argument, once they were needed.
     pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
+    /// For a make, its failed jobs, once they were needed.
+    pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
+    /// For a process, the scripts that it ran, once they were needed.
+    pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the root's.
     pub(super) leads: Arena<ProcessIx, bool>,
     /// For each process, whether the signal that killed it was sent to what is above it, too.

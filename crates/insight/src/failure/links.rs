@@ -6,7 +6,7 @@ use tr_analyze::model::ProcessIx;
 
 use super::files::{is_same, needs, outputs, Output};
 use super::finder::Finder;
-use super::passes::{is_probe, is_unstarted, program};
+use super::passes::{builds, is_probe, is_unstarted, passes, program, Passes};
 use super::DEEP;
 use crate::label;
 
@@ -26,7 +26,9 @@ impl Finder<'_> {
     /// server that they needed: one of those in `failed`.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
         let first = self.writer(&chain, failed);
-        let Some((at, first)) = first.or_else(|| self.server(&chain, failed)) else {
+        let first = first.or_else(|| self.server(&chain, failed));
+        let first = first.or_else(|| Some((0, self.failed_build(&chain, failed)?)));
+        let Some((at, first)) = first else {
             return Chain {
                 processes: chain,
                 missed: None,
@@ -98,6 +100,27 @@ impl Finder<'_> {
         let children = &self.analysis.process(parent).children;
         let at = children.iter().position(|ix| *ix == unstarted)?;
         children.get(at.checked_sub(1)?).copied()
+    }
+
+    /// The last build step that failed before a script could not start a program: the program is perhaps what that step
+    /// should have built. Nothing shows its name.
+    fn failed_build(&self, chain: &[ProcessIx], failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
+        let unstarted = self.analysis.process(*chain.first()?);
+        let (script, before) = if unstarted.execs.is_empty() {
+            let script = self.analysis.process(unstarted.parent?);
+            (script, unstarted.start)
+        } else {
+            (unstarted, unstarted.end)
+        };
+        if !is_unstarted(unstarted) || passes(script) != Passes::Status {
+            return None;
+        }
+        let steps = script.children.iter().copied().rev().filter(|ix| {
+            let step = self.analysis.process(*ix);
+            builds(step) && step.end <= before && step.start >= program(script)
+        });
+        let last = steps.take(WRITERS).next()?;
+        failed.contains(&last).then_some(last)
     }
 
     /// Whether another process wrote the same file afterwards.

@@ -79,6 +79,16 @@ pub(super) fn decides(process: &Process) -> bool {
     }
 }
 
+/// Whether a program builds or tests something: a compiler or its driver, a linker, a tool that runs jobs or tests. Scripts
+/// hardly ever run it for a question.
+pub(super) fn builds(process: &Process) -> bool {
+    let by_role = matches!(
+        role(process),
+        Some(Role::Compiler | Role::Linker | Role::Jobs | Role::Tests)
+    );
+    by_role || matches!(children(process), Children::Fail | Children::FailLate)
+}
+
 /// The long options of a make that says what it would do.
 pub(super) const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 

@@ -45,7 +45,9 @@ impl Finder<'_> {
     /// Whether the parent, or what ended the parent, killed a process for the failure of another one.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
-        self.sure.on_purpose(ix, child) && self.failed_shortly_before(child.end, above).is_some()
+        self.sure.on_purpose(ix, child)
+            && !self.sure.by_a_neighbour(ix)
+            && self.failed_shortly_before(child.end, above).is_some()
     }
 
     /// Whether the parent stopped a process for the failure of another one, and the process took the signal and exited with

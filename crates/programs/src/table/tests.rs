@@ -91,6 +91,7 @@ pub(super) const ROWS: &[Tool] = &[
     },
     Tool {
         names: "unittest",
+        role: Some(Role::Tests),
         step: Some(unittest),
         steps: "python3 -m unittest tests.test_a => test | unittest tests.test_a
                  python3 -m unittest => test | unittest",

@@ -1,0 +1,51 @@
+//! The two sides of a push to a repository on the same machine: the server ends well after a hook has refused the push,
+//! and its client fails.
+
+use tr_analyze::model::{Process, ProcessIx};
+
+use super::finder::Finder;
+use super::passes::fails;
+use crate::label;
+
+/// The name of the server, which is a program of its own or a verb of git.
+const SERVER: &[u8] = b"receive-pack";
+
+/// The most processes between the client and its server, and the most of the client's children that are looked at.
+const BETWEEN: usize = 2;
+const NEAR: usize = 16;
+
+impl Finder<'_> {
+    /// The client of git that failed, and started a server that ended well.
+    pub(super) fn client(&self, server: ProcessIx) -> Option<ProcessIx> {
+        if !is_server(self.analysis.process(server)) {
+            return None;
+        }
+        let mut above = self.analysis.ancestors(server).take(BETWEEN + 1);
+        above.find(|ix| is_client(self.analysis.process(*ix)))
+    }
+
+    /// The server that a client of git started, and that ended well.
+    pub(super) fn server_of_git(&self, client: ProcessIx) -> Option<ProcessIx> {
+        let process = self.analysis.process(client);
+        if !is_client(process) {
+            return None;
+        }
+        let children = process.children.iter().take(NEAR);
+        let inside = children.clone().flat_map(|ix| {
+            let child = self.analysis.process(*ix);
+            child.children.iter().take(BETWEEN)
+        });
+        let mut all = children.chain(inside).copied();
+        all.find(|ix| is_server(self.analysis.process(*ix)))
+    }
+}
+
+fn is_client(process: &Process) -> bool {
+    fails(process) && label::program(process) == "git push"
+}
+
+fn is_server(process: &Process) -> bool {
+    let mut args = process.argv.args().take(2);
+    let program = label::program(process);
+    process.status == Some(0) && program.starts_with("git") && args.any(|arg| arg.ends_with(SERVER))
+}

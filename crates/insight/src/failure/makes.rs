@@ -1,0 +1,137 @@
+//! The jobs of make that failed: make ignores the failures of some, and goes on after others with `-k`.
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_programs::tools::Family;
+use tr_programs::words;
+
+use super::files::{needs, outputs, Output};
+use super::finder::{Explains, Finder};
+use super::passes::{builds, fails, family, goes_on, is_question, passes, program, Passes};
+use crate::label;
+
+/// The most jobs after a failure whose command lines are compared with the files of the failed one, and the most
+/// programs of each.
+const NEAR: usize = 256;
+const PROGRAMS: usize = 4;
+
+/// The programs beside those that answer whose failures recipes often ignore (`-mkdir out`), separated by spaces.
+const IGNORED: &str = "cat chmod df du killall ln mkdir pkill rm rmdir touch umount unlink which";
+
+/// The numbers of a make's failed jobs, without those that it probably ignored.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FailedJobs {
+    /// The compilers, linkers, other builds and runs of tests.
+    builds: usize,
+    /// The programs of which nothing is known.
+    others: usize,
+}
+
+impl Finder<'_> {
+    /// Whether the failure of a job explains that of the make that ran it. A job whose line begins with `-` looks the same
+    /// in a recording, and with `-k` make goes on after any failure.
+    pub(super) fn explains_make(&self, ix: ProcessIx, make: ProcessIx) -> Option<Explains> {
+        let job = self.analysis.process(ix);
+        let goes_on = goes_on(self.analysis, make);
+        let is_last = self.is_last(job, make);
+        if is_question(job) && !goes_on {
+            return self.gave_up(job, make).then_some(Explains::Maybe);
+        }
+        if !is_last && !goes_on {
+            return (!self.was_ignored(job, make)).then_some(Explains::Maybe);
+        }
+        let certain = if is_last {
+            Explains::Last
+        } else {
+            Explains::One
+        };
+        if self.is_build(job) {
+            return Some(certain);
+        }
+        let failed = self.failed_jobs(make);
+        if goes_on && self.was_needed(job, make) {
+            return None;
+        }
+        if self.is_ignorable(job) {
+            let is_best = !goes_on || failed.builds + failed.others == 0;
+            return is_best.then_some(Explains::Maybe);
+        }
+        let is_alone = failed.builds == 0 && failed.others <= 1;
+        Some(if is_alone || !goes_on {
+            certain
+        } else {
+            Explains::Maybe
+        })
+    }
+
+    /// Whether any job of a make that failed and went on is as likely a reason as the others: none of them is certain.
+    pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
+        let is_make = family(self.analysis.process(make)) == Some(Family::Make);
+        is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0
+    }
+
+    /// The failed jobs of a make, which are counted once.
+    fn failed_jobs(&self, make: ProcessIx) -> FailedJobs {
+        if let Some(known) = self.failed_jobs.borrow().get(&make) {
+            return *known;
+        }
+        let process = self.analysis.process(make);
+        let mut failed = FailedJobs::default();
+        for ix in &process.children {
+            let job = self.analysis.process(*ix);
+            let counts = fails(job) && job.start >= program(process);
+            if !counts || self.sure.on_purpose(*ix, job) || self.reads(make, *ix) {
+                continue;
+            }
+            if self.is_build(job) {
+                failed.builds += 1;
+            } else if !self.is_ignorable(job) && !self.was_needed(job, make) {
+                failed.others += 1;
+            }
+            // More of them make no difference.
+            if failed.others > 1 {
+                break;
+            }
+        }
+        self.failed_jobs.borrow_mut().insert(make, failed);
+        failed
+    }
+
+    /// Whether a job is a build or a run of tests, or a shell in which one failed. Hardly any recipe ignores its failure.
+    fn is_build(&self, job: &Process) -> bool {
+        builds(job) || self.failed_inside(job).is_some_and(builds)
+    }
+
+    /// Whether a job is a program whose failure recipes often ignore, or a shell whose last failed program is one.
+    fn is_ignorable(&self, job: &Process) -> bool {
+        let is_ignorable = |process: &Process| {
+            is_question(process) || words::has(IGNORED, label::program(process).as_bytes())
+        };
+        is_ignorable(job) || self.failed_inside(job).is_some_and(is_ignorable)
+    }
+
+    /// The last failed child of a job that is a shell.
+    fn failed_inside(&self, job: &Process) -> Option<&Process> {
+        let children = job.children.iter().rev().take(PROGRAMS);
+        let mut children = children.map(|ix| self.analysis.process(*ix));
+        let is_shell = passes(job) == Passes::Status;
+        children.find(|child| is_shell && fails(child))
+    }
+
+    /// Whether a make that goes on used a file afterwards that a failed job should have written. It builds nothing that
+    /// needs a failed target, so that it ignored this failure.
+    fn was_needed(&self, job: &Process, make: ProcessIx) -> bool {
+        let outputs = outputs(&job.argv, &label::program(job));
+        if outputs.is_empty() {
+            return false;
+        }
+        let uses = |process: &Process| {
+            let needs = |output: &Output| needs(&process.argv, output);
+            label::program(process) != "rm" && outputs.iter().any(needs)
+        };
+        self.after(job, make).take(NEAR).any(|next| {
+            let inside = next.children.iter().take(PROGRAMS);
+            let mut inside = inside.map(|ix| self.analysis.process(*ix));
+            uses(next) || inside.any(uses)
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Programs of which nothing is known and that run others: the failures that they tolerate, and those that they count.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::status::KILL;
+
+use super::finder::Finder;
+use super::passes::{builds, code, fails, is_question, program};
+use crate::{exit, label};
+
+/// The most children of one process, before or after a failure, that are looked at.
+const NEAR: usize = 256;
+
+/// A program that is run so often is a job of many.
+const MANY: usize = 3;
+
+/// The runs of one script by a process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Runs {
+    all: usize,
+    failed: usize,
+}
+
+/// The scripts that a process ran.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scripts {
+    by_program: HashMap<String, Runs>,
+    /// The number of those that the interpreter of the process itself ran.
+    of_own_kind: usize,
+}
+
+impl Finder<'_> {
+    /// Whether a program of unknown kind had gone on after the same failure before: a test that wants a status of 2 from a
+    /// program, or a question after another one that was answered with no. A repeated command line is a retry.
+    pub(super) fn is_tolerated_again(&self, child: &Process, above: ProcessIx) -> bool {
+        let parent = self.analysis.process(above);
+        let is_asked = is_question(child);
+        let is_own = code(child) == code(parent);
+        let may_be_passed = is_own && !(is_asked && code(child) == Some(1));
+        if may_be_passed || builds(child) || is_of_own_kind(child, parent) {
+            return false;
+        }
+        let name = label::program(child);
+        let before = self.before_start(child, above).rev().take(NEAR);
+        let mut failed = before.filter(|earlier| {
+            let is_other = earlier.argv != child.argv && !earlier.execs.is_empty();
+            let was_waited_for = earlier.end <= child.start && earlier.start >= program(parent);
+            is_other && was_waited_for && fails(earlier)
+        });
+        failed.any(|earlier| {
+            let is_again = || code(earlier) == code(child) && label::program(earlier) == name;
+            is_asked || is_again()
+        })
+    }
+
+    /// Whether a failure after which a program of unknown kind went on may count in the end: another process killed the
+    /// child, or the child is one of the scripts that the program runs one after the other or at once.
+    pub(super) fn may_count(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let (child, runner) = (self.analysis.process(ix), self.analysis.process(above));
+        if self.sure.by_a_neighbour(ix) {
+            return exit::killed_by(child.status) == Some(KILL);
+        }
+        let by_signal = exit::killed_by(child.status).is_some();
+        let crashed = by_signal && !self.sure.on_purpose(ix, child);
+        let counts = crashed || !by_signal && code(child) == code(runner);
+        counts
+            && !is_question(child)
+            && self.is_script_of_many(child, above)
+            && !self.succeeded_again(child, above)
+    }
+
+    /// Whether a child is one of several scripts that its parent ran with its own interpreter, or the only run of a script
+    /// that failed.
+    fn is_script_of_many(&self, child: &Process, above: ProcessIx) -> bool {
+        if !is_script(child) {
+            return false;
+        }
+        let runner = self.analysis.process(above);
+        let mut kept = self.scripts.borrow_mut();
+        let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
+        if is_of_own_kind(child, runner) && scripts.of_own_kind > 1 {
+            return true;
+        }
+        let runs = scripts.by_program.get(&label::program(child));
+        runs.is_some_and(|runs| runs.all >= MANY && runs.failed == 1)
+    }
+
+    /// The scripts that a process ran.
+    fn scripts(&self, runner: &Process) -> Scripts {
+        let children = runner.children.iter().map(|ix| self.analysis.process(*ix));
+        let own = children.filter(|child| child.start >= program(runner) && is_script(child));
+        let mut scripts = Scripts::default();
+        for child in own {
+            scripts.of_own_kind += usize::from(is_of_own_kind(child, runner));
+            let runs = scripts.by_program.entry(label::program(child)).or_default();
+            runs.all += 1;
+            runs.failed += usize::from(fails(child));
+        }
+        scripts
+    }
+
+    /// Whether the parent of a process ran its command line again afterwards, with success.
+    fn succeeded_again(&self, child: &Process, above: ProcessIx) -> bool {
+        let mut after = self.after(child, above).take(NEAR);
+        after.any(|next| next.status == Some(0) && next.argv == child.argv)
+    }
+}
+
+/// Whether the interpreter of a process runs another one, too.
+fn is_of_own_kind(child: &Process, parent: &Process) -> bool {
+    let name = |process| file_name(process).map(<[u8]>::to_vec);
+    is_script(child) && is_script(parent) && name(child) == name(parent)
+}
+
+/// Whether a process runs a script, or a program by its path in the project.
+fn is_script(process: &Process) -> bool {
+    if process.execs.is_empty() {
+        return false;
+    }
+    let first = process.argv.args().next().unwrap_or_default();
+    let program = label::program(process);
+    let is_interpreted =
+        file_name(process).is_some_and(|name| !program.as_bytes().starts_with(name));
+    is_interpreted || first.contains(&b'/') && !first.starts_with(b"/")
+}
+
+/// The name of the file that a process runs by its command line.
+fn file_name(process: &Process) -> Option<&[u8]> {
+    let first = process.argv.args().next()?;
+    first.rsplit(|byte| *byte == b'/').next()
+}
