@@ -169,13 +169,6 @@ pub struct Failures {
     pub calm: Vec<ProcessIx>,
 }
 
-/// The most processes of a chain, or of the ones above a process, that are looked at. A file can
-/// claim a chain of all its processes, and each look must not cost its length.
-const DEEP: usize = 64;
-
-/// The most children of one process, or stretches of one thread, that are looked at for each failure.
-const NEAR: usize = 256;
-
 /// The most failures that led to COMMAND's, beside the one that explains it best, that are reported with
 /// their consequences.
 const BRANCHES: usize = 100;

@@ -6,10 +6,10 @@ use tr_format::event::Ktime;
 use tr_programs::tools::Family;
 
 use super::finder::{Finder, NumbersByName};
+use super::passes::NEAR;
 use super::passes::{
     code, family, goes_on, is_parallel, is_question, is_report, is_tidying, passes, soon, Passes,
 };
-use super::NEAR;
 
 /// The most programs with which a script tidies up.
 const TIDYING: usize = 64;

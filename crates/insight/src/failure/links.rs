@@ -6,8 +6,8 @@ use tr_analyze::model::ProcessIx;
 
 use super::files::{is_same, needs, outputs, Output};
 use super::finder::Finder;
+use super::passes::DEEP;
 use super::passes::{builds, is_probe, is_unstarted, passes, program, Passes};
-use super::DEEP;
 use crate::label;
 
 /// The most failed processes whose outputs are compared with what the chain needs.

@@ -10,8 +10,14 @@ use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role, Tool};
 use tr_programs::words;
 
-use super::DEEP;
 use crate::{exit, label};
+
+/// The most processes of a chain, or of the ones above a process, that are looked at. A file can
+/// claim a chain of all its processes, and each look must not cost its length.
+pub(super) const DEEP: usize = 64;
+
+/// The most children of one process, or stretches of one thread, that are looked at for each failure.
+pub(super) const NEAR: usize = 256;
 
 /// A program's reaction to the failure of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

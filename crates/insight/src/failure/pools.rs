@@ -6,8 +6,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::table::utilities::UtilityUse;
 
 use super::finder::Finder;
+use super::passes::NEAR;
 use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
-use super::NEAR;
 use crate::exit;
 
 impl Finder<'_> {

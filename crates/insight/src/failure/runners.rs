@@ -6,11 +6,8 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
 
 use super::finder::Finder;
-use super::passes::{builds, code, fails, is_question, program};
+use super::passes::{builds, code, fails, is_question, program, NEAR};
 use crate::{exit, label};
-
-/// The most children of one process, before or after a failure, that are looked at.
-const NEAR: usize = 256;
 
 /// A program that is run so often is a job of many.
 const MANY: usize = 3;

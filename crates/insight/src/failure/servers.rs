@@ -10,7 +10,7 @@ use tr_format::event::Argv;
 
 use super::finder::Finder;
 use super::passes::program;
-use super::DEEP;
+use super::passes::DEEP;
 
 /// The most failed processes that are considered as servers.
 const SERVERS: usize = 1_000;
