@@ -578,6 +578,21 @@ fn lines_follow_their_schemas() -> Result<(), Failure> {
         Ok(serde_json::from_str(&output(&["schema", name])?)?)
     };
     let (process, event) = (rules("process")?, rules("dump")?);
+    // One of each version: together they have nearly all kinds of events.
+    let versions = std::fs::read_dir(traces().with_file_name("format"))?;
+    let versions: Vec<_> = versions
+        .map(|entry| Ok::<_, Failure>(entry?.path()))
+        .collect::<Result<_, _>>()?;
+    for version in versions
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
+    {
+        let trace = version.to_string_lossy();
+        for line in output(&["dump", &trace, "--format", "ndjson"])?.lines() {
+            let line: Value = serde_json::from_str(line)?;
+            schema::validate(&event, &line).map_err(|why| format!("{trace}: {line}: {why}"))?;
+        }
+    }
     for trace in ["demo.bin", "daemon.bin", "signals.bin", "linux-6.1-all.bin"] {
         let lines = |args: &[&str]| -> Result<Vec<Value>, Failure> {
             let text = output(args)?;
