@@ -253,7 +253,7 @@ SEVENTH = {
         r"make",
     ),
     # git: a hook refuses the commit.
-    "git-hook": Plant(
+    "git-hook-line": Plant(
         "git",
         "git -c user.name=ci -c user.email=ci@example.org -c core.hooksPath=hooks commit -q -m change",
         {
@@ -266,7 +266,7 @@ SEVENTH = {
         before="sh prep.sh",
     ),
     # npm: one of three workspaces.
-    "npm-workspaces": Plant(
+    "npm-workspaces-b": Plant(
         "npm",
         "npm test --workspaces",
         {
@@ -280,7 +280,7 @@ SEVENTH = {
         r"npm|sh",
     ),
     # go generate: a generator fails.
-    "go-generate": Plant(
+    "go-generate-sizes": Plant(
         "go",
         "go generate ./...",
         {
@@ -325,7 +325,7 @@ SEVENTH = {
         r"tar|gzip",
     ),
     # The disk is full for the result of a sort.
-    "disk-full": Plant(
+    "disk-full-rank": Plant(
         "shell",
         "bash rank.sh",
         {
