@@ -5,6 +5,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 """
 
 from failing_fifth import FIFTH
+from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
 from plant import Plant
 
@@ -965,4 +966,4 @@ FOURTH = {
         "",
     ),
 }
-ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH}
+ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH}
