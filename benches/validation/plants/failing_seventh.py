@@ -78,7 +78,7 @@ SEVENTH = {
             "p.go": "package p\n",
             "p_test.go": 'package p\n\nimport (\n\t"os/exec"\n\t"testing"\n)\n\nfunc TestNone(t *testing.T) {\n\tif exec.Command("sh", "emit.sh", "none").Run() == nil {\n\t\tt.Fatal("none")\n\t}\n}\n\n'
             'func TestAll(t *testing.T) {\n\tif err := exec.Command("sh", "emit.sh", "all").Run(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n',
-            "emit.sh": 'sleep 0.1\ncase $1 in none) exit 1 ;; all) exit 5 ;; esac\n',
+            "emit.sh": "sleep 0.1\ncase $1 in none) exit 1 ;; all) exit 5 ;; esac\n",
         },
         r"emit\.sh all",
         r"p\.test|^go|sh",
@@ -147,7 +147,7 @@ SEVENTH = {
         "retry",
         "bash push.sh",
         {
-            "push.sh": "retry() { local n; for n in 1 2 3; do \"$@\" && return 0; sleep 0.2; done; return 1; }\nif ! retry python3 push.py image; then\n  cp /no/such/push.log . || true\n  exit 1\nfi\n",
+            "push.sh": 'retry() { local n; for n in 1 2 3; do "$@" && return 0; sleep 0.2; done; return 1; }\nif ! retry python3 push.py image; then\n  cp /no/such/push.log . || true\n  exit 1\nfi\n',
             "push.py": "import socket\nsocket.create_connection(('127.0.0.1', 9), 1)\n",
         },
         r"push\.py",
@@ -271,7 +271,10 @@ SEVENTH = {
         "npm test --workspaces",
         {
             "package.json": '{ "name": "root", "version": "1.0.0", "private": true, "workspaces": ["a", "b", "c"] }\n',
-            **{f"{n}/package.json": f'{{ "name": "{n}", "version": "1.0.0", "scripts": {{ "test": "node check-{n}.js" }} }}\n' for n in "abc"},
+            **{
+                f"{n}/package.json": f'{{ "name": "{n}", "version": "1.0.0", "scripts": {{ "test": "node check-{n}.js" }} }}\n'
+                for n in "abc"
+            },
             "a/check-a.js": "require('child_process').spawnSync('test', ['-e', 'none']);\n",
             "b/check-b.js": "require('assert').strictEqual(1 + 1, 3);\n",
             "c/check-c.js": "",
@@ -286,7 +289,7 @@ SEVENTH = {
         {
             "go.mod": "module p\n\ngo 1.19\n",
             "a.go": "package p\n\n//go:generate sh gen.sh colors\n//go:generate sh gen.sh sizes\n",
-            "gen.sh": "grep -q custom go.mod || echo default\n[ \"$1\" = colors ] || { echo \"$1: no input\" >&2; exit 3; }\n",
+            "gen.sh": 'grep -q custom go.mod || echo default\n[ "$1" = colors ] || { echo "$1: no input" >&2; exit 3; }\n',
         },
         r"gen\.sh sizes",
         r"^go",
@@ -297,8 +300,8 @@ SEVENTH = {
         "java",
         "java Main.java",
         {
-            "Main.java": "public class Main {\n  public static void main(String[] a) throws Exception {\n    int probe = new ProcessBuilder(\"sh\", \"probe.sh\").start().waitFor();\n    new ProcessBuilder(\"uname\").start().waitFor();\n"
-            "    Thread.sleep(300);\n    System.out.println(\"probe \" + probe + \", rows 3 of 4\");\n    System.exit(1);\n  }\n}\n",
+            "Main.java": 'public class Main {\n  public static void main(String[] a) throws Exception {\n    int probe = new ProcessBuilder("sh", "probe.sh").start().waitFor();\n    new ProcessBuilder("uname").start().waitFor();\n'
+            '    Thread.sleep(300);\n    System.out.println("probe " + probe + ", rows 3 of 4");\n    System.exit(1);\n  }\n}\n',
             "probe.sh": "exit 3\n",
         },
         "itself",
@@ -320,7 +323,7 @@ SEVENTH = {
         "shell",
         "dash fetch.sh",
         {
-            "fetch.sh": "set -e\nseq 20000 > data.txt\ntar -czf full.tgz data.txt\nhead -c 2000 full.tgz > mirror.tgz\ncurl -sf file:///no/such/mirror.tgz -o pkg.tgz || curl -sf \"file://$PWD/mirror.tgz\" -o pkg.tgz\nmkdir out\ntar -xzf pkg.tgz -C out\nout/install\n",
+            "fetch.sh": 'set -e\nseq 20000 > data.txt\ntar -czf full.tgz data.txt\nhead -c 2000 full.tgz > mirror.tgz\ncurl -sf file:///no/such/mirror.tgz -o pkg.tgz || curl -sf "file://$PWD/mirror.tgz" -o pkg.tgz\nmkdir out\ntar -xzf pkg.tgz -C out\nout/install\n',
         },
         r"tar|gzip",
     ),
@@ -330,7 +333,7 @@ SEVENTH = {
         "bash rank.sh",
         {
             "rank.sh": "set -e\nln -s /dev/full ranked.txt\ngrep -v '^#' scores.txt > clean.txt || true\nperl rank.pl < clean.txt > ranked.txt && echo ranked || failed=1\necho 'to be sent' | grep -q reached || true\nexit ${failed:-0}\n",
-            "rank.pl": "my @a = sort { $a <=> $b } <STDIN>;\nprint @a;\nclose STDOUT or die \"ranked: $!\";\n",
+            "rank.pl": 'my @a = sort { $a <=> $b } <STDIN>;\nprint @a;\nclose STDOUT or die "ranked: $!";\n',
             "scores.txt": "# scores\n3\n1\n",
         },
         r"rank\.pl",
