@@ -211,8 +211,7 @@ impl Analysis {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
         };
-        let parent = self.process(self.thread(waker).process).parent;
-        self.has_exited(waker, stretch.to) && parent == Some(self.thread(thread).process)
+        self.is_child_at_end(thread, waker, stretch)
     }
 
     /// Whether the thread and its waker are clients of a job server. (A client that waits for a child is woken

@@ -69,7 +69,12 @@ impl Analysis {
     }
 
     /// Whether the waker is an exiting thread of a child.
-    fn is_child_at_end(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> bool {
+    pub(super) fn is_child_at_end(
+        &self,
+        thread: ThreadIx,
+        waker: ThreadIx,
+        wait: &Stretch,
+    ) -> bool {
         let parent = self.process(self.thread(waker).process).parent;
         self.has_exited(waker, wait.to) && parent == Some(self.thread(thread).process)
     }

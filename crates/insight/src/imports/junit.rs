@@ -563,7 +563,7 @@ impl Placer<'_> {
                         times,
                         &case.attributes,
                     );
-                    // Of suites at the same time each has a process of its own.
+                    // Each of several suites at the same time has a process of its own.
                     let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
                     self.guesses.push(Guess {
                         doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),

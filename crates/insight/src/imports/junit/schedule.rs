@@ -23,6 +23,9 @@ const ROUNDS: usize = 8;
 /// is a little before or after what it traces.
 const LEAST_ERROR: i64 = 100_000;
 
+/// The places of tests in their suite, by that of the test around them.
+type Groups = BTreeMap<Option<usize>, Vec<usize>>;
+
 /// The tests of a suite under the only process that can have run them one after the other.
 pub struct Schedule {
     pub runner: Scheduled,
@@ -48,12 +51,16 @@ impl Placer<'_> {
         if !self.is_of_recording(suite) {
             return None;
         }
+        let groups = self.groups(suite);
         if let Some(runner) = runner {
-            let found = self.scheduled(suite, runner);
-            return found.or_else(|| self.only(suite, &[runner]));
+            let found = self.scheduled(suite, &groups, runner);
+            return found.or_else(|| self.only(suite, &groups, &[runner]));
         }
-        let lists = self.runners.clone();
-        lists.iter().find_map(|likely| self.only(suite, likely))
+        let lists = std::mem::take(&mut self.runners);
+        let mut likely = lists.iter();
+        let found = likely.find_map(|likely| self.only(suite, &groups, likely));
+        self.runners = lists;
+        found
     }
 
     /// Whether all times of the day of a suite lie in the recording. Others are those of another run.
@@ -68,7 +75,7 @@ impl Placer<'_> {
     }
 
     /// The schedule of the only process that has one, of some and of all below them.
-    fn only(&mut self, suite: &Suite, likely: &[ProcessIx]) -> Option<Schedule> {
+    fn only(&mut self, suite: &Suite, groups: &Groups, likely: &[ProcessIx]) -> Option<Schedule> {
         let analysis = self.lookup.analysis;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = likely.to_vec();
@@ -85,7 +92,7 @@ impl Placer<'_> {
         all.retain(|process| length(process) >= suite.sum());
         let mut found = all
             .into_iter()
-            .filter_map(|process| self.scheduled(suite, process));
+            .filter_map(|process| self.scheduled(suite, groups, process));
         let first = found.next()?;
         found.next().is_none().then_some(first)
     }
@@ -93,11 +100,16 @@ impl Placer<'_> {
     /// The spans of the tests of a suite as the recording bounds them, if the process ran them one after the other
     /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
     /// meaning and its zone are proven; without one a test can be anywhere in the life of its runner.
-    fn scheduled(&mut self, suite: &Suite, process: ProcessIx) -> Option<Schedule> {
+    fn scheduled(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        process: ProcessIx,
+    ) -> Option<Schedule> {
         let facts = self.facts(process)?;
         let around = self.window(suite, process);
         let threads = facts.threads.iter();
-        let mut alone = threads.filter_map(|active| self.bounds(suite, &around, active));
+        let mut alone = threads.filter_map(|active| self.bounds(suite, groups, &around, active));
         let only = alone.next().filter(|_| alone.next().is_none());
         let runner = Scheduled {
             process,
@@ -105,7 +117,7 @@ impl Placer<'_> {
         };
         let places = match only {
             Some(places) => places,
-            None => self.bounds(suite, &around, &facts.any)?,
+            None => self.bounds(suite, groups, &around, &facts.any)?,
         };
         Some(self.spans(suite, runner, &facts, places))
     }
@@ -140,31 +152,39 @@ impl Placer<'_> {
         from..=to
     }
 
-    /// The bounds of each test, if there is a schedule. Tests that hold others are scheduled before those.
-    fn bounds(
-        &self,
-        suite: &Suite,
-        around: &RangeInclusive<i64>,
-        active: &Active,
-    ) -> Option<Vec<Option<Place>>> {
+    /// The tests of a suite that have a place to find, by the test around them, in the order of their times.
+    fn groups(&self, suite: &Suite) -> Groups {
         let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
-        let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        let mut groups = Groups::new();
         for (at, (case, outer)) in suite.cases.iter().zip(suite.around()).enumerate() {
             if case.attributes.at.is_some() || !has_stamps {
                 groups.entry(outer).or_default().push(at);
             }
         }
+        let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
+        for group in groups.values_mut() {
+            group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
+        }
+        groups
+    }
+
+    /// The bounds of each test, if there is a schedule. Tests that hold others are scheduled before those.
+    fn bounds(
+        &self,
+        suite: &Suite,
+        groups: &Groups,
+        around: &RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Option<Place>>> {
         let mut places: Vec<Option<Place>> = vec![None; suite.cases.len()];
         let mut open = vec![(None, around.clone())];
         while let Some((outer, around)) = open.pop() {
-            let mut group = groups.remove(&outer).unwrap_or_default();
-            let stamp = |at: &usize| suite.cases.get(*at).and_then(|case| case.attributes.at);
-            group.sort_by_key(|at| stamp(at).map(|date| self.time(date)));
+            let group = groups.get(&outer).map_or(&[][..], Vec::as_slice);
             let found = match outer {
-                None => self.bounds_in_suite(suite, &group, around, active)?,
-                Some(_) => self.bounds_of(suite, &group, &around, active)?,
+                None => self.bounds_in_suite(suite, group, around, active)?,
+                Some(_) => self.bounds_of(suite, group, &around, active)?,
             };
-            for (at, place) in group.into_iter().zip(found) {
+            for (at, place) in group.iter().copied().zip(found) {
                 open.push((Some(at), *place.begin.start()..=*place.end.end()));
                 if let Some(slot) = places.get_mut(at) {
                     *slot = Some(place);
