@@ -186,7 +186,7 @@ fn tracks() -> Result<(), Failure> {
              on c.track_id = t.id where t.name = 'recorded tasks on a CPU'",
             "select count(*) as n from stats where severity in ('error', 'data_loss') and value > 0",
             "select cmdline from process where pid = 10525",
-            // Of a process that is not in the recording nothing but the pid is known: here make's parent.
+            // Nothing but the pid is known of a process that is not in the recording: here make's parent.
             "select count(*) as n, count(distinct pid) as pids, sum(name is null and pid > 0) as unnamed from process",
             "select max(length(s.name)) as longest from slice s join track t on s.track_id = t.id \
              where t.name = 'Critical path'",
@@ -675,7 +675,7 @@ fn answered(reply: &str, format: &str) -> Result<(Option<i32>, String), Failure>
         .arg(format!("http://127.0.0.1:{port}"))
         .env_remove("http_proxy")
         .output()?;
-    // It waits for a request, and then prints the spans.
+    // The receiver waits for a request, and then prints the spans.
     let _ended = receiver.kill();
     receiver.wait()?;
     Ok((

@@ -586,7 +586,7 @@ fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
     let processes = BTreeSet::from([slowest.process]);
     let groups = facts.groups_of(&processes);
     let below = facts.below(&groups);
-    // Its waits for a CPU are no part of its own time.
+    // A wait in the run queue is no part of an execution's own time.
     let inside = facts.segments().filter(|(segment, group, _)| {
         let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
         is_below && segment.kind != Time::RunQueue

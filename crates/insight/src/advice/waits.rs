@@ -320,7 +320,7 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
 fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();
-    // Of many sleeps a few are late, or cut short.
+    // A few sleeps of many are late, or cut short.
     let odd = lengths.len() / 10;
     let shortest = *lengths.get(odd)?;
     let longest = *lengths.get(lengths.len().checked_sub(odd + 1)?)?;

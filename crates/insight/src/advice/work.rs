@@ -333,7 +333,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             } else {
                 "do it once and keep the result, if its inputs are the same".into()
             },
-            // What files other programs read and write is not recorded.
+            // The recording does not have the files that other programs read and write.
             unsure: !compiler,
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
@@ -359,7 +359,7 @@ fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
     };
     let own = facts.analysis.process(execution.process);
     let siblings = &facts.analysis.process(shell.process).children;
-    // They stand in the order of their starts.
+    // The siblings stand in the order of their starts.
     let start = |ix: &ProcessIx| facts.analysis.process(*ix).start;
     let first = siblings.partition_point(|ix| start(ix).0.saturating_add(PIPE) < own.start.0);
     let near = siblings.get(first..).unwrap_or_default().iter();

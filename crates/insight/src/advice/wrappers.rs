@@ -38,26 +38,35 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
         }
     }
     let candidate = |(program, groups): (&str, Vec<Group>)| {
-        let action = command_line::bypass(program)?;
-        let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
         let started = match groups.len() {
             1 => "a program".to_owned(),
             count => format!("{} programs", units::count(count as u64)),
         };
-        Some(Candidate {
-            finding: format!(
-                "{program} itself takes {} to start {started}",
-                units::time(time)
-            ),
-            action: action.into(),
-            without: Without::own(|_, _| true, Some(set)),
-            cap: time,
-            evidence: groups,
-            ..Candidate::of(Kind::Wrapper)
+        without(facts, program, groups, |time| {
+            format!("{program} itself takes {time} to start {started}")
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// Leaves out the time of executions of a wrapper on the path. `finding` gets that time in words.
+fn without(
+    facts: &Facts<'_>,
+    wrapper: &str,
+    groups: Vec<Group>,
+    finding: impl FnOnce(String) -> String,
+) -> Option<Candidate> {
+    let action = command_line::bypass(wrapper)?;
+    let set = facts.set(groups.iter().copied());
+    let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
+    Some(Candidate {
+        finding: finding(units::time(time)),
+        action: action.into(),
+        without: Without::own(|_, _| true, Some(set)),
+        cap: time,
+        evidence: groups,
+        ..Candidate::of(Kind::Wrapper)
+    })
 }
 
 /// The manager of versions whose shim an execution is a part of.
@@ -80,7 +89,6 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
         }
     }
     let candidate = |(manager, groups): (&'static str, Vec<Group>)| {
-        let action = command_line::bypass(manager)?;
         let process = |group: &Group| Some(facts.execution(*group)?.process);
         let processes: BTreeSet<ProcessIx> = groups.iter().filter_map(process).collect();
         // A call is a process that became the program.
@@ -94,20 +102,12 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
             groups.iter().filter(is_call).filter_map(process).collect();
         let more = processes.len().saturating_sub(calls.len());
         let each = (more / calls.len().max(1)) as u64;
-        let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
-        Some(Candidate {
-            finding: format!(
-                "shims of {manager} start {} for each of {}, {}",
+        without(facts, manager, groups, |time| {
+            format!(
+                "shims of {manager} start {} for each of {}, {time}",
                 units::plural(each, "process", "processes"),
                 units::plural(calls.len() as u64, "call", "calls"),
-                units::time(time)
-            ),
-            action: action.into(),
-            without: Without::own(|_, _| true, Some(set)),
-            cap: time,
-            evidence: groups,
-            ..Candidate::of(Kind::Wrapper)
+            )
         })
     };
     by_manager.into_iter().filter_map(candidate).collect()
