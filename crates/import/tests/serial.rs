@@ -204,3 +204,25 @@ fn tests_that_can_be_elsewhere_have_no_place() {
     let other = with_stamps(|_| Some(stamp(written - 86_400_000_000_000, true)), None);
     assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
 }
+
+/// A test that failed can be anywhere among the others, in any process, so all of that is tried for each suite.
+#[test]
+fn very_many_suites_cost_seconds() {
+    let test = r#"<testcase name="t" time="0.000001"/>"#;
+    let failed = r#"<testcase name="t" time="0.000001"><failure/></testcase>"#;
+    let suite = format!(
+        r#"<testsuite name="s">{}{failed}</testsuite>"#,
+        test.repeat(199)
+    );
+    let text = format!("<testsuites>{}</testsuites>", suite.repeat(2_000));
+    let files = [ToolFile {
+        path: b"other.xml".to_vec(),
+        written: None,
+        file: read(text.as_bytes()).unwrap().unwrap(),
+    }];
+    let began = std::time::Instant::now();
+    let imports = Imports::place(&files, &recording());
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    let note = imports.files[0].note.as_deref().unwrap_or_default();
+    assert!(note.contains("more suites"), "{note}");
+}

@@ -6,6 +6,7 @@ mod runner;
 mod schedule;
 mod serial;
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -132,6 +133,13 @@ const WRITTEN_WITHIN: i64 = 60_000_000_000;
 /// The most processes that are tried for a suite.
 const TRIED: usize = 1_000;
 
+/// The most places of tests that are computed for a file, some 100 ns each: the search for the runners of very many
+/// suites ends within some seconds.
+const WORK: u64 = 20_000_000;
+
+/// So many processes of which only the life is looked at cost as much as the place of a test.
+const LIVES: usize = 8;
+
 const SECOND: i64 = 1_000_000_000;
 
 const QUARTER_HOUR: i64 = 900_000_000_000;
@@ -150,6 +158,7 @@ impl Report {
             written,
             facts: HashMap::new(),
             decided: HashSet::new(),
+            work: Cell::new(WORK),
             zone: zone.proven,
             ahead: zone.ahead,
             of_cases: None,
@@ -173,6 +182,9 @@ impl Report {
         let [_, tests, _] = &placer.runners;
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         let guesses = std::mem::take(&mut placer.guesses);
+        if placer.work.get() == 0 {
+            placer.note("it has more suites than the search for their runners may try");
+        }
         placer
             .placed
             .spans
@@ -338,6 +350,8 @@ struct Placer<'a> {
     facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
     /// The children of runners that began and ended in one test each.
     decided: HashSet<ProcessIx>,
+    /// The part of [`WORK`] that is left.
+    work: Cell<u64>,
     /// The difference from UTC of the times that have no zone, in ns.
     ahead: i64,
     /// Whether no other zone puts the times into the recording.
@@ -387,6 +401,13 @@ struct Runner {
 }
 
 impl Placer<'_> {
+    /// Counts the places of tests that are to be computed; none if they were too many before.
+    fn spend(&self, count: usize) -> Option<()> {
+        let left = self.work.get().checked_sub(count as u64);
+        self.work.set(left.unwrap_or(0));
+        left.map(|_| ())
+    }
+
     /// Finds the meaning of the times of suites and of tests.
     fn find_stamps(&mut self, suites: &[Suite]) {
         let stamped = |attributes: &Attributes, length: i64| {
@@ -751,6 +772,7 @@ impl Placer<'_> {
                 .saturating_add(LONGER);
             let after = runners.partition_point(|ix| start(ix) <= latest);
             let before = runners.get(..after).unwrap_or_default();
+            self.spend(before.len().min(TRIED).div_ceil(LIVES))?;
             // Of a runner and its wrappers, the runner began last.
             let tried = before.iter().rev().take(TRIED).copied();
             let mut fitting = tried.filter_map(|ix| {

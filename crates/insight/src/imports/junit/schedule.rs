@@ -89,6 +89,7 @@ impl Placer<'_> {
             let process = analysis.process(*process);
             signed(process.end).saturating_sub(signed(process.start))
         };
+        self.spend(all.len())?;
         all.retain(|process| length(process) >= suite.sum());
         let mut found = all
             .into_iter()
@@ -234,6 +235,7 @@ impl Placer<'_> {
         around: &RangeInclusive<i64>,
         active: &Active,
     ) -> Option<Vec<Place>> {
+        self.spend(group.len().max(1))?;
         let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
         let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
         if !suite.is_by_result() {
@@ -246,7 +248,10 @@ impl Placer<'_> {
             (0..cases.len()).filter(|at| cases.get(*at).is_some_and(|case| case.has_failed()));
         match (failed.next(), failed.next()) {
             (None, _) => serial::places(&tests, around, active),
-            (Some(only), None) if tests.len() <= ORDERS => anywhere(only, &tests, around, active),
+            (Some(only), None) if tests.len() <= ORDERS => {
+                self.spend(tests.len().saturating_mul(tests.len()))?;
+                anywhere(only, &tests, around, active)
+            }
             _ => None,
         }
     }
