@@ -27,7 +27,7 @@ pub fn run() -> ExitCode {
         "none"
     };
     let imports = if cfg!(feature = "import") {
-        "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML"
+        "Chrome Trace Event format, OTLP, .ninja_log, cargo --timings, JUnit XML"
     } else {
         "none"
     };

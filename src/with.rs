@@ -20,9 +20,9 @@ const NAMED: u64 = 10;
 /// The option.
 #[derive(clap::Args, Debug)]
 pub struct With {
-    /// Add the spans of another tool's file as steps of the recorded processes: clang's
-    /// -ftime-trace, .ninja_log, cargo --timings, JUnit XML. A directory stands for
-    /// the files with such names in it and below it. Can be given several times
+    /// Add the spans of another tool's file as steps of the recorded processes: JUnit XML, .ninja_log,
+    /// cargo --timings, the Chrome Trace Event format (clang, CMake, Bazel), OTLP. A directory stands
+    /// for the files with such names in it and below it. Can be given several times
     #[arg(long, value_name = "PATH")]
     with: Vec<PathBuf>,
 }

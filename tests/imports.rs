@@ -346,7 +346,10 @@ fn paths() -> Result<(), Failed> {
     let out = run(&directory)?;
     let text = said(&out);
     ensure(out.status.success(), || text.clone())?;
-    ensure(text.contains("cut.json: -ftime-trace: "), || text.clone())?;
+    ensure(
+        text.contains("cut.json: Chrome Trace Event format: "),
+        || text.clone(),
+    )?;
     ensure(
         !text.contains("package.json") && !text.contains("page.xml"),
         || text.clone(),

@@ -204,6 +204,8 @@ pub enum ImportedKind {
     /// A unit of a compiler, or a part of the work of a compiler.
     Unit,
     Test,
+    /// A part of the work of a program, as the program itself or its tool tells it.
+    Span,
 }
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid

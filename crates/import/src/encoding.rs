@@ -1,11 +1,41 @@
-//! The encodings of XML files: UTF-8, and those that a byte order mark or the XML declaration names.
+//! The encodings of files: gzip; UTF-8, and those that a byte order mark or the XML declaration names.
 
 use std::borrow::Cow;
+use std::io::Read;
 
 use encoding_rs::Encoding;
 
+use crate::{Error, FILE};
+
 /// The bytes in which an XML declaration is sought. It stands at the beginning of the file.
 const DECLARATION: usize = 200;
+
+/// The first bytes of a file that gzip has packed.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// The content of a file that gzip has packed; any other file as it is.
+///
+/// # Errors
+/// The file is damaged, or its content is larger than the limit of a file.
+pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
+    if !bytes.starts_with(GZIP) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut content = Vec::new();
+    let reader = flate2::read::MultiGzDecoder::new(bytes);
+    let read = reader.take(FILE + 1).read_to_end(&mut content);
+    match read {
+        Err(error) => Err(Error::Damaged {
+            format: "gzip",
+            what: error.to_string(),
+        }),
+        Ok(length) if length as u64 > FILE => Err(Error::Size {
+            found: length as u64,
+            limit: FILE,
+        }),
+        Ok(_) => Ok(Cow::Owned(content)),
+    }
+}
 
 /// A file's text in UTF-8. A text in UTF-8 or in an encoding that is not known stays as it is.
 pub fn as_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {

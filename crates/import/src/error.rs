@@ -26,7 +26,7 @@ pub enum Error {
         limit: usize,
     },
     /// The file is not of a known tool.
-    #[error("neither clang's -ftime-trace, nor a .ninja_log, cargo's --timings or JUnit XML")]
+    #[error("neither JUnit XML, nor the Chrome Trace Event format, OTLP, a .ninja_log or cargo's --timings")]
     Unknown,
     #[error("{format}: {what}")]
     Damaged {

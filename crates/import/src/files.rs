@@ -131,7 +131,7 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
 /// `cargo-timing.html`.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let ends = [".json", ".xml", ".time-trace"];
+    let ends = [".json", ".json.gz", ".xml", ".time-trace", ".profile.gz"];
     name == b".ninja_log"
         || name == b"cargo-timing.html"
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))

@@ -1,11 +1,11 @@
-//! Parses other tools' files: clang's `-ftime-trace`, `.ninja_log`, `cargo build --timings`, JUnit XML, and the
+//! Parses other tools' files: the Chrome Trace Event format, OTLP, `.ninja_log`, `cargo build --timings`, JUnit XML, and the
 //! jobs of a CI run. [`tr_insight::imports`] places their spans in a recording.
 //!
 //! A file is foreign: every length and count has a limit, and an error names the place.
 #![forbid(unsafe_code)]
 
 mod cargo;
-mod clang;
+mod chrome;
 mod date;
 mod encoding;
 mod error;
@@ -13,6 +13,7 @@ mod files;
 pub mod jobs;
 pub mod junit;
 mod ninja;
+pub mod otlp;
 
 use tr_insight::imports::File;
 
@@ -28,23 +29,54 @@ pub const ALL: u64 = 512 << 20;
 /// The most records of a file.
 const RECORDS: usize = 1_000_000;
 
-/// Reads a file's bytes. `Ok(None)`: it is of no known tool.
+/// A reader of the files of one or more tools. It returns `None` for a file of another tool.
+type Reader = fn(&[u8]) -> Result<Option<File>, Error>;
+
+/// The readers, with the bytes with which their files begin. A reader of a further tool is a row here; one whose spans
+/// have names, times and perhaps a pid makes [`spans::Spans`](tr_insight::imports::spans::Spans), which have a place.
+const READERS: [(&[u8], Reader); 7] = [
+    (ninja::MAGIC, |bytes| {
+        ninja::read(bytes).map(File::Ninja).map(Some)
+    }),
+    (b"{", |bytes| {
+        Ok(chrome::read_object(bytes)?.map(File::Spans))
+    }),
+    (b"{", |bytes| Ok(otlp::read_json(bytes)?.map(File::Spans))),
+    (b"[", |bytes| Ok(otlp::read_json(bytes)?.map(File::Spans))),
+    (
+        b"[",
+        |bytes| Ok(chrome::read_array(bytes)?.map(File::Spans)),
+    ),
+    (b"<", |bytes| Ok(cargo::read(bytes)?.map(File::Cargo))),
+    (b"<", |bytes| Ok(junit::read(bytes)?.map(File::Junit))),
+];
+
+/// The first byte of OTLP's protobuf: the field of a resource's spans. A line feed, too, so it comes last.
+const PROTOBUF: u8 = 0x0a;
+
+/// Reads a file's bytes, unpacked if gzip packed them. `Ok(None)`: it is of no known tool.
 ///
 /// # Errors
 /// It looks like a known tool's file and is damaged, or larger than a limit.
 pub fn read(bytes: &[u8]) -> Result<Option<File>, Error> {
-    let bytes = encoding::as_utf8(bytes);
-    let start = bytes.trim_ascii_start();
+    let unpacked = encoding::unpacked(bytes)?;
+    let text = encoding::as_utf8(&unpacked);
+    let start = text.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    if start.starts_with(ninja::MAGIC) {
-        return ninja::read(start).map(File::Ninja).map(Some);
+    for (begins, reader) in READERS {
+        if start.starts_with(begins) {
+            if let Some(file) = reader(start)? {
+                return Ok(Some(file));
+            }
+        }
     }
-    match start.first() {
-        Some(b'{') => Ok(clang::read(start)?.map(File::Clang)),
-        Some(b'<') => match cargo::read(start)? {
-            Some(timings) => Ok(Some(File::Cargo(timings))),
-            None => Ok(junit::read(start)?.map(File::Junit)),
-        },
+    match unpacked.first() {
+        Some(&PROTOBUF) => Ok(otlp::read_protobuf(&unpacked)?.map(File::Spans)),
         _ => Ok(None),
     }
+}
+
+/// Whether bytes contain a word.
+fn contains(bytes: &[u8], word: &str) -> bool {
+    memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }

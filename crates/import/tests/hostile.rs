@@ -14,6 +14,9 @@ use tr_insight::imports::{File, Imports, ToolFile};
 const CLANG: &[u8] = include_bytes!("../../../fixtures/imports/main.json");
 const NINJA: &[u8] = include_bytes!("../../../fixtures/imports/.ninja_log");
 const CARGO: &[u8] = include_bytes!("../../../fixtures/imports/cargo-timing.html");
+const CMAKE: &[u8] = include_bytes!("../../../fixtures/spans/cmake.json");
+const OTLP: &[u8] = include_bytes!("../../../fixtures/spans/otel.json");
+const PROTOBUF: &[u8] = include_bytes!("../../../fixtures/spans/otel.pb");
 const JUNIT: &[u8] = include_bytes!("../../../fixtures/imports/tests.xml");
 
 /// A file whose time is not known.
@@ -66,10 +69,10 @@ proptest! {
     /// A file with some bytes replaced, removed or repeated.
     #[test]
     fn damaged_files(
-        which in 0..4_usize,
+        which in 0..7_usize,
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..40_usize, prop::collection::vec(any::<u8>(), 0..12)), 1..6),
     ) {
-        let mut bytes = [CLANG, NINJA, CARGO, JUNIT][which].to_vec();
+        let mut bytes = [CLANG, NINJA, CARGO, JUNIT, CMAKE, OTLP, PROTOBUF][which].to_vec();
         for (at, length, with) in edits {
             let from = at.index(bytes.len());
             let to = (from + length).min(bytes.len());
@@ -131,7 +134,7 @@ fn large_and_deep_files_end_soon() {
 fn errors_name_the_place() {
     let cut = |bytes: &[u8], at: usize| [&bytes[..at], b"\"beginningOfTime\""].concat();
     for (bytes, want) in [
-        (cut(CLANG, 300), "-ftime-trace: "),
+        (cut(CLANG, 300), "Chrome Trace Event format: "),
         (JUNIT[..300].to_vec(), "JUnit XML: "),
         (
             CARGO[..CARGO.len() - 200].to_vec(),

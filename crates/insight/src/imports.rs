@@ -3,10 +3,10 @@
 
 pub mod align;
 pub mod cargo;
-pub mod clang;
 pub mod junit;
 mod lookup;
 pub mod ninja;
+pub mod spans;
 
 use tr_analyze::model::{Analysis, Doubt, Imported};
 use tr_text::{escape, units};
@@ -19,8 +19,8 @@ pub const SPANS: usize = 100_000;
 /// A file of a known tool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum File {
-    /// clang's `-ftime-trace`.
-    Clang(clang::TimeTrace),
+    /// The Chrome Trace Event format, which clang's `-ftime-trace` has, too, or OTLP.
+    Spans(spans::Spans),
     /// `.ninja_log`.
     Ninja(ninja::Log),
     /// The page of `cargo build --timings`.
@@ -71,7 +71,7 @@ impl Imports {
         for file in files {
             let path = &file.path;
             let mut placed = match &file.file {
-                File::Clang(trace) => trace.place(path, &lookup),
+                File::Spans(spans) => spans.place(path, &lookup),
                 File::Ninja(log) => log.place(&lookup),
                 File::Cargo(timings) => timings.place(&lookup),
                 File::Junit(report) => report.place(path, file.written, &lookup),

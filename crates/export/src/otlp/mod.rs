@@ -4,7 +4,6 @@
 
 pub mod answer;
 mod ids;
-mod messages;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,8 +17,8 @@ use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
 use self::ids::Ids;
-use self::messages::*;
 use serde_json::ser::CompactFormatter;
+use tr_import::otlp::messages::{self, *};
 use tr_insight::ancestors::down;
 use tr_insight::ci::Ci;
 use tr_insight::exit;

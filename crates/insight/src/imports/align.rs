@@ -123,7 +123,7 @@ pub fn align(
 }
 
 /// The middle of the most values that are within [`SAME`]; of equally many the first.
-fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
+pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];
     let mut first = 0;

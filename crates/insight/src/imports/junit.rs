@@ -183,7 +183,9 @@ impl Report {
         find_doubts(lookup.analysis, tests, &placer.decided, &mut placer.guesses);
         let guesses = std::mem::take(&mut placer.guesses);
         if placer.work.get() == 0 {
-            placer.note("it has more suites than the search for their runners may try");
+            placer
+                .placed
+                .add_note("it has more suites than the search for their runners may try");
         }
         placer
             .placed
@@ -191,14 +193,16 @@ impl Report {
             .extend(guesses.into_iter().map(|guess| guess.span));
         if let early @ 1.. = placer.early.unsigned_abs() {
             let early = units::time(early);
-            placer.note(&format!("tests may be up to {early} earlier than shown"));
+            placer
+                .placed
+                .add_note(&format!("tests may be up to {early} earlier than shown"));
         }
         let doubtful = placer.placed.spans.iter();
         let is_test = |span: &&Imported| span.result.is_some() && span.doubt.is_some();
         let doubtful = doubtful.filter(is_test).count() as u64;
         if doubtful > 0 {
             let doubtful = units::plural(doubtful, "test has", "tests have");
-            placer.note(&format!(
+            placer.placed.add_note(&format!(
                 "{doubtful} no figures, as the place in time is not proven"
             ));
         }
@@ -550,14 +554,16 @@ impl Placer<'_> {
                 continue;
             }
             match times {
-                _ if has_marks => self.note("the recording has its tests as marks"),
+                _ if has_marks => self.placed.add_note("the recording has its tests as marks"),
                 None if around.is_some() && is_nested => {
-                    self.note("tests that hold other tests have no times of their own");
+                    self.placed
+                        .add_note("tests that hold other tests have no times of their own");
                 }
                 None if around.is_some() => {
-                    self.note("tests that overlap have no times of their own");
+                    self.placed
+                        .add_note("tests that overlap have no times of their own");
                 }
-                None => self.note("tests without a time of the day"),
+                None => self.placed.add_note("tests without a time of the day"),
                 Some(times) if self.lookup.is_outside(times.from, times.to) => {
                     self.placed.outside += 1;
                 }
@@ -575,7 +581,8 @@ impl Placer<'_> {
                     }
                     if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
                     {
-                        self.note("its times are whole seconds: tests are up to 1 s later");
+                        self.placed
+                            .add_note("its times are whole seconds: tests are up to 1 s later");
                     }
                     let guess = self.guess(
                         name.as_bytes(),
@@ -646,16 +653,6 @@ impl Placer<'_> {
         place
             .saturating_add(attributes.digit)
             .saturating_add(clocks)
-    }
-
-    /// Adds a note, once.
-    fn note(&mut self, note: &str) {
-        let all = self.placed.note.get_or_insert_default();
-        if !all.contains(note) {
-            let between = if all.is_empty() { "" } else { "; " };
-            *all += between;
-            *all += note;
-        }
     }
 
     /// The recording's time at a time of the day, in ns.

@@ -159,6 +159,18 @@ pub struct Placed {
     pub tool: Option<String>,
 }
 
+impl Placed {
+    /// Adds a note, once.
+    pub fn add_note(&mut self, note: &str) {
+        let all = self.note.get_or_insert_default();
+        if !all.contains(note) {
+            let between = if all.is_empty() { "" } else { "; " };
+            *all += between;
+            *all += note;
+        }
+    }
+}
+
 /// A part of a process's life.
 pub fn imported(
     kind: ImportedKind,

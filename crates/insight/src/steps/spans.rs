@@ -266,6 +266,7 @@ fn of_files<'a>(
             ImportedKind::Target => StepKind::Target,
             ImportedKind::Unit => StepKind::Unit,
             ImportedKind::Test => StepKind::Test,
+            ImportedKind::Span => StepKind::Mark,
         },
         result: imported.result.unwrap_or_default().as_bytes().to_vec(),
         thread: imported.thread,

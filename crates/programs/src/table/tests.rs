@@ -26,7 +26,8 @@ pub(super) const ROWS: &[Tool] = &[
         step: Some(ctest),
         steps: "ctest -j4 => test | ctest
                  /usr/bin/ctest --output-on-failure => test | ctest
-                 ctest -N => -",
+                 ctest -N => -
+                 ctest --instrument --command-type compile -- c++ -c a.cc => -",
         ..TOOL
     },
     Tool {
@@ -184,7 +185,11 @@ pub(super) const ROWS: &[Tool] = &[
 ];
 
 fn ctest(line: &Line) -> Option<Found> {
-    if line.has(&["-N", "--show-only", "--version"]) {
+    // A build with CMake's instrumentation starts each of its commands with `ctest --instrument`.
+    let instruments = |arg: &&[u8]| arg.starts_with(b"--") && arg.ends_with(b"instrumentation");
+    if line.has(&["-N", "--show-only", "--version", "--instrument"])
+        || line.args.iter().any(instruments)
+    {
         return None;
     }
     test_runner("ctest")

@@ -1,0 +1,518 @@
+//! The Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's profile, CMake's
+//! instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many others write it.
+//!
+//! Complete, begin/end and async events are spans. The other events have no length; they are counted by name.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde_json::Value;
+use tr_insight::imports::spans::{Clock, Span, Spans, WORD, WORDS};
+use tr_text::units;
+
+use crate::{Error, RECORDS};
+
+const FORMAT: &str = "Chrome Trace Event format";
+
+/// The most by which an inner span may end after its outer one, in ns: clang's file has both times cut to
+/// microseconds.
+const CUT: i64 = 2_000;
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, rename = "traceEvents")]
+    events: Option<Events<'a>>,
+    /// clang's time of zero, in µs since 1970.
+    #[serde(rename = "beginningOfTime")]
+    begin_us: Option<i64>,
+    #[serde(rename = "otherData")]
+    other: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default)]
+    ph: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    cat: Lenient<String>,
+    #[serde(default)]
+    pid: Lenient<Id>,
+    #[serde(default)]
+    tid: Lenient<Id>,
+    #[serde(default)]
+    ts: Lenient<Nanoseconds>,
+    #[serde(default)]
+    dur: Lenient<Nanoseconds>,
+    #[serde(default)]
+    id: Lenient<Key>,
+    #[serde(default)]
+    id2: Lenient<Id2>,
+    #[serde(default)]
+    args: Arguments,
+    /// Bazel's output of an action.
+    #[serde(default)]
+    out: Lenient<String>,
+}
+
+/// A value that is none if it has another type: tools write numbers as texts, and texts as numbers.
+#[derive(Clone)]
+struct Lenient<T>(Option<T>);
+
+impl<T> Default for Lenient<T> {
+    fn default() -> Self {
+        Lenient(None)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Ok(Lenient(serde_json::from_value(value).ok()))
+    }
+}
+
+/// The number of a process or a thread.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "Value")]
+struct Id(u32);
+
+impl TryFrom<Value> for Id {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Id, Self::Error> {
+        let number = match &value {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_u64().and_then(|number| u32::try_from(number).ok()),
+        };
+        number.map(Id).ok_or("no number of a process")
+    }
+}
+
+/// A time in microseconds, read as nanoseconds.
+#[derive(Clone, Copy)]
+struct Nanoseconds(i64);
+
+impl<'de> Deserialize<'de> for Nanoseconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let ns = match number.as_i64() {
+            Some(us) => us.saturating_mul(1000),
+            // A number with a fraction, or out of range: the conversion saturates.
+            None => (number.as_f64().unwrap_or(0.0) * 1000.0) as i64,
+        };
+        Ok(Nanoseconds(ns))
+    }
+}
+
+/// The identity of an asynchronous event.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key(String);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Key(match Value::deserialize(deserializer)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }))
+    }
+}
+
+#[derive(Clone, Deserialize)]
+struct Id2 {
+    #[serde(default)]
+    local: Lenient<Key>,
+    #[serde(default)]
+    global: Lenient<Key>,
+}
+
+/// The texts among the arguments of an event.
+#[derive(Clone, Default)]
+struct Arguments {
+    /// The subject of clang's event.
+    detail: Option<String>,
+    words: Vec<String>,
+}
+
+impl Arguments {
+    fn add(&mut self, value: Value) {
+        match value {
+            Value::String(text) => self.add_text(text),
+            Value::Array(list) => {
+                for value in list {
+                    if let Value::String(text) = value {
+                        self.add_text(text);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add_text(&mut self, text: String) {
+        let is_short = (1..=WORD).contains(&text.len());
+        if is_short && self.words.len() < WORDS {
+            self.words.push(text);
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Arguments;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("the arguments of an event")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
+                let mut arguments = Arguments::default();
+                while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+                    if key == "detail" {
+                        arguments.detail = map.next_value::<Lenient<String>>()?.0;
+                    } else {
+                        arguments.add(map.next_value()?);
+                    }
+                }
+                Ok(arguments)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Arguments::default())
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Arguments, E> {
+                Ok(Arguments::default())
+            }
+
+            fn visit_unit<E>(self) -> Result<Arguments, E> {
+                Ok(Arguments::default())
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Arguments, E> {
+                Ok(Arguments::default())
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Arguments, E> {
+                Ok(Arguments::default())
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Arguments, E> {
+                Ok(Arguments::default())
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Arguments, E> {
+                Ok(Arguments::default())
+            }
+        }
+        deserializer.deserialize_any(All)
+    }
+}
+
+/// A span with the argument that completes its name in clang's file.
+struct Read {
+    span: Span,
+    detail: Option<String>,
+}
+
+/// An event that has begun.
+struct Begun {
+    name: String,
+    from: i64,
+    pid: Option<u32>,
+    tid: Option<u32>,
+    arguments: Arguments,
+}
+
+/// The events that a begin event belongs to: those of a thread, or those of an identity.
+#[derive(PartialEq, Eq, Hash)]
+enum Track {
+    Thread(Option<u32>, Option<u32>),
+    Identity(Option<u32>, Option<String>, String),
+}
+
+/// The spans among the events, and the numbers of the others.
+#[derive(Default)]
+struct Events<'a> {
+    spans: Vec<Read>,
+    too_many: bool,
+    open: HashMap<Track, Vec<Begun>>,
+    ignored: BTreeMap<&'static str, u64>,
+    of_input: std::marker::PhantomData<&'a ()>,
+}
+
+impl Events<'_> {
+    fn add(&mut self, mut event: Event<'_>) {
+        if let Some(out) = event.out.0.take() {
+            event.args.add_text(out);
+        }
+        match &*event.ph {
+            "X" => {
+                let length = event.dur.0.map_or(0, |length| length.0);
+                let begun = event.begun();
+                let to = begun.from.saturating_add(length.max(0));
+                self.push(begun, to);
+            }
+            "B" | "b" | "S" => {
+                let track = event.track();
+                self.open.entry(track).or_default().push(event.begun());
+            }
+            "E" | "e" | "F" => {
+                let to = event.ts.0.map_or(0, |time| time.0);
+                let open = self.open.get_mut(&event.track());
+                if let Some(mut begun) = open.and_then(Vec::pop) {
+                    begun.arguments.words.append(&mut event.args.words);
+                    begun.arguments.words.truncate(WORDS);
+                    let to = to.max(begun.from);
+                    self.push(begun, to);
+                } else {
+                    self.ignore("ends without a beginning");
+                }
+            }
+            "M" => {} // names of processes and threads
+            "s" | "t" | "f" => self.ignore("flow events"),
+            "C" => self.ignore("counter events"),
+            "i" | "I" | "R" | "n" => self.ignore("moments"),
+            "P" => self.ignore("samples"),
+            "T" | "p" => self.ignore("steps of async events"),
+            "N" | "O" | "D" => self.ignore("object events"),
+            _ => self.ignore("events of other kinds"),
+        }
+    }
+
+    fn ignore(&mut self, what: &'static str) {
+        *self.ignored.entry(what).or_default() += 1;
+    }
+
+    fn push(&mut self, begun: Begun, to: i64) {
+        // Not an error yet: the rest shows whether the file is a known one.
+        if self.spans.len() >= RECORDS {
+            self.spans.clear();
+            self.too_many = true;
+        }
+        self.spans.push(Read {
+            span: Span {
+                name: begun.name,
+                from: begun.from,
+                to,
+                pid: begun.pid,
+                tid: begun.tid,
+                words: begun.arguments.words,
+                ..Span::default()
+            },
+            detail: begun.arguments.detail,
+        });
+    }
+
+    /// The events that were not read, by name.
+    fn note(&mut self) -> Option<String> {
+        let open = self.open.values().map(Vec::len).sum::<usize>() as u64;
+        if open > 0 {
+            self.ignored.insert("beginnings without an end", open);
+        }
+        let ignored = self.ignored.iter();
+        let ignored: Vec<String> = ignored
+            .map(|(what, count)| format!("{} {what}", units::count(*count)))
+            .collect();
+        (!ignored.is_empty()).then(|| format!("not read: {}", ignored.join(", ")))
+    }
+}
+
+impl Event<'_> {
+    fn begun(self) -> Begun {
+        Begun {
+            name: self.name.into_owned(),
+            from: self.ts.0.map_or(0, |time| time.0),
+            pid: self.pid.0.map(|pid| pid.0),
+            tid: self.tid.0.map(|tid| tid.0),
+            arguments: self.args,
+        }
+    }
+
+    fn track(&self) -> Track {
+        let local = self.id2.0.as_ref().and_then(|id| id.local.0.clone());
+        let global = self.id2.0.as_ref().and_then(|id| id.global.0.clone());
+        let id = self.id.0.clone().or(global);
+        let pid = self.pid.0.map(|pid| pid.0);
+        match (local, id) {
+            (Some(Key(id)), _) => Track::Identity(pid, self.cat.0.clone(), id),
+            (None, Some(Key(id))) => Track::Identity(None, self.cat.0.clone(), id),
+            (None, None) => Track::Thread(pid, self.tid.0.map(|tid| tid.0)),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Events<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for All<'a> {
+            type Value = Events<'a>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a list of events")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events<'a>, A::Error> {
+                let mut events = Events::default();
+                while let Some(event) = list.next_element()? {
+                    events.add(event);
+                }
+                Ok(events)
+            }
+        }
+        deserializer.deserialize_seq(All(std::marker::PhantomData))
+    }
+}
+
+/// A path without `x/..`; anything else as it is.
+fn resolved(detail: &str) -> String {
+    if !detail.starts_with('/') || !detail.contains("/..") {
+        return detail.to_owned();
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in detail.split('/').skip(1) {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Reads a file that contains an object; `None` for other JSON.
+pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
+    if !crate::contains(bytes, "\"traceEvents\"") {
+        return Ok(None);
+    }
+    let document: Document = serde_json::from_slice(bytes).map_err(damaged)?;
+    let Some(events) = document.events else {
+        return Ok(None);
+    };
+    let started = document.other.as_ref();
+    let started = started.and_then(|other| other.get("profile_start_ts")?.as_i64());
+    let clock = match (document.begin_us, started) {
+        (Some(us), _) => Clock::Since(us.saturating_mul(1000)),
+        // Bazel's, in ms.
+        (None, Some(ms)) => Clock::Since(ms.saturating_mul(1_000_000)),
+        (None, None) => Clock::Untold,
+    };
+    let version = document.other.as_ref();
+    let version = version.and_then(|other| other.get("bazel_version")?.as_str());
+    let tool = version.map(|version| format!("bazel {}", version.trim_start_matches("release ")));
+    let spans = spans(events, document.begin_us.is_some())?;
+    Ok(spans.map(|spans| Spans {
+        clock,
+        tool,
+        ..spans
+    }))
+}
+
+/// Reads a file that contains an array. The format allows one without its end: a program that was killed wrote it.
+pub(crate) fn read_array(bytes: &[u8]) -> Result<Option<Spans>, Error> {
+    if !crate::contains(bytes, "\"ph\"") {
+        return Ok(None);
+    }
+    let events = match serde_json::from_slice::<Events<'_>>(bytes) {
+        Err(error) if error.is_eof() => {
+            let end = bytes.trim_ascii_end();
+            let end = end.strip_suffix(b",").unwrap_or(end);
+            let closed = [end, b"]"].concat();
+            let events: Events<'_> = serde_json::from_slice(&closed).map_err(damaged)?;
+            return spans(events, false);
+        }
+        events => events.map_err(damaged)?,
+    };
+    spans(events, false)
+}
+
+fn damaged(error: serde_json::Error) -> Error {
+    Error::Damaged {
+        format: FORMAT,
+        what: error.to_string(),
+    }
+}
+
+/// The spans of the events. In clang's file sums over the whole compilation are on threads of their own, and the
+/// names need their details. None without a span.
+fn spans(mut events: Events<'_>, is_compilation: bool) -> Result<Option<Spans>, Error> {
+    if events.too_many {
+        return Err(Error::Count {
+            format: FORMAT,
+            what: "spans",
+            limit: RECORDS,
+        });
+    }
+    let note = events.note().filter(|_| !is_compilation);
+    let mut read = events.spans;
+    if is_compilation {
+        read.retain(|read| !read.span.name.starts_with("Total "));
+    }
+    let mut spans: Vec<Span> = read
+        .into_iter()
+        .map(|Read { mut span, detail }| {
+            if is_compilation {
+                span.words.clear();
+                let detail = detail.filter(|detail| !detail.is_empty());
+                if let Some(detail) = detail {
+                    span.name = format!("{} {}", span.name, resolved(&detail));
+                }
+            } else {
+                span.words.extend(own_words(&span.name));
+                span.words.truncate(WORDS);
+            }
+            span
+        })
+        .collect();
+    if is_compilation {
+        nest(&mut spans);
+    }
+    Ok((!spans.is_empty()).then(|| Spans {
+        spans,
+        is_compilation,
+        note,
+        ..Spans::default()
+    }))
+}
+
+/// The name of a span and the paths in it, which the command line of its process can have. Bazel's label `//a/b:c` is the
+/// path `a/b/c`.
+pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
+    let parts = name
+        .split_whitespace()
+        .filter(|part| part.contains(['/', '.']));
+    let whole = std::iter::once(name).filter(|name| !name.contains(' '));
+    let words = whole.chain(parts.filter(move |part| *part != name));
+    words
+        .filter(|word| (1..=WORD).contains(&word.len()))
+        .map(|word| match word.strip_prefix("//") {
+            Some(label) => label.replace(':', "/").trim_matches('/').to_owned(),
+            None => word.to_owned(),
+        })
+}
+
+/// Ends each span at the end of the one around it, if it is later by rounding alone.
+fn nest(spans: &mut [Span]) {
+    spans.sort_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
+    let mut around: Vec<(Option<u32>, i64)> = Vec::new();
+    for span in spans {
+        while around
+            .last()
+            .is_some_and(|(tid, end)| *tid != span.tid || *end <= span.from)
+        {
+            around.pop();
+        }
+        if let Some((_, end)) = around.last() {
+            if span.to > *end && span.to.saturating_sub(*end) <= CUT {
+                span.to = *end;
+            }
+        }
+        around.push((span.tid, span.to));
+    }
+}

@@ -1,0 +1,359 @@
+//! The spans of the Chrome Trace Event format and of OTLP under recordings of the builds that wrote them
+//! (`fixtures/spans/record.sh`), and under small ones where each of several places would be possible.
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
+
+use tr_analyze::model::{
+    Analysis, Doubt, ExecSpan, Imported, Process, ProcessIx, Thread, ThreadIx,
+};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_import::read;
+use tr_insight::imports::{Import, Imports, ToolFile};
+
+const MS: u64 = 1_000_000;
+
+/// The recording begins 1 s after the machine, at this time of the day: 2026-11-23T05:54:06Z.
+const REAL: u64 = 1_795_413_246_000 * MS;
+
+/// A file under a recording.
+struct Placed {
+    analysis: Analysis,
+    spans: Vec<Imported>,
+    import: Import,
+}
+
+impl Placed {
+    fn new(analysis: Analysis, bytes: &[u8]) -> Placed {
+        let file = read(bytes).unwrap().expect("of a known tool");
+        let file = ToolFile {
+            path: b"trace.json".to_vec(),
+            written: None,
+            file,
+        };
+        let mut imports = Imports::place(&[file], &analysis);
+        Placed {
+            analysis,
+            spans: imports.spans,
+            import: imports.files.pop().unwrap(),
+        }
+    }
+
+    /// The only span of a name.
+    fn span(&self, name: &str) -> &Imported {
+        let mut named = self
+            .spans
+            .iter()
+            .filter(|span| &*span.name == name.as_bytes());
+        let found = named
+            .next()
+            .unwrap_or_else(|| panic!("{name}: {:?}", self.spans));
+        assert!(named.next().is_none(), "{name}");
+        found
+    }
+
+    /// The command line of the process of a span.
+    fn command(&self, name: &str) -> String {
+        let argv = &self.analysis.process(self.span(name).process).argv;
+        let args: Vec<_> = argv.args().map(String::from_utf8_lossy).collect();
+        args.join(" ")
+    }
+
+    /// The spans, one in each word: process, beginning and end in ms.
+    fn places(&self) -> String {
+        let since = |time: Ktime| time.since(self.analysis.start) / MS;
+        let places = self.spans.iter().map(|span| {
+            let name = String::from_utf8_lossy(&span.name);
+            format!(
+                "{name}:{}:{}-{}",
+                span.process.0,
+                since(span.from),
+                since(span.to)
+            )
+        });
+        places.collect::<Vec<String>>().join(" ")
+    }
+
+    fn note(&self) -> &str {
+        self.import.note.as_deref().unwrap_or_default()
+    }
+}
+
+fn recorded(bytes: &[u8]) -> Analysis {
+    let trace = Trace::open(Source::bytes(bytes.to_vec())).unwrap();
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&trace, &options)
+}
+
+#[test]
+fn commands_of_cmake_are_the_processes_that_it_started() {
+    let analysis = recorded(include_bytes!("../../../fixtures/spans/cmake.bin"));
+    let file = include_bytes!("../../../fixtures/spans/cmake.json");
+    let placed = Placed::new(analysis, file);
+    for source in ["a.cc", "b.cc", "main.cc"] {
+        let command = placed.command(&format!("compile: /tmp/project/{source}"));
+        assert!(command.contains(&format!("{source}.o")), "{command}");
+    }
+    // Configuring came before the recording.
+    assert_eq!(placed.import.outside, 2);
+    let whole = placed.spans.iter().filter(|span| span.whole).count();
+    assert_eq!(whole as u64, placed.import.placed);
+}
+
+/// The file does not tell its beginning, and its only pid is that of a process in each sandbox. An action begins when
+/// it is ready, its process when a place is free.
+#[test]
+fn actions_of_bazel_are_their_sandboxes() {
+    let analysis = recorded(include_bytes!("../../../fixtures/spans/bazel.bin"));
+    let file = include_bytes!("../../../fixtures/spans/bazel.json.gz");
+    let placed = Placed::new(analysis, file);
+    for output in ["o1.txt", "o2.txt", "o3.txt", "o4.txt", "a.o", "main.o"] {
+        let rule = match output.strip_suffix(".txt") {
+            Some(rule) => rule.replace('o', "g"),
+            None => format!("c{}", output.trim_end_matches(".o")),
+        };
+        let command = placed.command(&format!("Executing genrule //:{rule}"));
+        assert!(
+            command.contains(&format!("bin/{output}")),
+            "{rule}: {command}"
+        );
+    }
+    assert_eq!(placed.import.placed, 7);
+    assert!(
+        placed.note().contains("19 counter events"),
+        "{}",
+        placed.note()
+    );
+    let span = placed.span("Executing genrule //:g4");
+    let length = span.to.since(span.from) / MS;
+    assert!((900..1_300).contains(&length), "{length}");
+}
+
+/// Both encodings of the same spans have the same places, and the program slept in the span that says so.
+#[test]
+fn spans_of_a_program_are_where_its_pid_was() {
+    let recording = || recorded(include_bytes!("../../../fixtures/spans/otel.bin"));
+    let json = include_bytes!("../../../fixtures/spans/otel.json");
+    let json = Placed::new(recording(), json);
+    let protobuf = include_bytes!("../../../fixtures/spans/otel.pb");
+    let protobuf = Placed::new(recording(), protobuf);
+    assert_eq!(json.spans, protobuf.spans);
+    assert_eq!((json.import.placed, json.import.note.as_deref()), (4, None));
+    assert!(json
+        .spans
+        .iter()
+        .all(|span| span.doubt.is_none() && !span.whole));
+    let wait = json.span("wait");
+    assert!(
+        json.command("wait").starts_with("python3"),
+        "{}",
+        json.command("wait")
+    );
+    let timeline = json.analysis.timeline.as_ref().unwrap();
+    let leader = json.analysis.process(wait.process).threads[0];
+    let asleep = timeline.of(leader).any(|stretch| {
+        stretch.from >= wait.from
+            && stretch.to <= wait.to
+            && stretch.to.since(stretch.from) > 490 * MS
+    });
+    assert!(asleep, "{wait:?}");
+}
+
+/// A recording of processes: pid, parent, beginning and end in ms, command line.
+fn recording(lines: &[(u32, Option<u32>, u64, u64, &str)]) -> Analysis {
+    let at = |ms: u64| Ktime((1000 + ms) * MS);
+    let mut analysis = Analysis {
+        start: at(0),
+        end: at(100_000),
+        ..Analysis::default()
+    };
+    analysis.meta.start = at(0);
+    analysis.meta.start_clock = Clock {
+        boot: 1000 * MS,
+        real: REAL,
+    };
+    for (n, (pid, parent, start, end, line)) in lines.iter().enumerate() {
+        let ix = ProcessIx(n as u32);
+        let argv = Argv::from_args(line.split(' '));
+        let life = (at(*start), at(*end));
+        if let Some(parent) = parent {
+            analysis.processes[*parent as usize].children.push(ix);
+        }
+        analysis.processes.push(Process {
+            pid: Tgid(*pid + 50_000),
+            ns_pid: Tid(*pid),
+            parent: parent.map(ProcessIx),
+            argv: argv.clone(),
+            start: life.0,
+            end: life.1,
+            threads: vec![ThreadIx(n as u32)],
+            execs: vec![ExecSpan {
+                start: life.0,
+                end: life.1,
+                ended: true,
+                argv,
+                comm: Comm::new(b"x"),
+                ..ExecSpan::default()
+            }],
+            ..Process::default()
+        });
+        analysis.threads.push(Thread::new(Tid(*pid), ix, life));
+    }
+    analysis
+}
+
+/// Two compilations at the same time; the second one's times are a second later.
+fn build() -> Analysis {
+    recording(&[
+        (1, None, 0, 90_000, "tool"),
+        (2, Some(0), 1_000, 1_400, "cc -o out/a.o a.c"),
+        (3, Some(0), 1_000, 2_400, "cc -o out/b.o b.c"),
+    ])
+}
+
+fn complete(name: &str, from: u64, length: u64) -> String {
+    format!(r#"{{"ph":"X","pid":0,"tid":0,"ts":{from},"dur":{length},"name":"{name}"}}"#)
+}
+
+#[test]
+fn times_count_from_where_the_named_processes_agree() {
+    let file = |zero: u64| {
+        let a = complete("out/a.o", zero, 400_000);
+        let b = complete("out/b.o", zero, 1_400_000);
+        format!("[{a},{b}]")
+    };
+    let want = "out/a.o:1:1000-1400 out/b.o:2:1000-2400";
+    // Relative to the tool's beginning; times of the day; those of the machine's clock.
+    for zero in [5_000, REAL / 1000 + 1_000_000, 2_000_000] {
+        let placed = Placed::new(build(), file(zero).as_bytes());
+        assert_eq!(placed.places(), want, "{zero}");
+    }
+    // One process proves no beginning.
+    let alone = format!("[{}]", complete("out/a.o", 5_000, 400_000));
+    let placed = Placed::new(build(), alone.as_bytes());
+    assert_eq!(placed.places(), "");
+    assert!(
+        placed.note().contains("beginning of its times"),
+        "{}",
+        placed.note()
+    );
+}
+
+#[test]
+fn between_equal_processes_nothing_is_decided() {
+    let twice = recording(&[
+        (1, None, 0, 90_000, "tool"),
+        (2, Some(0), 1_000, 1_400, "cc -o x/a.o a.c"),
+        (3, Some(0), 1_003, 1_404, "cc -o y/a.o a.c"),
+        (4, Some(0), 3_000, 3_400, "sh -c cc -o b.o b.c"),
+        (5, Some(3), 3_003, 3_399, "cc -o b.o b.c"),
+    ]);
+    let zero = REAL / 1000;
+    let file = format!(
+        "[{},{}]",
+        complete("a.o", zero + 1_000_000, 400_000),
+        complete("b.o", zero + 3_000_000, 400_000)
+    );
+    // A shell around its program is no rival of it.
+    let placed = Placed::new(twice, file.as_bytes());
+    assert_eq!(placed.places(), "b.o:3:3000-3400");
+}
+
+#[test]
+fn events_that_begin_and_end_apart_are_spans() {
+    let zero = REAL / 1000;
+    let event = |phase: &str, rest: &str, at: u64| {
+        let ts = zero + at * 1000;
+        format!(r#"{{"ph":"{phase}","pid":"2","tid":7,"ts":{ts},{rest}}}"#)
+    };
+    // The end of the array is missing, as where the program was killed.
+    let file = format!(
+        "[{},{},{},{},{},{},{},{},{},",
+        event("B", r#""name":"outer""#, 1_010),
+        event("B", r#""name":"inner""#, 1_020),
+        event("E", r#""args":{}"#, 1_030),
+        event("b", r#""name":"one","cat":"c","id":"0x1""#, 1_040),
+        event("b", r#""name":"two","cat":"c","id":2"#, 1_050),
+        event("e", r#""name":"one","cat":"c","id":"0x1""#, 1_060),
+        event("s", r#""name":"flow","id":3"#, 1_060),
+        event("e", r#""name":"two","cat":"c","id":2"#, 1_070),
+        event("E", r#""name":"outer""#, 1_080),
+    );
+    let placed = Placed::new(build(), file.as_bytes());
+    assert_eq!(
+        placed.places(),
+        "inner:1:1020-1030 one:1:1040-1060 two:1:1050-1070 outer:1:1010-1080"
+    );
+    assert_eq!(placed.note(), "not read: 1 flow events");
+}
+
+/// Spans of a job, of which no process is known, are those of the command; they have no figures.
+#[test]
+fn spans_without_a_process_are_in_the_command_and_have_no_figures() {
+    let span = |id: &str, parent: &str, name: &str, from: u64, to: u64| {
+        let at = |ms: u64| REAL + ms * MS;
+        format!(
+            r#"{{"spanId":"{id}","parentSpanId":"{parent}","name":"{name}","startTimeUnixNano":"{}","endTimeUnixNano":"{}"}}"#,
+            at(from),
+            at(to)
+        )
+    };
+    let line = |spans: &[String]| {
+        format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}]}}]}}"#,
+            spans.join(",")
+        )
+    };
+    // A collector writes one document in each line.
+    let file = [
+        line(&[span("01", "", "job", 0, 80_000)]),
+        line(&[span("02", "01", "step", 10, 70_000)]),
+    ]
+    .join("\n");
+    let placed = Placed::new(build(), file.as_bytes());
+    assert_eq!(placed.places(), "job:0:0-80000 step:0:10-70000");
+    let doubts = placed.spans.iter().map(|span| span.doubt);
+    assert!(doubts.into_iter().all(|doubt| doubt == Some(Doubt::Runner)));
+    // A child belongs to its parent's process.
+    let file = line(&[
+        span("02", "01", "step", 1_100, 1_200),
+        span("01", "", "out/a.o", 1_000, 1_400),
+    ]);
+    let placed = Placed::new(build(), file.as_bytes());
+    assert_eq!(placed.places(), "step:1:1100-1200 out/a.o:1:1000-1400");
+}
+
+/// Messages without bytes take two bytes each in a file, and hundreds in memory.
+#[test]
+fn very_many_empty_messages_are_refused() {
+    let scope = |spans: usize| {
+        let spans = [0x12, 0].repeat(spans);
+        field(0x0a, &field(0x12, &spans))
+    };
+    assert!(read(&scope(1_000)).unwrap().is_some());
+    let error = read(&scope(2_000_000)).unwrap_err().to_string();
+    assert_eq!(error, "OTLP: more than 1000000 spans");
+    let json = format!(
+        r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}{{"spanId":""}}]}}]}}]}}"#,
+        "{},".repeat(2_000_000)
+    );
+    let error = read(json.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("more than 1000000 spans"), "{error}");
+}
+
+/// A field of a protobuf message, with its key and its length.
+fn field(key: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![key];
+    let mut length = content.len();
+    while length > 0x7f {
+        bytes.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend(content);
+    bytes
+}

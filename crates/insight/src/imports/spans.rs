@@ -1,0 +1,258 @@
+//! Spans of any tool, from a file in the Chrome Trace Event format or in OTLP: placed by their pid and their times, or
+//! else on the process whose command line has a word of the span and that lived at its times.
+
+mod clock;
+mod named;
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_programs::words;
+
+use super::lookup::{base, imported, names, program, Lookup, Placed};
+use clock::Moments;
+
+pub use clock::Clock;
+
+/// The most processes that are tried for a pid.
+const TRIED: usize = 1_000;
+
+/// The part of a span's length that the error of its place may have: a tenth.
+const TOLERATED: u64 = 10;
+
+/// The most words of a span that are sought in command lines.
+pub const WORDS: usize = 8;
+
+/// The longest word that is sought in command lines, in bytes.
+pub const WORD: usize = 512;
+
+/// The spans of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spans {
+    pub clock: Clock,
+    pub spans: Vec<Span>,
+    /// The file is the one of a compilation by clang.
+    pub is_compilation: bool,
+    /// The parts of the file that are not spans.
+    pub note: Option<String>,
+    /// The tool and its version, if the file names them.
+    pub tool: Option<String>,
+}
+
+/// A span of a tool's file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub name: String,
+    /// The times in ns, by the clock of the file.
+    pub from: i64,
+    pub to: i64,
+    /// The process, by the number that it has itself.
+    pub pid: Option<u32>,
+    /// The thread, by the number that the process knows.
+    pub tid: Option<u32>,
+    /// The place of the span that has started this one.
+    pub parent: Option<usize>,
+    pub is_test: bool,
+    /// The result of a test.
+    pub result: Option<&'static str>,
+    /// Words that the command line of the span's process can have: files, commands.
+    pub words: Vec<String>,
+}
+
+/// A process that a span belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
+    process: ProcessIx,
+    /// The span is the life of the process.
+    is_whole: bool,
+}
+
+impl Spans {
+    /// Places the spans: see the module.
+    pub(super) fn place(&self, path: &[u8], lookup: &Lookup<'_>) -> Placed {
+        let mut placed = Placed {
+            all: self.spans.len() as u64,
+            note: self.note.clone(),
+            tool: self.tool.clone(),
+            ..Placed::default()
+        };
+        let named = named::Candidates::new(self, lookup);
+        let Some(moments) = Moments::of(self, &named, lookup) else {
+            placed.add_note("the beginning of its times is not known");
+            return placed;
+        };
+        let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
+        let owners = self.spans.iter().map(|span| {
+            let pid = span.pid?;
+            let all = by_pid
+                .entry(pid)
+                .or_insert_with(|| self.with_pid(pid, path, &moments, lookup));
+            let (from, to) = moments.of_span(span);
+            let mut fitting = all.iter().copied();
+            let process = fitting.find(|ix| lookup.inside(*ix, from, to).is_some())?;
+            Some(Owner {
+                process,
+                is_whole: false,
+            })
+        });
+        let mut owners: Vec<Option<Owner>> = owners.collect();
+        let without: Vec<usize> = (0..owners.len())
+            .filter(|at| owners.get(*at).is_some_and(Option::is_none))
+            .collect();
+        for (at, process) in named.nearest(self, &without, &moments, lookup) {
+            if let Some(slot) = owners.get_mut(at) {
+                *slot = Some(Owner {
+                    process,
+                    is_whole: true,
+                });
+            }
+        }
+        self.inherit(&mut owners);
+        if owners.iter().all(Option::is_none) && moments.are_times_of_day {
+            // The whole command is the only process that is known to have been there.
+            let root = lookup.analysis.process_ids().next();
+            let root = root.map(|process| Owner {
+                process,
+                is_whole: false,
+            });
+            owners.fill(root);
+            let mut unsure = self.on(&owners, &moments, lookup, &mut placed);
+            for span in &mut unsure {
+                span.doubt = Some(Doubt::Runner);
+            }
+            placed.spans = unsure;
+            return placed;
+        }
+        placed.spans = self.on(&owners, &moments, lookup, &mut placed);
+        placed
+    }
+
+    /// The processes that a pid of the file can mean. Containers have equal pids, and the recording does not know the
+    /// pids of each container: then the name of clang's file decides.
+    fn with_pid(
+        &self,
+        pid: u32,
+        path: &[u8],
+        moments: &Moments<'_>,
+        lookup: &Lookup<'_>,
+    ) -> Vec<ProcessIx> {
+        let analysis = lookup.analysis;
+        let of_pid = self.spans.iter().filter(|span| span.pid == Some(pid));
+        let times = of_pid.map(|span| moments.of_span(span));
+        let Some((from, to)) = times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+            return Vec::new();
+        };
+        let lived = |ix: &ProcessIx| lookup.inside(*ix, from, to).is_some();
+        let stem = base(path);
+        let stem = stem.rsplitn(2, |byte| *byte == b'.').last().unwrap_or(stem);
+        let named = |ix: &ProcessIx| {
+            let process = analysis.process(*ix);
+            let ends: [&[u8]; 5] = [b".o", b".obj", b"", b".c", b".cpp"];
+            ends.iter().any(|end| names(process, &[stem, end].concat()))
+        };
+        let with_pid = lookup.with_pid(pid).iter().copied();
+        let mut with_pid: Vec<ProcessIx> = with_pid.filter(lived).take(TRIED).collect();
+        if with_pid.len() > 1 && self.is_compilation {
+            with_pid.retain(named);
+        }
+        if with_pid.is_empty() && self.is_compilation {
+            let compiler = |ix: &ProcessIx| {
+                let program = program(analysis.process(*ix));
+                words::contains(program, b"clang")
+            };
+            let all = analysis.process_ids().filter(compiler);
+            // A compiler begins later than its driver.
+            with_pid.extend(all.filter(lived).rfind(named));
+        }
+        // Two processes with this pid at these times are in two containers.
+        if with_pid.len() > 1 && !self.is_compilation {
+            with_pid.clear();
+        }
+        with_pid
+    }
+
+    /// Gives a span without a process of its own that of the span which started it.
+    fn inherit(&self, owners: &mut [Option<Owner>]) {
+        // A parent can stand behind its children; each round gives a process to at least one level of them.
+        for _ in 0..TRIED {
+            let mut has_changed = false;
+            for (at, span) in self.spans.iter().enumerate() {
+                let parent = span.parent.and_then(|parent| owners.get(parent).copied());
+                let (Some(Some(parent)), Some(slot)) = (parent, owners.get_mut(at)) else {
+                    continue;
+                };
+                if slot.is_none() && span.pid.is_none() {
+                    *slot = Some(Owner {
+                        is_whole: false,
+                        ..parent
+                    });
+                    has_changed = true;
+                }
+            }
+            if !has_changed {
+                break;
+            }
+        }
+    }
+
+    /// The spans that lie in the lives of their processes.
+    fn on(
+        &self,
+        owners: &[Option<Owner>],
+        moments: &Moments<'_>,
+        lookup: &Lookup<'_>,
+        placed: &mut Placed,
+    ) -> Vec<Imported> {
+        let mut all = Vec::new();
+        for (span, owner) in self.spans.iter().zip(owners) {
+            let (from, to) = moments.of_span(span);
+            if lookup.is_outside(from, to) {
+                placed.outside += 1;
+                continue;
+            }
+            let Some(owner) = owner else {
+                continue;
+            };
+            let life = lookup.analysis.process(owner.process);
+            if owner.is_whole {
+                let at = (owner.process, (life.start, life.end));
+                all.push(Imported {
+                    whole: true,
+                    result: span.result,
+                    ..imported(span.kind(self), span.name.as_bytes(), at)
+                });
+                continue;
+            }
+            let Some((from, to)) = lookup.inside(owner.process, from, to) else {
+                continue;
+            };
+            let error = moments.error();
+            let is_off = error > to.since(from) / TOLERATED;
+            let other = span.tid.filter(|tid| Some(*tid) != span.pid);
+            all.push(Imported {
+                thread: other.and_then(|tid| lookup.thread(owner.process, tid)),
+                result: span.result,
+                error,
+                doubt: is_off.then_some(Doubt::Off(error)),
+                ..imported(
+                    span.kind(self),
+                    span.name.as_bytes(),
+                    (owner.process, (from, to)),
+                )
+            });
+        }
+        all
+    }
+}
+
+impl Span {
+    fn kind(&self, file: &Spans) -> ImportedKind {
+        if self.is_test {
+            ImportedKind::Test
+        } else if file.is_compilation {
+            ImportedKind::Unit
+        } else {
+            ImportedKind::Span
+        }
+    }
+}

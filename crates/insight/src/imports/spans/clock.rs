@@ -1,0 +1,171 @@
+//! Finds the recording's time of a file's times.
+
+use std::collections::{HashMap, HashSet};
+
+use super::named::Candidates;
+use super::{Span, Spans};
+use crate::imports::align::most_frequent;
+use crate::imports::lookup::{signed, Lookup, CLOCKS};
+
+/// The most processes of a span that vote for a beginning.
+const VOTES: usize = 16;
+
+/// The most by which a process lives longer than its span, in ns, or else a tenth of that. So far apart at most are the
+/// beginnings that agree.
+const DIFFERS: i64 = 50_000_000;
+
+/// The number of spans that must agree on a beginning which the file does not tell.
+const AGREE: usize = 2;
+
+/// What a file tells about zero of its times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// The times count from this moment, in ns since 1970.
+    Since(i64),
+    /// The file does not tell it.
+    #[default]
+    Untold,
+}
+
+/// The recording's times of a file's times.
+pub struct Moments<'a> {
+    lookup: &'a Lookup<'a>,
+    zero: Zero,
+    error: u64,
+    /// The file's times are times of the day.
+    pub are_times_of_day: bool,
+}
+
+enum Zero {
+    /// In ns since 1970.
+    Unix(i64),
+    /// In ns of the recording's clock.
+    Recording(i64),
+}
+
+impl<'a> Moments<'a> {
+    /// The reading of a file's times: as it tells; as times of the day; as the machine's own clock; or else from
+    /// where most spans agree with the processes that their words name, or with the lives of the processes whose
+    /// pids they have. None if there is no such reading, or more than one.
+    pub fn of(file: &Spans, named: &Candidates<'_>, lookup: &'a Lookup<'a>) -> Option<Moments<'a>> {
+        let new = |zero, error, are_times_of_day| Moments {
+            lookup,
+            zero,
+            error,
+            are_times_of_day,
+        };
+        let by_day = lookup.clock_error();
+        let by_day = u64::try_from(by_day).unwrap_or(u64::MAX);
+        if let Clock::Since(zero) = file.clock {
+            return Some(new(Zero::Unix(zero), by_day, true));
+        }
+        let from = file.spans.iter().map(|span| span.from).min()?;
+        let to = file.spans.iter().map(|span| span.to).max()?;
+        let start = signed(lookup.analysis.meta.start);
+        let boot = i64::try_from(lookup.analysis.meta.start_clock.boot).unwrap_or(i64::MAX);
+        let is_inside =
+            |zero: &i64| !lookup.is_outside(from.saturating_add(*zero), to.saturating_add(*zero));
+        if !lookup.is_outside(lookup.time(from), lookup.time(to)) {
+            return Some(new(Zero::Unix(0), by_day, true));
+        }
+        let told = by_words(file, named, lookup).or_else(|| by_pids(file, lookup));
+        // Clocks of the machine: without and with the time in which it was suspended.
+        let clocks = [0, start.saturating_sub(boot)];
+        let own = clocks.into_iter().find(is_inside);
+        match (told, own) {
+            (Some((zero, error)), Some(own))
+                if own.abs_diff(zero) <= error.max(DIFFERS.unsigned_abs()) =>
+            {
+                Some(new(Zero::Recording(own), 0, false))
+            }
+            (Some((zero, error)), _) => Some(new(Zero::Recording(zero), error, false)),
+            (None, Some(own)) if has_pids(file, lookup) => {
+                Some(new(Zero::Recording(own), 0, false))
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// The recording's times of a span.
+    pub fn of_span(&self, span: &Span) -> (i64, i64) {
+        let at = |time: i64| match self.zero {
+            Zero::Unix(zero) => self.lookup.time(zero.saturating_add(time)),
+            Zero::Recording(zero) => zero.saturating_add(time),
+        };
+        (at(span.from), at(span.to))
+    }
+
+    /// The most by which a time is wrong, in ns.
+    pub fn error(&self) -> u64 {
+        self.error
+    }
+}
+
+/// Whether a span has the pid of a recorded process.
+fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
+    let mut pids = file.spans.iter().filter_map(|span| span.pid);
+    pids.any(|pid| !lookup.with_pid(pid).is_empty())
+}
+
+/// Zero on which most spans agree with the processes that have their words, and its error, in ns. A process begins
+/// with its span or ends with it: a tool can wait for a free place before it starts a process.
+fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
+    let analysis = lookup.analysis;
+    let mut zeros: Vec<(i64, usize)> = Vec::new();
+    let mut voters = 0;
+    for (at, span) in file.spans.iter().enumerate() {
+        let length = span.to.saturating_sub(span.from);
+        let longest = length.saturating_add(DIFFERS.max(length / 10));
+        let mut all = named.of_span(span, i64::MIN..=i64::MAX, analysis);
+        let most = all.iter().map(|(words, _)| *words).max();
+        all.retain(|(words, _)| Some(*words) == most);
+        let lives = all.into_iter().map(|(_, ix)| {
+            let process = analysis.process(ix);
+            (signed(process.start), signed(process.end))
+        });
+        let fitting = lives.filter(|(start, end)| end.saturating_sub(*start) <= longest);
+        let before = zeros.len();
+        for (start, end) in fitting.take(VOTES) {
+            zeros.push((start.saturating_sub(span.from), at));
+            zeros.push((end.saturating_sub(span.to), at));
+        }
+        voters += usize::from(zeros.len() > before);
+    }
+    let zero = most_frequent(zeros.iter().map(|(zero, _)| *zero).collect())?;
+    let near = zeros
+        .iter()
+        .filter(|(other, _)| other.abs_diff(zero) <= DIFFERS.unsigned_abs());
+    let agree: HashSet<usize> = near.clone().map(|(_, at)| *at).collect();
+    let error = near.map(|(other, _)| other.abs_diff(zero)).max()?;
+    let is_told = agree.len() >= AGREE && 2 * agree.len() > voters;
+    is_told.then_some((zero, error))
+}
+
+/// Zero by the lives of the processes whose pids the spans have: none of them works before its beginning or after its
+/// end.
+fn by_pids(file: &Spans, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
+    let analysis = lookup.analysis;
+    let mut extents: HashMap<u32, (i64, i64)> = HashMap::new();
+    for span in &file.spans {
+        if let Some(pid) = span.pid {
+            let (from, to) = extents.entry(pid).or_insert((span.from, span.to));
+            (*from, *to) = (span.from.min(*from), span.to.max(*to));
+        }
+    }
+    let mut bounds: Option<(i64, i64)> = None;
+    for (pid, (from, to)) in extents {
+        let [only] = lookup.with_pid(pid) else {
+            continue;
+        };
+        let process = analysis.process(*only);
+        let low = signed(process.start).saturating_sub(from);
+        let high = signed(process.end).saturating_sub(to);
+        bounds = Some(match bounds {
+            None => (low, high),
+            Some((before, after)) => (low.max(before), high.min(after)),
+        });
+    }
+    let (low, high) = bounds?;
+    let high = high.max(low.saturating_sub(CLOCKS));
+    (high >= low).then_some((low.midpoint(high), low.abs_diff(high).div_ceil(2)))
+}

@@ -1,0 +1,182 @@
+//! Finds the processes whose command lines have words of spans.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+
+use tr_analyze::model::{Analysis, ProcessIx};
+
+use super::clock::Moments;
+use super::{Span, Spans};
+use crate::imports::lookup::{base, names, signed, Lookup, CLOCKS};
+
+/// The most by which the life of a process is longer or shorter than its span at either end, in ns: a tool on a busy
+/// machine starts a process late, and sees its end late.
+const LATE: i64 = 250_000_000;
+
+/// The most processes that are tried for a span.
+const NEAR: usize = 256;
+
+/// The processes whose command lines have a word, in the order of their beginnings, by the last part of the word's
+/// path.
+pub struct Candidates<'a> {
+    by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
+}
+
+impl<'a> Candidates<'a> {
+    pub fn new(file: &'a Spans, lookup: &Lookup<'_>) -> Candidates<'a> {
+        let words = file.spans.iter().flat_map(Span::sought);
+        let mut by_word: HashMap<&[u8], Vec<ProcessIx>> =
+            words.map(|word| (base(word), Vec::new())).collect();
+        if !by_word.is_empty() {
+            for ix in lookup.analysis.process_ids() {
+                let mut found = HashSet::new();
+                let execs = lookup.analysis.process(ix).execs.iter();
+                for arg in execs.flat_map(|exec| exec.argv.args()) {
+                    for part in parts(arg) {
+                        if let Some((word, _)) = by_word.get_key_value(base(part)) {
+                            found.insert(*word);
+                        }
+                    }
+                }
+                for word in found {
+                    by_word.entry(word).or_default().push(ix);
+                }
+            }
+        }
+        let start = |ix: &ProcessIx| lookup.analysis.process(*ix).start;
+        for processes in by_word.values_mut() {
+            processes.sort_by_key(start);
+        }
+        Candidates { by_word }
+    }
+
+    /// The processes that begin within some time and whose command lines have words of the span, with the number of
+    /// these words.
+    pub fn of_span(
+        &self,
+        span: &Span,
+        begin: RangeInclusive<i64>,
+        analysis: &Analysis,
+    ) -> Vec<(usize, ProcessIx)> {
+        let mut found: HashMap<ProcessIx, usize> = HashMap::new();
+        let start = |ix: ProcessIx| signed(analysis.process(ix).start);
+        for word in span.sought() {
+            let all = self.by_word.get(base(word)).map_or(&[][..], Vec::as_slice);
+            let first = all.partition_point(|ix| start(*ix) < *begin.start());
+            let near = all.iter().skip(first).copied().take(NEAR);
+            let near = near.take_while(|ix| start(*ix) <= *begin.end());
+            for ix in near.filter(|ix| has_word(analysis, *ix, word)) {
+                *found.entry(ix).or_default() += 1;
+            }
+        }
+        let mut found: Vec<(usize, ProcessIx)> =
+            found.into_iter().map(|(ix, words)| (words, ix)).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// For some spans the process that has their words and lived at their times. A process belongs to one span only:
+    /// the nearest. Between processes that are as near and not around each other nothing is decided.
+    pub fn nearest(
+        &self,
+        file: &Spans,
+        of_spans: &[usize],
+        moments: &Moments<'_>,
+        lookup: &Lookup<'_>,
+    ) -> HashMap<usize, ProcessIx> {
+        let analysis = lookup.analysis;
+        let late = LATE.saturating_add_unsigned(moments.error());
+        let mut pairs = Vec::new();
+        for at in of_spans.iter().copied() {
+            let Some(span) = file.spans.get(at) else {
+                continue;
+            };
+            let (from, to) = moments.of_span(span);
+            let (from_early, to_late) = (from.saturating_sub(late), to.saturating_add(late));
+            for (words, ix) in self.of_span(span, from_early..=to_late, analysis) {
+                let process = analysis.process(ix);
+                let (start, end) = (signed(process.start), signed(process.end));
+                if end <= to_late {
+                    let distance = start.abs_diff(from).max(end.abs_diff(to));
+                    pairs.push(Pair {
+                        fewer_words: Reverse(words),
+                        distance,
+                        span: at,
+                        process: ix,
+                    });
+                }
+            }
+        }
+        pairs.sort_unstable();
+        let tie = CLOCKS.unsigned_abs().saturating_add(moments.error());
+        let mut best: HashMap<usize, Pair> = HashMap::new();
+        let mut rivals: HashSet<usize> = HashSet::new();
+        let mut used: HashSet<ProcessIx> = HashSet::new();
+        for pair in pairs {
+            let Some(taken) = best.get(&pair.span) else {
+                if used.insert(pair.process) {
+                    best.insert(pair.span, pair);
+                }
+                continue;
+            };
+            let is_tie = taken.fewer_words == pair.fewer_words
+                && pair.distance.saturating_sub(taken.distance) <= tie;
+            if is_tie
+                && !used.contains(&pair.process)
+                && !are_related(analysis, taken.process, pair.process)
+            {
+                rivals.insert(pair.span);
+            }
+        }
+        best.retain(|span, _| !rivals.contains(span));
+        best.into_iter()
+            .map(|(span, pair)| (span, pair.process))
+            .collect()
+    }
+}
+
+/// A span and a process that can belong together; the likelier pairs are less.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    /// The number of the span's words that the command line has.
+    fewer_words: Reverse<usize>,
+    /// The larger difference of the beginnings or the ends, in ns.
+    distance: u64,
+    span: usize,
+    process: ProcessIx,
+}
+
+impl Span {
+    /// The words that are sought in command lines.
+    fn sought(&self) -> impl Iterator<Item = &[u8]> {
+        let words = self.words.iter().map(String::as_bytes);
+        words.filter(|word| !base(word).is_empty())
+    }
+}
+
+/// The words of an argument: those of a shell's script, too, and the value of `--name=value`.
+fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
+    let whole = std::iter::once(arg);
+    whole.chain(arg.split(ends)).filter(|part| !part.is_empty())
+}
+
+/// Whether a command line of a process has a word as an argument, as the end of a path, or in a shell's script.
+fn has_word(analysis: &Analysis, ix: ProcessIx, word: &[u8]) -> bool {
+    let process = analysis.process(ix);
+    let is_path_end = |part: &[u8]| {
+        part.strip_suffix(word)
+            .is_some_and(|before| before.last().is_none_or(|last| *last == b'/'))
+    };
+    let mut args = process.execs.iter().flat_map(|exec| exec.argv.args());
+    names(process, word) || args.any(|arg| parts(arg).any(is_path_end))
+}
+
+/// Whether one of two processes is around the other.
+fn are_related(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> bool {
+    let is_around = |outer: ProcessIx, inner: ProcessIx| {
+        analysis.lineage(inner).take(NEAR).any(|ix| ix == outer)
+    };
+    is_around(a, b) || is_around(b, a)
+}
