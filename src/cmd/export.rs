@@ -43,7 +43,8 @@ The span around the recording is that of TRACEPARENT, or the GitHub job's.
 junit: --with names one JUnit file; it is written to OUT as it is, with properties for each
 test that the recording has: tr.cpu_s, tr.starved_s, tr.verdict, ...
 
-parquet: OUT is a directory, a dataset of runs. The recording is added to it as
+parquet: with --tables DIR the facts of this recording, a file for each table: processes, waits,
+path, steps, ... With -o, OUT is a directory, a dataset of runs. The recording is added to it as
 TABLE/repo=PROJECT/date=DAY/RUN.parquet; a run that is there already stays as it is. Filters
 choose rows of the table of processes alone, of at least --min (100ms).
 
@@ -56,6 +57,7 @@ Examples:
   tr export trace.bin --format folded --weight waiting -o waits.folded
   tr export trace.bin --format otlp --endpoint http://localhost:4318
   tr export trace.bin --format junit --with junit.xml -o junit.xml
+  tr export trace.bin --format parquet --tables tables
   tr export trace.bin --format parquet -o runs")]
 pub struct Args {
     /// The trace; - is standard input
@@ -85,6 +87,10 @@ pub struct Args {
     /// leave out shorter processes; 0s: nothing [default: so that the file has 200 MB at most]
     #[arg(long, value_name = "T", value_parser = args::duration)]
     detail: Option<Duration>,
+    /// Write the recording's own tables in parquet into this directory: TABLE.parquet, a row for each
+    /// process, wait, part of the critical path, step, ...
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "endpoint"])]
+    tables: Option<PathBuf>,
     /// The repository in parquet, instead of the CI system's
     #[arg(long, value_name = "NAME")]
     repo: Option<String>,
@@ -163,6 +169,8 @@ fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
         Some("--flows takes --format perfetto")
     } else if args.detail.is_some() && format != Some(Format::Perfetto) {
         Some("--detail takes --format perfetto")
+    } else if args.tables.is_some() && !matches!(to, To::Dataset) {
+        Some("--tables takes --format parquet")
     } else if args.repo.is_some() && !matches!(to, To::Dataset) {
         Some("--repo takes --format parquet")
     } else if args.job.is_some() && !matches!(to, To::Dataset) {
@@ -212,13 +220,14 @@ impl Subcommand for Args {
 
 fn run(args: &Args) -> Done {
     let endpoint = args.endpoint.clone();
-    let endpoint = endpoint.or_else(|| args.output.is_none().then(send::endpoint)?);
+    let is_file = args.output.is_some() || args.tables.is_some();
+    let endpoint = endpoint.or_else(|| (!is_file).then(send::endpoint)?);
     let named = args.format.or_else(|| by_suffix(args.output.as_deref()?));
     let to = match (named, &endpoint) {
         (None, Some(_)) => Some(To::File(send::protocol().map_err(errors::refused)?)),
         (named, _) => named,
     };
-    if args.output.is_none() && endpoint.is_none() {
+    if args.output.is_none() && args.tables.is_none() && endpoint.is_none() {
         let why = "export: name the output: -o OUT, or a receiver of otlp: --endpoint URL";
         return Err(errors::refused(why));
     }
@@ -234,7 +243,12 @@ fn run(args: &Args) -> Done {
     }
     let format = match to {
         To::File(format) => format,
-        To::Dataset => return dataset::run(args),
+        To::Dataset => {
+            return match &args.tables {
+                Some(directory) => dataset::write_tables(args, directory),
+                None => dataset::run(args),
+            };
+        }
         To::Junit => return junit::run(args),
         To::Benchmarks(service) => return benchmarks::run(args, service),
     };

@@ -209,6 +209,23 @@ pub struct GroupRow {
 }
 
 impl Filter {
+    /// Whether no condition is set.
+    pub fn is_empty(&self) -> bool {
+        let Filter {
+            comm,
+            argv,
+            cgroup,
+            container,
+            pid,
+            failed,
+            min,
+            step,
+        } = self;
+        let texts = [comm, argv, cgroup, container];
+        let has_text = texts.into_iter().any(Option::is_some);
+        !(has_text || pid.is_some() || *failed || *min > 0 || step.is_some())
+    }
+
     /// The processes that match.
     pub fn apply(&self, recording: &Recording) -> Vec<ProcessIx> {
         let Recording {

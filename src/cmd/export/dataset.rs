@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_analyze::model::Analysis;
+use tr_analyze::Options;
 use tr_export::dataset;
-use tr_export::dataset::{Place, Table};
+use tr_export::dataset::{trace, Place, Table};
 use tr_insight::ci_jobs;
 use tr_insight::query::Filter;
 use tr_text::units;
@@ -17,6 +18,7 @@ use crate::cmd::pipeline;
 use crate::errors::{self, Done};
 use crate::open;
 use crate::output::{whole, Force};
+use crate::progress::{self, Use};
 use tr_output::Kind;
 
 /// A table of a dataset.
@@ -66,6 +68,50 @@ pub fn run(args: &Args) -> Done {
         "tr: {shown}: run {} in {}/{}, {size}",
         place.run, place.repo, place.date
     );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `--tables`: the facts of the recording, a file for each table. Each gets its name when it is complete.
+pub fn write_tables(args: &Args, directory: &Path) -> Done {
+    let others = [args.repo.is_some(), args.job.is_some(), args.jobs.is_some()];
+    if others.contains(&true) {
+        let why = "--repo, --job and --jobs are for a dataset: -o DIRECTORY in place of --tables";
+        return Err(errors::refused(why));
+    }
+    if !args.filters.filter().is_empty() {
+        let why = "the tables have all processes: filter them in SQL";
+        return Err(errors::refused(why));
+    }
+    let shown = errors::shown(directory);
+    let refused = |error| errors::unwritten(&shown, error);
+    let trace = open::trace(&args.file)?;
+    open::warn(&trace, &args.file);
+    args.span.check()?;
+    let (from, to) = args.span.ns();
+    let options = Options {
+        from,
+        to,
+        timeline: true,
+        ..Options::default()
+    };
+    let allowance = progress::Allowance::new(args.budget, Use::Path);
+    let mut recording = progress::recording(&trace, &options, allowance);
+    args.with.add(&mut recording)?;
+    args.span.check_in(&recording.analysis)?;
+    tr_output::directories(directory).map_err(refused)?;
+    let tables = trace::Tables::new(&recording);
+    for name in trace::names() {
+        let file = directory.join(format!("{name}.parquet"));
+        let kind = (PARQUET, true);
+        let written = whole(&file, &args.file, kind, args.force, |out| {
+            let mut out = io::BufWriter::new(out);
+            tables.write(name, &mut out)?;
+            out.flush()
+        });
+        written.map_err(refused)?;
+    }
+    let count = units::count(trace::names().count() as u64);
+    eprintln!("tr: {shown}: {count} tables");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,8 @@ mod reduce;
 mod rows;
 mod table;
 mod thrift;
+pub mod trace;
+mod trace_rows;
 
 use std::io;
 
@@ -120,7 +122,12 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
 /// # Errors
 /// The table is too large.
 pub fn file(table: &Table) -> io::Result<Vec<u8>> {
-    parquet::file(table, &[("tr.table", table.name), ("tr.version", VERSION)])
+    parquet::file(table, &facts(table.name))
+}
+
+/// The facts in the metadata of a table's file.
+fn facts(table: &str) -> [(&'static str, &str); 2] {
+    [("tr.table", table), ("tr.version", VERSION)]
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! A table as a Parquet file.
 //!
-//! One row group, one page a column: PLAIN values after RLE levels, compressed by zstd, with the
+//! Groups of rows, one page a column: PLAIN values after RLE levels, compressed by zstd, with the
 //! page's CRC. Every reader of Parquet 2.4 (`CompressionCodec.ZSTD`) has all of it. The `parquet`
 //! crate writes far more than that, and makes the binary 0.65 MB (a tenth) larger.
 //!
 //! Layout and numbers: <https://github.com/apache/parquet-format>, `parquet.thrift` (2.11).
 
-use std::io;
+use std::io::{self, Write};
 
 use super::table::{Column, Kind, Table, Value};
 use super::thrift::{varint, Struct};
@@ -47,24 +47,74 @@ struct Chunk {
 /// # Errors
 /// The table is larger than a page can be.
 pub fn file(table: &Table, facts: &[(&str, &str)]) -> io::Result<Vec<u8>> {
-    let mut out = MAGIC.to_vec();
-    let mut chunks = Vec::new();
-    for (place, column) in table.columns.iter().enumerate() {
-        let values = table.rows.iter().map(|row| row.get(place)?.as_ref());
-        let values: Vec<Option<&Value>> = values.collect();
-        let (offset, plain) = (out.len(), page(&mut out, column.1, &values)?);
-        chunks.push(Chunk {
-            column: *column,
-            offset,
-            plain,
-            packed: out.len() - offset,
-        });
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out, table.columns)?;
+    if !table.rows.is_empty() {
+        writer.group(&table.rows)?;
     }
-    let start = out.len();
-    out.extend(footer(table, &chunks, facts));
-    out.extend(number(out.len() - start)?.to_le_bytes());
-    out.extend_from_slice(MAGIC);
+    writer.finish(table.name, facts)?;
     Ok(out)
+}
+
+/// Writes a table in groups of rows, so that a large one is never in memory.
+pub struct Writer<'a> {
+    out: &'a mut dyn Write,
+    /// The bytes that are written.
+    offset: usize,
+    columns: &'static [Column],
+    groups: Vec<Struct>,
+    rows: i64,
+}
+
+impl<'a> Writer<'a> {
+    /// # Errors
+    /// The file cannot be written.
+    pub fn new(out: &'a mut dyn Write, columns: &'static [Column]) -> io::Result<Writer<'a>> {
+        out.write_all(MAGIC)?;
+        Ok(Writer {
+            out,
+            offset: MAGIC.len(),
+            columns,
+            groups: Vec::new(),
+            rows: 0,
+        })
+    }
+
+    /// Writes a group of rows.
+    ///
+    /// # Errors
+    /// The file cannot be written, or a column is larger than a page can be.
+    pub fn group(&mut self, rows: &[Vec<Option<Value>>]) -> io::Result<()> {
+        let mut chunks = Vec::new();
+        for (place, column) in self.columns.iter().enumerate() {
+            let values = rows.iter().map(|row| row.get(place)?.as_ref());
+            let values: Vec<Option<&Value>> = values.collect();
+            let mut bytes = Vec::new();
+            let plain = page(&mut bytes, column.1, &values)?;
+            self.out.write_all(&bytes)?;
+            chunks.push(Chunk {
+                column: *column,
+                offset: self.offset,
+                plain,
+                packed: bytes.len(),
+            });
+            self.offset = self.offset.saturating_add(bytes.len());
+        }
+        self.rows = self.rows.saturating_add(rows.len() as i64);
+        self.groups.push(row_group(rows.len() as i64, &chunks));
+        Ok(())
+    }
+
+    /// Writes the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(self, name: &str, facts: &[(&str, &str)]) -> io::Result<()> {
+        let footer = footer(name, self.columns, self.rows, self.groups, facts);
+        self.out.write_all(&footer)?;
+        self.out.write_all(&number(footer.len())?.to_le_bytes())?;
+        self.out.write_all(MAGIC)
+    }
 }
 
 fn number(size: usize) -> io::Result<i32> {
@@ -136,11 +186,17 @@ fn levels(present: &[bool]) -> Vec<u8> {
     out
 }
 
-fn footer(table: &Table, chunks: &[Chunk], facts: &[(&str, &str)]) -> Vec<u8> {
+fn footer(
+    name: &str,
+    columns: &[Column],
+    rows: i64,
+    groups: Vec<Struct>,
+    facts: &[(&str, &str)],
+) -> Vec<u8> {
     let mut root = Struct::new();
-    root.text(4, table.name).i32(5, chunks.len() as i32);
+    root.text(4, name).i32(5, columns.len() as i32);
     let mut schema = vec![root];
-    for (name, kind) in table.columns {
+    for (name, kind) in columns {
         let mut element = Struct::new();
         element
             .i32(1, physical(*kind))
@@ -154,11 +210,6 @@ fn footer(table: &Table, chunks: &[Chunk], facts: &[(&str, &str)]) -> Vec<u8> {
         }
         schema.push(element);
     }
-    let groups = if table.rows.is_empty() {
-        Vec::new()
-    } else {
-        vec![row_group(table, chunks)]
-    };
     let pairs = facts.iter().map(|(name, value)| {
         let mut pair = Struct::new();
         pair.text(1, name).text(2, value);
@@ -167,15 +218,14 @@ fn footer(table: &Table, chunks: &[Chunk], facts: &[(&str, &str)]) -> Vec<u8> {
     let mut file = Struct::new();
     file.i32(1, 1)
         .messages(2, schema)
-        .i64(3, table.rows.len() as i64)
+        .i64(3, rows)
         .messages(4, groups)
         .messages(5, pairs.collect())
         .text(6, concat!("tr version ", env!("CARGO_PKG_VERSION")));
     file.end()
 }
 
-fn row_group(table: &Table, chunks: &[Chunk]) -> Struct {
-    let rows = table.rows.len() as i64;
+fn row_group(rows: i64, chunks: &[Chunk]) -> Struct {
     let mut columns = Vec::new();
     for chunk in chunks {
         let mut meta = Struct::new();

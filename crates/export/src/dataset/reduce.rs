@@ -149,7 +149,7 @@ fn column_of(kind: Kind) -> &'static str {
 }
 
 /// A raw status as exit code and signal.
-fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
+pub(super) fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
     let code = status.and_then(exit::code);
     (code.map(u64::from), exit::killed_by(status).map(u64::from))
 }
