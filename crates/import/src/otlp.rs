@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// What the attributes of a span or a resource tell about its process and its kind.
+/// The facts about a process and a kind of span that the attributes of a span or a resource tell.
 #[derive(Clone, Debug, Default)]
 struct Attributes {
     pid: Option<u32>,

@@ -17,7 +17,7 @@ const DIFFERS: i64 = 50_000_000;
 /// The number of spans that must agree on a beginning which the file does not tell.
 const AGREE: usize = 2;
 
-/// What a file tells about zero of its times.
+/// The moment from which the times of a file count, as far as the file tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// The times count from this moment, in ns since 1970.
