@@ -19,6 +19,8 @@ pub mod manual;
 pub mod mark;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg(feature = "report")]
+pub mod open;
 #[cfg(feature = "compare")]
 pub mod pipeline;
 #[cfg(feature = "predict")]
@@ -103,8 +105,14 @@ pub static ROWS: &[Row] = &[
     Row {
         names: &["report"],
         keys: &STEPS,
-        other_words: &["view", "open"],
+        other_words: &["view"],
         built: built!("report", report::Args),
+    },
+    Row {
+        names: &["open"],
+        keys: &STEPS,
+        other_words: &["browse"],
+        built: built!("report", open::Args),
     },
     Row {
         names: &["summary"],

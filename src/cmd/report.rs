@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tr_analyze::Options;
@@ -58,11 +58,22 @@ impl Subcommand for Args {
     }
 }
 
-fn run(args: &Args) -> Done {
-    let (from, to) = args.span.ns();
-    let trace = open::warned(&args.file)?;
-    let name = args.file.to_string_lossy();
-    args.span.check()?;
+/// A recording as a page.
+pub struct Page {
+    pub html: String,
+    /// What it holds, in a few words.
+    pub contents: String,
+}
+
+/// Reads a recording and makes its page. Warnings go to standard error.
+///
+/// # Errors
+/// The exit status after the reason was printed.
+pub fn page(file: &Path, span: &Span, with: &With, budget: Budget) -> Result<Page, ExitCode> {
+    let (from, to) = span.ns();
+    let trace = open::warned(file)?;
+    let name = file.to_string_lossy();
+    span.check()?;
     let options = Options {
         from,
         to,
@@ -70,31 +81,19 @@ fn run(args: &Args) -> Done {
         samples: true,
         ..Options::default()
     };
-    let mut recording = progress::recording(
-        &trace,
-        &options,
-        progress::Allowance::new(args.budget, Use::Times),
-    );
-    args.with.add(&mut recording)?;
-    args.span.check_in(&recording.analysis)?;
+    let allowance = progress::Allowance::new(budget, Use::Times);
+    let mut recording = progress::recording(&trace, &options, allowance);
+    with.add(&mut recording)?;
+    span.check_in(&recording.analysis)?;
     let not_traced = untraced::reason(&recording.analysis);
     if let Some(reason) = &not_traced {
         let reason = tr_text::escape::text(reason.as_bytes());
-        eprintln!("tr: {}: not traced: {reason}", errors::shown(&args.file));
+        eprintln!("tr: {}: not traced: {reason}", errors::shown(file));
     }
     // Without the directory: pages are passed on, and it may be private.
-    let base = args.file.file_name().map(|name| name.to_string_lossy());
+    let base = file.file_name().map(|name| name.to_string_lossy());
     let page = tr_report::html::render(&recording, base.as_deref().unwrap_or(&name));
-    let page = page.map_err(|error| errors::unwritten("the report", error))?;
-    if args.output.as_os_str() == "-" {
-        return Ok(open::print(page.as_bytes()));
-    }
-    let out = errors::shown(&args.output);
-    let kind = (output::PAGE, false);
-    let written = output::whole(&args.output, &args.file, kind, args.force, |file| {
-        file.write_all(page.as_bytes())
-    });
-    written.map_err(|error| errors::unwritten(&out, error))?;
+    let html = page.map_err(|error| errors::unwritten("the report", error))?;
     let contents = match not_traced {
         Some(_) => "exit status and resource usage".into(),
         None => {
@@ -102,7 +101,21 @@ fn run(args: &Args) -> Done {
             tr_text::units::plural(processes, "process", "processes")
         }
     };
-    let size = tr_text::units::bytes(page.len() as u64);
+    Ok(Page { html, contents })
+}
+
+fn run(args: &Args) -> Done {
+    let Page { html, contents } = page(&args.file, &args.span, &args.with, args.budget)?;
+    if args.output.as_os_str() == "-" {
+        return Ok(open::print(html.as_bytes()));
+    }
+    let out = errors::shown(&args.output);
+    let kind = (output::PAGE, false);
+    let written = output::whole(&args.output, &args.file, kind, args.force, |file| {
+        file.write_all(html.as_bytes())
+    });
+    written.map_err(|error| errors::unwritten(&out, error))?;
+    let size = tr_text::units::bytes(html.len() as u64);
     eprintln!("tr: {out}: {contents}, {size}");
     if let Ok(whole) = std::fs::canonicalize(&args.output) {
         eprintln!("    {}", link(&whole));
@@ -111,7 +124,7 @@ fn run(args: &Args) -> Done {
 }
 
 /// The address of a file for a browser.
-fn link(file: &std::path::Path) -> String {
+pub fn link(file: &Path) -> String {
     let mut out = "file://".to_owned();
     for byte in file.as_os_str().as_encoded_bytes() {
         match byte {

@@ -108,13 +108,13 @@ rows! {
         state: String,
         /// The class of the system call in which the thread waited, as in `tr dump`.
         call: Option<String>,
-        /// What ended the wait, as far as it is proven: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or `unknown`;
+        /// The end of the wait, as far as it is proven: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or `unknown`;
         /// null for a wait for a CPU.
         ended_by: Option<String>,
         /// The thread and the process that ended the wait, or preempted the thread.
         by_thread: Option<u64>,
         by_process: Option<u64>,
-        /// Its name, also of a task that is not recorded.
+        /// The name of that thread, also of one that is not recorded.
         by_name: Option<String>,
         /// The CPU on which a wait for a CPU ended.
         cpu: Option<u64>,
@@ -150,7 +150,7 @@ rows! {
         ns: u64,
         failed: bool,
         result: Option<String>,
-        /// Of all threads in the step, with the steps inside it.
+        /// The sum over all threads in the step, with the steps inside it.
         on_cpu_ns: Option<u64>,
         run_queue_ns: Option<u64>,
         path_ns: u64,

@@ -1,0 +1,200 @@
+//! `tr open`: the analysis as a page in a browser.
+//!
+//! With a display the page is a private temporary file. Without one, on a machine that the user reached by ssh, the
+//! program serves the page on the loopback device, below a path that nobody can guess, until it is interrupted.
+
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use tiny_http::{Header, Method, Request, Response, Server};
+use tr_text::units;
+
+use super::report::{self, Page};
+use crate::budget::Budget;
+use crate::errors::{self, Done};
+use crate::open;
+use crate::span::Span;
+use crate::subcommand::{Program, Subcommand};
+use crate::with::With;
+
+/// The random bytes of the path: as many as a key has.
+const KEY: usize = 16;
+
+/// Open the analysis in a browser
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+With a display, the page is a private file below TMPDIR, which stays there, and $BROWSER,
+xdg-open or wslview opens it. Without one, or with --serve, it is served on the loopback
+device, below a random path, until Ctrl-C; a line says how to reach it through ssh.
+
+Exit status: 0; 1 when the page cannot be written or served, or no browser opens it; 2 when
+FILE cannot be read at all.")]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    file: PathBuf,
+    /// Serve the page although there is a display
+    #[arg(long)]
+    serve: bool,
+    /// The port to serve at [default: a free one]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    #[command(flatten)]
+    span: Span,
+    #[command(flatten)]
+    with: With,
+    #[command(flatten)]
+    pub budget: Budget,
+}
+
+impl Subcommand for Args {
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("tr open", "the page in a browser")];
+
+    fn budget(&self) -> Option<Budget> {
+        Some(self.budget)
+    }
+
+    fn run(self, _: &Program) -> Done {
+        run(&self)
+    }
+}
+
+fn run(args: &Args) -> Done {
+    let page = report::page(&args.file, &args.span, &args.with, args.budget)?;
+    let browsers = if args.serve || args.port > 0 {
+        Vec::new()
+    } else {
+        browsers()
+    };
+    if browsers.is_empty() {
+        let served = serve(args.port, &page);
+        return served.map_err(|error| errors::unwritten("the page's address", error));
+    }
+    let file = kept(&page).map_err(|error| errors::unwritten("the page", error))?;
+    let address = report::link(&file);
+    let size = units::bytes(page.html.len() as u64);
+    let shown = errors::shown(&file);
+    eprintln!("tr: {shown}: {}, {size}", page.contents);
+    if browsers.iter().any(|browser| starts(browser, &address)) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("tr: no browser opened it: open {address}, or try --serve");
+    Ok(ExitCode::FAILURE)
+}
+
+/// The commands that can open a page here, the user's own first; none without a display.
+fn browsers() -> Vec<String> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let own = std::env::var("BROWSER").unwrap_or_default();
+    let own = own.split(':').filter(|command| !command.trim().is_empty());
+    let mut all: Vec<String> = own.map(str::to_owned).collect();
+    if ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(is_set) {
+        all.push("xdg-open".into());
+    }
+    if is_set("WSL_DISTRO_NAME") {
+        all.push("wslview".into());
+    }
+    all
+}
+
+/// Whether a command has opened an address: it ended with 0, or it is a browser that still runs. `%s` in it stands for
+/// the address.
+fn starts(browser: &str, address: &str) -> bool {
+    let mut words = browser.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or(browser));
+    if browser.contains("%s") {
+        command.args(words.map(|word| word.replace("%s", address)));
+    } else {
+        command.args(words).arg(address);
+    }
+    // A browser's messages are not the user's concern.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    for _ in 0..20 {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => std::thread::sleep(std::time::Duration::from_millis(100)),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Writes the page into a directory of its own that only the user can enter.
+fn kept(page: &Page) -> io::Result<PathBuf> {
+    let mut directory = tempfile::Builder::new();
+    let directory = directory
+        .prefix("tr-open-")
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir()?;
+    let file = directory.path().join("report.html");
+    std::fs::write(&file, &page.html)?;
+    // The browser reads it after this program has ended.
+    let directory = directory.keep();
+    Ok(directory.join("report.html"))
+}
+
+/// Serves the page to whoever knows its address, until a signal ends the program.
+fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
+    let server = Server::http(("127.0.0.1", port)).map_err(io::Error::other)?;
+    let address = server.server_addr().to_ip();
+    let port = address.map_or(port, |address| address.port());
+    let mut key = [0; KEY];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
+    let path = format!("/{}/", units::hex(&key));
+    eprintln!("tr: {}, until Ctrl-C:", page.contents);
+    println!("http://127.0.0.1:{port}{path}");
+    io::stdout().flush()?;
+    if std::env::var_os("SSH_CONNECTION").is_some() {
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        let host = tr_text::escape::raw(host.as_encoded_bytes());
+        eprintln!("tr: from your own machine: ssh -L {port}:127.0.0.1:{port} {host}");
+    }
+    // Pages of other origins can send requests here, but do not know the path; a name that leads here is refused.
+    let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
+    for request in server.incoming_requests() {
+        let is_known = is_for(&request, &hosts) && request.url() == path;
+        let answered = if is_known && *request.method() == Method::Get {
+            respond(request, &page.html, 200)
+        } else {
+            respond(request, "not found\n", 404)
+        };
+        // A browser that went away is no error.
+        drop(answered);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a request names this server, and no other name that leads here.
+fn is_for(request: &Request, hosts: &[String]) -> bool {
+    let mut headers = request.headers().iter();
+    let host = headers.find(|header| header.field.equiv("Host"));
+    host.is_some_and(|host| hosts.iter().any(|known| *known == host.value.as_str()))
+}
+
+fn respond(request: Request, text: &str, status: u16) -> io::Result<()> {
+    let kind = if status == 200 { "html" } else { "plain" };
+    let kind = format!("text/{kind}; charset=utf-8");
+    let fields = [
+        ("Content-Type", kind.as_str()),
+        ("Cache-Control", "no-store"),
+        ("Referrer-Policy", "no-referrer"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    ];
+    let mut response = Response::from_string(text).with_status_code(status);
+    for (name, value) in fields {
+        if let Ok(header) = Header::from_bytes(name, value) {
+            response.add_header(header);
+        }
+    }
+    request.respond(response)
+}
