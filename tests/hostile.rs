@@ -342,8 +342,11 @@ fn no_subcommand_passes_hostile_text_on() {
             check_csv(&out.stdout, report);
             check_log(&out.stderr, report);
         }
-        let out = run(dir.path(), &["summary", name, "--format", "markdown"]);
-        check_markdown(&out.stdout, "summary --format markdown");
+        for chart in [&[][..], &["--chart"]] {
+            let line = [&["summary", name, "--format", "markdown"], chart].concat();
+            let out = run(dir.path(), &line);
+            check_markdown(&out.stdout, &line.join(" "));
+        }
         for order in [["demo.bin", name], [name, "demo.bin"]] {
             let line = [
                 "diff", order[0], order[1], "--format", "markdown", "--top", "1000",
@@ -490,7 +493,7 @@ const WAYS: &str = "\
 info --full --format json
 verify
 dump --format ndjson
-summary --format markdown
+summary --format markdown --chart
 analyze --report all --by step --format json
 report -o OUT
 diff SAME --format html

@@ -96,7 +96,7 @@ function summary(tr, trace, links) {
   const options = Object.entries(links)
     .filter(([, url]) => url)
     .map(([name, url]) => `--${name}=${url}`);
-  const done = run(tr, ["summary", ...BOUNDS, "--format=markdown", ...options, trace]);
+  const done = run(tr, ["summary", ...BOUNDS, "--format=markdown", "--chart", ...options, trace]);
   if (done.status !== 0) problem(`tr summary: ${done.stderr}`);
   return done.stdout;
 }

@@ -8,7 +8,7 @@ use tr_report::reports::{Ask, View};
 use tr_report::summary::{Links, Summary};
 
 use crate::budget::Budget;
-use crate::errors::Done;
+use crate::errors::{self, Done};
 use crate::open;
 use crate::style::Layout;
 use crate::subcommand::{Program, Subcommand};
@@ -39,6 +39,9 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
+    /// Add pictures in mermaid to markdown, which GitHub and GitLab draw: the steps over time, CPUs, memory
+    #[arg(long)]
+    chart: bool,
     /// Link to the page of tr report
     #[arg(long, value_name = "URL")]
     page: Option<String>,
@@ -98,7 +101,13 @@ fn run(args: &Args) -> Done {
     let chosen = Filter::default().apply(&recording);
     let ask = Ask::default();
     let view = View::new(&recording, &chosen, &name, &ask);
-    let summary = Summary::new(&view);
+    if args.chart && !matches!(args.format, FormatArg::Markdown) {
+        return Err(errors::refused("--chart takes --format markdown"));
+    }
+    let mut summary = Summary::new(&view);
+    if args.chart {
+        summary = summary.with_chart(&view);
+    }
     let links = Links {
         page: args.page.as_deref(),
         artifact: args.artifact.as_deref(),

@@ -1,5 +1,6 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
+mod chart;
 mod ci;
 mod json;
 
@@ -25,6 +26,8 @@ use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::words::RUN_QUEUE_WAIT;
 use tr_text::{escape, units};
+
+use chart::Chart;
 
 /// The most changes, steps, shares of the path and warnings.
 const MOST: usize = 3;
@@ -60,6 +63,7 @@ pub struct Summary {
     steps: Vec<TimedPart>,
     /// The number of tests, and the number of failed tests.
     tests: (usize, usize),
+    chart: Option<Chart>,
 }
 
 struct Path {
@@ -136,7 +140,17 @@ impl Summary {
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: longest(analysis.wall(), all.steps.list()),
             tests: tests(&all.steps),
+            chart: None,
         }
+    }
+
+    /// Adds pictures to the summary's Markdown.
+    pub fn with_chart(mut self, view: &View<'_>) -> Summary {
+        let steps = Steps::new(view.analysis, &view.recording.imports.spans);
+        let path = path::path_of(view).ok();
+        let title = self.command.clone();
+        self.chart = Some(Chart::new(view.analysis, title, &steps, path.as_ref()));
+        self
     }
 
     /// The summary for a terminal or a log.
@@ -230,6 +244,9 @@ impl Summary {
         }
         if !self.steps.is_empty() {
             let _ = writeln!(out, "- Longest steps: {}", list(&self.longest()));
+        }
+        if let Some(chart) = &self.chart {
+            let _ = write!(out, "\n{}", chart.markdown());
         }
         out
     }

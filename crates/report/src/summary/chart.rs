@@ -1,0 +1,240 @@
+//! The summary's pictures in mermaid, which GitHub and GitLab draw in their pages: the steps over time, and the CPUs and
+//! the memory in use.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::machine::Samples;
+use tr_analyze::model::Analysis;
+use tr_analyze::timeline::Bucket;
+use tr_format::counters::Counter;
+use tr_format::event::Ktime;
+use tr_format::meta::Hardware;
+use tr_insight::steps::times::AllTimes;
+use tr_insight::steps::Steps;
+use tr_text::{escape, units};
+
+/// The most steps of the picture: more have no room on a page.
+const STEPS: usize = 20;
+
+/// The points of a line.
+const POINTS: u64 = 60;
+
+/// The most columns of a name.
+const NAME: usize = 40;
+
+/// A step of the picture; times in ms since the beginning of the recording.
+struct Bar {
+    name: String,
+    from: u64,
+    to: u64,
+    failed: bool,
+    is_on_path: bool,
+}
+
+/// The pictures of a recording.
+pub struct Chart {
+    title: String,
+    bars: Vec<Bar>,
+    /// The length of the recording in ms.
+    ms: u64,
+    cpus: u64,
+    /// The CPUs that the build used in each part of the time, in hundredths.
+    in_use: Vec<u64>,
+    /// The memory of the machine that was in use in each part of the time, in MiB; empty if a part is not known.
+    memory: Vec<u64>,
+    /// The memory of the machine in MiB.
+    whole_memory: u64,
+}
+
+impl Chart {
+    /// The pictures of an analysis with a timeline.
+    pub fn new(
+        analysis: &Analysis,
+        title: String,
+        steps: &Steps,
+        path: Option<&CriticalPath>,
+    ) -> Chart {
+        let whole_memory = analysis.meta.hardware(Hardware::Memory);
+        let whole_memory: u64 = whole_memory.and_then(|text| text.parse().ok()).unwrap_or(0);
+        Chart {
+            title,
+            bars: bars(analysis, steps, path),
+            ms: analysis.wall() / 1_000_000,
+            cpus: analysis.cpus_of_build(),
+            in_use: in_use(analysis),
+            memory: memory(analysis, whole_memory),
+            whole_memory: whole_memory >> 20,
+        }
+    }
+
+    /// The pictures as blocks of Markdown; empty if there is nothing to draw.
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        if !self.bars.is_empty() {
+            let _ = writeln!(out, "```mermaid\ngantt");
+            let _ = writeln!(out, "    title {}", text(&self.title));
+            // A format of d3: seconds, in any time zone.
+            let axis = if self.ms > 10_000 { "%s s" } else { "%s.%L s" };
+            let _ = writeln!(out, "    dateFormat x\n    axisFormat {axis}");
+            for bar in &self.bars {
+                let failed = if bar.failed { "failed: " } else { "" };
+                let length = units::time(bar.to.saturating_sub(bar.from).saturating_mul(1_000_000));
+                // A line that begins with a word of mermaid's is a command; with a number none does.
+                let name = text(&format!("{length} {failed}{}", bar.name));
+                let tags = if bar.is_on_path { "crit, " } else { "" };
+                let to = bar.to.max(bar.from.saturating_add(1));
+                let _ = writeln!(out, "    {name} :{tags}{}, {to}", bar.from);
+            }
+            out += "```\n\n";
+        }
+        if !self.in_use.is_empty() {
+            let values = self
+                .in_use
+                .iter()
+                .map(|hundredths| format!("{}.{:02}", hundredths / 100, hundredths % 100));
+            let title = format!("CPUs in use, of {}", self.cpus);
+            self.line(&mut out, &title, self.cpus, values);
+        }
+        if !self.memory.is_empty() {
+            let values = self.memory.iter().map(u64::to_string);
+            let whole = units::bytes(self.whole_memory << 20);
+            let title = format!("Memory in use in MiB, of {whole}");
+            self.line(&mut out, &title, self.whole_memory, values);
+        }
+        out
+    }
+
+    fn line(&self, out: &mut String, title: &str, most: u64, values: impl Iterator<Item = String>) {
+        let values: Vec<String> = values.collect();
+        // The colour of the standard theme is nearly that of the page.
+        let color =
+            r##"%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#3b76b8"}}}}%%"##;
+        let _ = writeln!(
+            out,
+            "```mermaid\n{color}\nxychart-beta\n    title \"{title}\""
+        );
+        let ms = self.ms.max(1);
+        let (seconds, ms) = (ms / 1000, ms % 1000);
+        let _ = writeln!(out, "    x-axis \"seconds\" 0 --> {seconds}.{ms:03}");
+        let _ = writeln!(out, "    y-axis 0 --> {}", most.max(1));
+        let _ = writeln!(out, "    line [{}]\n```\n", values.join(", "));
+    }
+}
+
+/// The steps to draw, in the order of time: those that failed, and those with most of the critical path that no step
+/// inside them has.
+fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<Bar> {
+    let segments = path.map_or(&[][..], |path| &path.segments);
+    let times = AllTimes::new(analysis, steps, segments).steps;
+    let list = steps.list();
+    // The time of the critical path in a step and in none inside it.
+    let mut own: Vec<u64> = times.iter().map(|times| times.on_path).collect();
+    let mut has_inner = vec![false; list.len()];
+    for (step, times) in list.iter().zip(&times) {
+        let Some(parent) = step.parent else {
+            continue;
+        };
+        if let (Some(own), Some(inner)) = (own.get_mut(parent), has_inner.get_mut(parent)) {
+            *own = own.saturating_sub(times.on_path);
+            *inner = true;
+        }
+    }
+    let all = list.iter().zip(own).zip(has_inner).enumerate();
+    let drawn = all.filter(|(_, ((step, own), has_inner))| {
+        // What is around everything tells nothing.
+        let is_most = *has_inner && step.wall() > analysis.wall() / 10 * 9;
+        let is_explained = *has_inner && *own < step.wall() / 2;
+        !step.is_moment() && step.wall() > 0 && !is_explained && !is_most
+    });
+    let mut drawn: Vec<_> = drawn
+        .map(|(at, ((step, own), _))| (at, step, own))
+        .collect();
+    drawn.sort_by_key(|(at, step, own)| (!step.failed(), Reverse(*own), Reverse(step.wall()), *at));
+    drawn.truncate(STEPS);
+    drawn.sort_by_key(|(at, step, _)| (step.from, *at));
+    let since = |time: Ktime| time.since(analysis.start) / 1_000_000;
+    let bars = drawn.into_iter().map(|(_, step, own)| Bar {
+        name: units::shorten(&step.name, NAME),
+        from: since(step.from),
+        to: since(step.to),
+        failed: step.failed(),
+        is_on_path: own > 0,
+    });
+    bars.collect()
+}
+
+/// The beginning and the end of a part of the recording.
+fn part(analysis: &Analysis, number: u64) -> (Ktime, Ktime) {
+    let at = |number: u64| {
+        let ns = u128::from(analysis.wall()) * u128::from(number) / u128::from(POINTS);
+        Ktime(analysis.start.0.saturating_add(ns as u64))
+    };
+    (at(number), at(number + 1))
+}
+
+/// The mean number of CPUs that the build used in each part of the time, in hundredths.
+fn in_use(analysis: &Analysis) -> Vec<u64> {
+    let (Some(timeline), 1..) = (&analysis.timeline, analysis.wall()) else {
+        return Vec::new();
+    };
+    let mut sums = vec![0_u64; POINTS as usize];
+    let parts: Vec<(Ktime, Ktime)> = (0..POINTS).map(|number| part(analysis, number)).collect();
+    for stretch in analysis.thread_ids().flat_map(|thread| timeline.of(thread)) {
+        if !matches!(stretch.doing, Bucket::OnCpu(_)) {
+            continue;
+        }
+        let first = parts.partition_point(|(_, to)| *to <= stretch.from);
+        let touched = parts.iter().zip(&mut sums).skip(first);
+        for ((from, to), sum) in touched.take_while(|((from, _), _)| *from < stretch.to) {
+            let ns = stretch.to.min(*to).since(stretch.from.max(*from));
+            *sum = sum.saturating_add(ns);
+        }
+    }
+    let means = parts.iter().zip(sums);
+    let means = means.map(|((from, to), ns)| ns.saturating_mul(100) / to.since(*from).max(1));
+    means.collect()
+}
+
+/// The memory in use in each part of the time, in MiB: the most of its samples.
+fn memory(analysis: &Analysis, whole: u64) -> Vec<u64> {
+    let samples = Samples::of(analysis);
+    let used = (0..POINTS).map(|number| {
+        let range = samples.range(Counter::AvailableMemory, part(analysis, number))?;
+        Some(whole.checked_sub(range.least)? >> 20)
+    });
+    used.collect::<Option<Vec<u64>>>().unwrap_or_default()
+}
+
+/// A text of a picture. mermaid has commands and ends of tasks in its signs and does not decode its own codes in this kind of
+/// picture, so all signs but some have their full-width form (U+FF01 to U+FF5E), which looks the same and means nothing. For
+/// the colon and the hyphen, which are frequent, there are some that more fonts have: `GH-1` is a link in GitHub.
+fn text(value: &str) -> String {
+    const WIDE: u32 = 0xfee0;
+    let shown = value.chars().map(|c| {
+        let is_plain = c.is_alphanumeric() || " .,_/+=()".contains(c);
+        match c {
+            _ if escape::is_hidden(c) => '?',
+            ':' => '\u{2236}',
+            '-' => '\u{2011}',
+            '!'..='~' if !is_plain => char::from_u32(u32::from(c) + WIDE).unwrap_or('?'),
+            c => c,
+        }
+    });
+    shown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn no_sign_of_a_name_is_one_of_mermaid() {
+        assert_eq!(text("a:b;c#d (1.5)"), "a\u{2236}b；c＃d (1.5)");
+        let hostile = "%%{init: {}}%%\n```\nclick a \"javascript:x\" <script>[|]&*@";
+        let shown = text(hostile);
+        let is_safe = |c: char| c.is_alphanumeric() || !c.is_ascii() || " .,_/+=()?".contains(c);
+        assert!(shown.chars().all(is_safe), "{shown}");
+    }
+}
