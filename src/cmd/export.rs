@@ -1,6 +1,7 @@
 //! `tr export`: a recording for other tools, or as a run of a dataset.
 
 mod benchmarks;
+mod compile_commands;
 mod dataset;
 mod junit;
 
@@ -43,6 +44,9 @@ The span around the recording is that of TRACEPARENT, or the GitHub job's.
 junit: --with names one JUnit file; it is written to OUT as it is, with properties for each
 test that the recording has: tr.cpu_s, tr.starved_s, tr.verdict, ...
 
+compile-commands: the calls of compilers of C and its relatives that ended well, a source
+each. What has no entry is counted on standard error.
+
 parquet: with --tables DIR the facts of this recording, a file for each table: processes, waits,
 path, steps, ... With -o, OUT is a directory, a dataset of runs. The recording is added to it as
 TABLE/repo=PROJECT/date=DAY/RUN.parquet; a run that is there already stays as it is. Filters
@@ -57,13 +61,14 @@ Examples:
   tr export trace.bin --format folded --weight waiting -o waits.folded
   tr export trace.bin --format otlp --endpoint http://localhost:4318
   tr export trace.bin --format junit --with junit.xml -o junit.xml
+  tr export trace.bin --format compile-commands -o compile_commands.json
   tr export trace.bin --format parquet --tables tables
   tr export trace.bin --format parquet -o runs")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// The format [default: by OUT's suffix: .pftrace, .folded]
+    /// The format [default: by OUT's suffix: .pftrace, .folded, compile_commands.json]
     #[arg(long, value_parser = formats())]
     format: Option<To>,
     /// The export; - is standard output. An existing file is replaced once the export is
@@ -119,16 +124,29 @@ enum To {
     Dataset,
     /// The JUnit report of `--with`.
     Junit,
+    /// A `compile_commands.json`.
+    CompileCommands,
     /// Figures for a service that follows them over time.
     Benchmarks(Service),
 }
+
+/// The name of the format of [`To::CompileCommands`].
+const COMPILE_COMMANDS: &str = "compile-commands";
 
 /// All formats, with a line of help each.
 fn formats() -> impl TypedValueParser<Value = To> {
     let files = Format::ALL.map(|format| (To::File(format), titled(format.name(), format.title())));
     let dataset = titled("parquet", "a run of a dataset, for DuckDB and Spark");
     let junit = "the JUnit XML of --with, each test with its CPU time and verdict";
-    let other = [(To::Dataset, dataset), (To::Junit, titled("junit", junit))];
+    let commands = titled(
+        COMPILE_COMMANDS,
+        "compile_commands.json, for clangd and other tools that read C",
+    );
+    let other = [
+        (To::Dataset, dataset),
+        (To::Junit, titled("junit", junit)),
+        (To::CompileCommands, commands),
+    ];
     let services = Service::ALL.map(|service| {
         (
             To::Benchmarks(service),
@@ -158,7 +176,7 @@ fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
 fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),
-        To::Dataset | To::Junit | To::Benchmarks(_) => None,
+        To::Dataset | To::Junit | To::CompileCommands | To::Benchmarks(_) => None,
     };
     let is_otlp = format.is_some_and(Format::is_otlp);
     if sent && !is_otlp {
@@ -250,6 +268,7 @@ fn run(args: &Args) -> Done {
             };
         }
         To::Junit => return junit::run(args),
+        To::CompileCommands => return compile_commands::run(args),
         To::Benchmarks(service) => return benchmarks::run(args, service),
     };
     convert(args, format, endpoint.as_deref())
@@ -347,6 +366,9 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
 /// The format of a file's name.
 fn by_suffix(output: &Path) -> Option<To> {
     let name = output.to_str()?;
+    if name.ends_with("compile_commands.json") {
+        return Some(To::CompileCommands);
+    }
     let known = [
         (".pftrace", Format::Perfetto),
         (".perfetto-trace", Format::Perfetto),
@@ -395,7 +417,10 @@ fn to_file(
 pub fn names() -> Vec<&'static str> {
     let files = Format::ALL.map(Format::name).into_iter();
     let services = Service::ALL.map(Service::name);
-    files.chain(["parquet", "junit"]).chain(services).collect()
+    files
+        .chain(["parquet", "junit", COMPILE_COMMANDS])
+        .chain(services)
+        .collect()
 }
 
 /// The files that an export of this format replaces, and whether it is binary. A source or a

@@ -4,6 +4,7 @@
 //! recording any more.
 #![forbid(unsafe_code)]
 
+pub mod compile_commands;
 pub mod dataset;
 pub mod junit;
 mod messages;

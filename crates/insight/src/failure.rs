@@ -37,6 +37,7 @@ pub use self::ends::{FailureEnd, PERHAPS};
 use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
+pub(crate) use self::passes::is_probe;
 use self::passes::{fails, program, role};
 use super::timeout::{ran, timed_out};
 use super::verdicts::{StepVerdicts, Verdict};

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod calls;
 pub mod ci;
 pub mod ci_jobs;
+pub mod compile_commands;
 pub mod cpu_time;
 pub mod demands;
 pub mod depends;

@@ -4,6 +4,7 @@
 
 pub mod changes;
 pub mod command_line;
+pub mod compilation;
 pub mod job_tools;
 pub mod own;
 pub mod recipes;

@@ -183,6 +183,9 @@ pub struct Tool {
     pub(crate) handles_files: bool,
     /// Whether the tool is run until its output no longer changes: each run reads what the one before has written.
     pub(crate) converges: bool,
+    /// Whether the tool is the driver of a compiler for C, C++, Fortran, CUDA or one of their relatives: its calls are
+    /// entries of a `compile_commands.json`.
+    pub(crate) drives: bool,
     /// Command lines, each with the program and the rest of its label. A test reads them (`~`: a space in an
     /// argument).
     #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
@@ -214,6 +217,7 @@ pub(crate) const TOOL: Tool = Tool {
     limits: false,
     handles_files: false,
     converges: false,
+    drives: false,
     labels: "",
     steps: "",
 };

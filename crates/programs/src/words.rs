@@ -3,9 +3,10 @@
 use tr_text::escape;
 
 /// The extensions of compilers' source files.
-const SOURCES: [&str; 20] = [
-    ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
-    ".F90", ".i", ".ii", ".cu", ".adb", ".hs", ".swift",
+const SOURCES: [&str; 36] = [
+    ".c", ".cc", ".cp", ".cpp", ".CPP", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mi",
+    ".mm", ".M", ".mii", ".f", ".F", ".for", ".ftn", ".fpp", ".FPP", ".f90", ".F90", ".f95",
+    ".F95", ".f03", ".F03", ".f08", ".F08", ".i", ".ii", ".cu", ".adb", ".hs", ".swift",
 ];
 
 /// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
@@ -42,12 +43,16 @@ pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<Str
     args.into_iter().map(|arg| escape::raw(arg)).collect()
 }
 
+/// Whether a file's name has the extension of a compiler's source files.
+pub(crate) fn is_source(name: &[u8]) -> bool {
+    SOURCES.iter().any(|end| name.ends_with(end.as_bytes()))
+}
+
 /// The names of a compiler's source files.
 pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
-    let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
     let sources = args
         .iter()
-        .filter(move |arg| is(arg) && !arg.starts_with(b"-"));
+        .filter(|arg| is_source(arg) && !arg.starts_with(b"-"));
     sources.map(|source| base(&escape::raw(source)).to_owned())
 }
 

@@ -132,7 +132,7 @@ pub(super) fn is_question(process: &Process) -> bool {
 
 /// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
 /// there, and the parent goes on without that.
-pub(super) fn is_probe(child: &Process, parent: &Process) -> bool {
+pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     let probes = tool(parent).is_some_and(|tool| tool.probes);
     if !probes || role(parent) != Some(Role::Configure) {
         return false;

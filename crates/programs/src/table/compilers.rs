@@ -13,6 +13,7 @@ const DRIVER: Tool = Tool {
     children: Children::FailLate,
     label: Label::Compiler,
     step: Some(compiler),
+    drives: true,
     ..TOOL
 };
 
@@ -74,7 +75,7 @@ pub(super) const ROWS: &[Tool] = &[
         ..DRIVER
     },
     Tool {
-        names: "cc c++ c99 c89 icc",
+        names: "cc c++ c99 c89 icc icpc ifort mpicc mpicxx mpic++ mpifort musl-gcc emcc em++ hipcc",
         ..DRIVER
     },
     Tool {
@@ -84,7 +85,7 @@ pub(super) const ROWS: &[Tool] = &[
         ..DRIVER
     },
     Tool {
-        names: "icx nvcc tcc",
+        names: "icx icpx ifx flang nvcc tcc",
         role: Some(Role::Compiler),
         ..DRIVER
     },
@@ -118,11 +119,13 @@ pub(super) const ROWS: &[Tool] = &[
                  /usr/lib/ghc/bin/ghc-9.0.2 -B/usr/lib/ghc --make Main.hs => target | Main
                  ghc --version => -",
         role: Some(Role::Compiler),
+        drives: false,
         ..DRIVER
     },
     Tool {
         names: "swiftc",
         role: Some(Role::Compiler),
+        drives: false,
         steps: "swiftc main.swift -o hello => target | hello
                  swiftc -c a.swift b.swift => target | a.o b.o",
         ..DRIVER

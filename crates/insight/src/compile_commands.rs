@@ -1,0 +1,247 @@
+//! The compilations of a build, as the entries of a `compile_commands.json`, and the calls of compilers that are no entries.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
+use tr_format::event::Ktime;
+use tr_programs::compilation::{self, Call, Compilation, Entry};
+use tr_text::named;
+
+use crate::ancestors::down;
+use crate::failure::is_probe;
+
+/// The text by which a recorder replaces a secret.
+const MASK: &str = "***";
+
+/// A compilation of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileCommand {
+    /// The compiler's working directory.
+    pub directory: String,
+    /// The compiler and its arguments. Other sources of the same call are left out.
+    pub arguments: Vec<String>,
+    /// The source, as an absolute path.
+    pub file: String,
+    /// The output as the arguments name it, or as the compiler names it without `-o`.
+    pub output: Option<String>,
+}
+
+impl CompileCommand {
+    /// Whether the recorder has masked a part of the entry.
+    pub fn is_masked(&self) -> bool {
+        let texts = self.arguments.iter().chain([&self.directory, &self.file]);
+        texts.into_iter().any(|text| text.contains(MASK))
+    }
+}
+
+named! {
+    /// The reason why a call of a compiler is no entry.
+    #[derive(Hash)]
+    pub enum LeftOut {
+        Failed = "failed", "failed";
+        Unfinished = "unfinished", "did not end in the recording";
+        Probe = "probe", "were checks of a configuration";
+        NoDirectory = "no-directory", "have no recorded working directory";
+        Cut = "cut", "have a command line that was cut (record --argv-limit)";
+        Input = "input", "read their source from standard input";
+        ResponseFile = "response-file", "name their sources in a response file alone";
+        NotText = "not-text", "have a path or an argument that is not UTF-8";
+        Repeated = "repeated", "were made again later";
+    }
+}
+
+/// The compilations of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct CompileCommands {
+    /// The entries, in the order in which the compilers were started.
+    pub entries: Vec<CompileCommand>,
+    /// The numbers of sources, or of calls whose sources are not known, that are no entries.
+    pub left_out: BTreeMap<LeftOut, u64>,
+}
+
+impl CompileCommands {
+    /// The compilations of these processes.
+    pub fn of(analysis: &Analysis, chosen: &[ProcessIx]) -> CompileCommands {
+        let origins = down(analysis, |ix, parent| Origin::of(analysis, ix, parent));
+        let mut found = CompileCommands::default();
+        for ix in chosen {
+            let process = analysis.process(*ix);
+            let origin = &origins[*ix];
+            if origin.is_part {
+                continue;
+            }
+            // A compiler that a program became after it began to compile is a part of that program's work.
+            let whole = process.execs.iter().find(|exec| is_compilation(exec));
+            if let Some(exec) = whole {
+                found.add(process, exec, origin);
+            }
+        }
+        found.without_repeated();
+        found
+    }
+
+    /// Adds the entries of a program, or the reason why it has none.
+    fn add(&mut self, process: &Process, exec: &ExecSpan, origin: &Origin) {
+        let args: Vec<&[u8]> = exec.argv.args().collect();
+        let Call::Driver(args) = compilation::call(&args) else {
+            return;
+        };
+        let Some(compilation) = Compilation::of(args) else {
+            return;
+        };
+        let entries: Vec<Entry<'_>> = compilation.entries(args).collect();
+        let without_sources = || {
+            let why = if compilation.reads_input {
+                LeftOut::Input
+            } else {
+                LeftOut::ResponseFile
+            };
+            entries.is_empty().then_some(why)
+        };
+        if let Some(why) = left_out(process, exec, origin).or_else(without_sources) {
+            self.leave_out(why, entries.len().max(1));
+            return;
+        }
+        for entry in entries {
+            match command(exec, &entry) {
+                Some(command) => self.entries.push(command),
+                None => self.leave_out(LeftOut::NotText, 1),
+            }
+        }
+    }
+
+    fn leave_out(&mut self, why: LeftOut, sources: usize) {
+        let count = self.left_out.entry(why).or_default();
+        *count = count.saturating_add(sources as u64);
+    }
+
+    /// Of compilations of a source to the same output in the same directory, the last one counts.
+    fn without_repeated(&mut self) {
+        let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let key = (
+                entry.directory.as_str(),
+                entry.file.as_str(),
+                entry.output.as_deref(),
+            );
+            last.insert(key, at);
+        }
+        let mut kept: Vec<usize> = last.into_values().collect();
+        kept.sort_unstable();
+        let repeated = self.entries.len() - kept.len();
+        let mut at = 0..;
+        self.entries
+            .retain(|_| at.next().is_some_and(|at| kept.binary_search(&at).is_ok()));
+        if repeated > 0 {
+            self.leave_out(LeftOut::Repeated, repeated);
+        }
+    }
+}
+
+/// What the ancestors of a process make of a compiler in it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Origin {
+    /// A compiler's or a cache's call started the process: it is a part of that call.
+    is_part: bool,
+    /// The process is a check of a configuration, or a part of one.
+    is_probe: bool,
+}
+
+impl Origin {
+    fn of(analysis: &Analysis, ix: ProcessIx, above: Option<&Origin>) -> Origin {
+        let process = analysis.process(ix);
+        let above = above.copied().unwrap_or_default();
+        let Some(parent) = process.parent.map(|parent| analysis.process(parent)) else {
+            return above;
+        };
+        let starter = program_at(parent, process.start);
+        Origin {
+            is_part: above.is_part || starter.is_some_and(is_compilation),
+            is_probe: above.is_probe || is_probe(process, parent),
+        }
+    }
+}
+
+/// The reason why a compiler's program is no entry, if its end or its recording is one.
+fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftOut> {
+    if origin.is_probe || exec.argv.args().any(is_scratch) {
+        return Some(LeftOut::Probe);
+    }
+    match process.status {
+        None => return Some(LeftOut::Unfinished),
+        Some(0) => {}
+        Some(_) => return Some(LeftOut::Failed),
+    }
+    if exec.argv.truncated() {
+        return Some(LeftOut::Cut);
+    }
+    exec.directory.is_empty().then_some(LeftOut::NoDirectory)
+}
+
+/// Whether an argument names a file that only checks use: autoconf's, or none.
+fn is_scratch(arg: &[u8]) -> bool {
+    let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
+    name.starts_with(b"conftest.") || arg == b"/dev/null"
+}
+
+/// The program that a process executed at a time.
+fn program_at(process: &Process, time: Ktime) -> Option<&ExecSpan> {
+    let mut before = process.execs.iter().rev();
+    before.find(|exec| exec.start <= time)
+}
+
+/// Whether a program is a compiler's driver that compiles, or a cache, so that the compilers which it starts are parts of
+/// its work.
+fn is_compilation(exec: &ExecSpan) -> bool {
+    let args: Vec<&[u8]> = exec.argv.args().collect();
+    match compilation::call(&args) {
+        Call::Driver(args) => Compilation::of(args).is_some(),
+        Call::Cache => true,
+        Call::Other => false,
+    }
+}
+
+/// The entry of a source; `None` if it has a text that is not UTF-8.
+fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
+    let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
+    let mut arguments = Vec::with_capacity(entry.arguments.len());
+    for argument in &entry.arguments {
+        arguments.push(text(argument)?);
+    }
+    // The shell has found the compiler by PATH, which the readers of the file may not have.
+    let path = text(&exec.filename)?;
+    if let Some(first) = arguments.first_mut() {
+        let is_found = path.starts_with('/') && path.rsplit('/').next() == Some(first);
+        if is_found {
+            *first = path;
+        }
+    }
+    let directory = text(&exec.directory)?;
+    let file = text(entry.source)?;
+    let output = match &entry.output {
+        Some(output) => Some(text(output)?),
+        None => None,
+    };
+    Some(CompileCommand {
+        file: absolute(&directory, &file),
+        directory,
+        arguments,
+        output,
+    })
+}
+
+/// A path in a directory. `..` stays: it may lead through a link.
+fn absolute(directory: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    format!("{}/{path}", directory.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+#[path = "tests/compile_commands.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+//! `tr export --format compile-commands`: the compilations of a build, for clangd and other tools that read C.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use tr_analyze::Options;
+use tr_export::compile_commands;
+use tr_insight::compile_commands::{CompileCommand, CompileCommands};
+use tr_output::Kind;
+use tr_text::{escape, units};
+
+use super::Args;
+use crate::errors::{self, Done};
+use crate::filters::Filters;
+use crate::progress::{self, Use};
+use crate::{open, output};
+
+const COMPILE_COMMANDS: Kind = Kind {
+    name: "compile commands",
+    is: |bytes| {
+        let is_empty = bytes.trim_ascii() == b"[]";
+        is_empty || output::is_json(bytes) && output::has(bytes, "\"directory\"")
+    },
+};
+
+/// The most files with masked arguments that are named.
+const NAMED: usize = 5;
+
+pub fn run(args: &Args) -> Done {
+    let Some(output) = args.output.as_deref() else {
+        return Err(ExitCode::from(errors::UNREADABLE));
+    };
+    let trace = open::warned(&args.file)?;
+    args.span.check()?;
+    let (from, to) = args.span.ns();
+    let options = Options {
+        from,
+        to,
+        ..Options::default()
+    };
+    let allowance = progress::Allowance::new(args.budget, Use::Path);
+    let recording = progress::recording(&trace, &options, allowance);
+    args.span.check_in(&recording.analysis)?;
+    let chosen = Filters::chosen(&args.filters.filter(), &recording);
+    let found = CompileCommands::of(&recording.analysis, &chosen);
+    let code = super::to_file(
+        (output, args.force),
+        &args.file,
+        (COMPILE_COMMANDS, false),
+        |out: &mut dyn Write| compile_commands::write(&found.entries, out),
+    )?;
+    if code == ExitCode::SUCCESS {
+        say(&found);
+    }
+    Ok(code)
+}
+
+/// Says on standard error how many entries there are, what is missing, and what is masked.
+fn say(found: &CompileCommands) {
+    let entries = units::plural(found.entries.len() as u64, "entry", "entries");
+    let left_out: u64 = found.left_out.values().sum();
+    if left_out == 0 {
+        eprintln!("tr: {entries}");
+    } else {
+        let sources = units::plural(left_out, "source is", "sources are");
+        eprintln!("tr: {entries}; {sources} left out, of which");
+        for (why, count) in &found.left_out {
+            eprintln!("    {} {}", units::count(*count), why.title());
+        }
+    }
+    let masked = found.entries.iter().filter(|entry| entry.is_masked());
+    let masked: Vec<&CompileCommand> = masked.collect();
+    if !masked.is_empty() {
+        let count = units::plural(masked.len() as u64, "entry has", "entries have");
+        let names = masked.iter().take(NAMED);
+        let names: Vec<String> = names
+            .map(|entry| escape::text(entry.file.as_bytes()))
+            .collect();
+        let more = if masked.len() > NAMED { ", …" } else { "" };
+        eprintln!(
+            "tr: {count} masked arguments (***), which compile something else: {}{more}\n    \
+             record --no-redact keeps them",
+            names.join(", ")
+        );
+    }
+}
