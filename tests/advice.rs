@@ -288,7 +288,7 @@ fn a_try_and_a_time_out_are_what_they_are() {
     let text = analyze(&folder().join("time-out.bin"), &[]);
     let waits = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        waits.contains("are its own, mostly sleep in wait.py (")
+        waits.contains("of its own, mostly sleep in wait.py (")
             && waits.contains("), not judged Critical path"),
         "{text}"
     );
@@ -314,7 +314,7 @@ fn what_was_not_judged_is_named() {
             "busy-serial",
             "perhaps-both",
             "jobs",
-            "jobs: not judged beside this load (on its CPUs alone up to",
+            "jobs: not judged beside this load (with the CPUs to itself up to",
         ),
         (
             "busy-steps",

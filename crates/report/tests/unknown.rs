@@ -280,7 +280,7 @@ fn averages_name_the_time_that_they_are_of() {
     assert!(text.contains(&share), "{share}: {text}");
     assert!(text.contains("(3) for at least "), "{text}");
     assert!(
-        text.contains("could have been used at once in the known "),
+        text.contains("could have been busy on average (over the "),
         "{text}"
     );
     let (text, _) = report(&analysis, ReportKind::RunQueue);

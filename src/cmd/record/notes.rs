@@ -139,7 +139,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
         let part = errors::shown(part);
         let why = match error {
             Some(error) => format!("writing failed: {error}"),
-            None => "given up, as the output blocked".to_owned(),
+            None => "stopped writing: the output did not accept data for 10 s".to_owned(),
         };
         eprintln!("tr: {part}: {why}; this part ends there");
     }

@@ -106,7 +106,7 @@ impl Verdict {
                 _ if lost < self.quota => {
                     format!("without {} it takes {range}", self.whose_quota("its quota"))
                 }
-                _ => format!("on its CPUs alone it takes {range}"),
+                _ => format!("with the CPUs to itself it takes {range}"),
             });
         }
         let told = self.blame != Blame::Code;
@@ -165,7 +165,7 @@ impl Verdict {
             return if mostly.outside {
                 format!("{ns} of its {alone} are waits for {name}, which is not recorded{end}")
             } else {
-                format!("{alone} are its own, mostly {name} ({ns}){end}")
+                format!("{alone} of its own, mostly {name} ({ns}){end}")
             };
         }
         if let Some(bound) = self.bound {
@@ -178,7 +178,7 @@ impl Verdict {
             );
         }
         format!(
-            "{alone} are its own; the changes below save up to {}",
+            "{alone} of its own work; the changes below save up to {}",
             units::time(self.changes)
         )
     }

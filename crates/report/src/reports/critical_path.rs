@@ -100,8 +100,8 @@ fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
         String::new()
     };
     let parts = [
-        ("before its exec", before.length, of_it),
-        ("after its exit", after, String::new()),
+        ("before the command started", before.length, of_it),
+        ("after it ended", after, String::new()),
     ];
     let told = parts.into_iter().filter(|(_, ns, _)| much(*ns));
     let told = told.map(|(when, ns, of_it)| format!("{when} {}{of_it}", units::time(ns)));
@@ -609,9 +609,9 @@ mod tests {
             outside(2370 * MS, BeforeExec { length, waited }, after).unwrap_or_default()
         };
         assert_eq!(outside(7 * MS, 0, 12 * MS), "");
-        let words = "before its exec 380 ms, 371 ms of it in the run queue";
+        let words = "before the command started 380 ms, 371 ms of it in the run queue";
         assert_eq!(outside(380 * MS, 371 * MS, 0), words);
-        let words = "before its exec 380 ms · after its exit 60 ms";
+        let words = "before the command started 380 ms · after it ended 60 ms";
         assert_eq!(outside(380 * MS, 8 * MS, 60 * MS), words);
     }
 }

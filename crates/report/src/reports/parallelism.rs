@@ -78,7 +78,7 @@ impl<'a> ParallelismReport<'a> {
         let busy = |cpus| found.could_use(cpus) as f64 / known.max(1) as f64;
         let (least, when) = match found.unknown {
             0 => ("", String::new()),
-            _ => ("at least ", format!(" in the known {}", units::time(known))),
+            _ => ("at least ", format!(" (over the {} that are fully recorded)", units::time(known))),
         };
         let analysis = self.view.analysis;
         let cpus = analysis.cpus_of_build();
@@ -96,7 +96,7 @@ impl<'a> ParallelismReport<'a> {
         }
         let machines = super::machines_of_use(found, cpus);
         let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n)));
-        let text = format!("On average that many could have been used at once{when}:");
+        let text = format!("CPUs that could have been busy on average{when}:");
         out.line(&text);
         out.items("  ", machines);
     }

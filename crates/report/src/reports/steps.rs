@@ -259,7 +259,7 @@ impl<'a> StepsReport<'a> {
         ];
         let parts = parts.into_iter().filter(|(ns, _)| *ns > 0);
         let parts = parts.map(|(ns, what)| format!("{}{what}", units::time(ns)));
-        out.items("Outside any step   ", parts);
+        out.items("In no step   ", parts);
     }
 
     /// A sentence for each of the slowest tests that hold no others.
