@@ -113,7 +113,9 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     OpenPoint {
         kind: OpenKind::Jobs,
         ns: silenced.gain,
-        text: format!("jobs: not judged {place} (with the CPUs to itself up to {most} less: {action})"),
+        text: format!(
+            "jobs: not judged {place} (with the CPUs to itself up to {most} less: {action})"
+        ),
     }
 }
 

@@ -78,7 +78,10 @@ impl<'a> ParallelismReport<'a> {
         let busy = |cpus| found.could_use(cpus) as f64 / known.max(1) as f64;
         let (least, when) = match found.unknown {
             0 => ("", String::new()),
-            _ => ("at least ", format!(" (over the {} that are fully recorded)", units::time(known))),
+            _ => (
+                "at least ",
+                format!(" (over the {} that are fully recorded)", units::time(known)),
+            ),
         };
         let analysis = self.view.analysis;
         let cpus = analysis.cpus_of_build();
