@@ -147,8 +147,6 @@ fn other_tools_options_are_answered() {
         ("record -g -- true", Some("--stacks samples")),
         ("record -F 99 -- true", Some("--stacks=HZ samples")),
         ("record -t 12 -- true", Some("--pid N records")),
-        ("record --timeout 5 -- true", Some("--duration T ends")),
-        ("record --timeout=5 -- true", Some("--duration T ends")),
         ("record --runs 5 -- true", Some("tr diff --base FILE")),
         ("analyze --stdio", Some("on standard output")),
         ("analyse -o a.txt", Some("tr report -o FILE")),

@@ -1,6 +1,7 @@
 //! `tr record`: runs COMMAND and writes the trace of it.
 
 mod again;
+mod hang;
 mod hints;
 mod line;
 mod notes;
@@ -13,6 +14,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use tr_record::hang::GuardSettings;
 use tr_record::{
     Choice, CommandSettings, Config, Error, FactSettings, Follow, Inherited, Limits, MaskSettings,
     MethodSettings, Notices, Scope, Target, TraceFile,
@@ -60,10 +62,6 @@ impl Subcommand for Args {
             advice: "--pid N records a process with all of its threads",
         },
         Hint {
-            wrong: "--timeout",
-            advice: "--duration T ends the recording after a time; timeout T COMMAND ends COMMAND",
-        },
-        Hint {
             wrong: "--runs",
             advice: "record one run a file; tr diff --base FILE... --new FILE... compares several",
         },
@@ -104,6 +102,7 @@ impl Subcommand for Args {
 /// The configuration of the recorder.
 fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> Config {
     let on_begin = notes::on_begin(args, &redactor);
+    let on_hang = hang::notice(&redactor);
     Config {
         file: TraceFile {
             target: Target::of(args.output()),
@@ -149,6 +148,12 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
             duration: args.duration,
             buffer: args.buffer,
         },
+        guard: GuardSettings {
+            timeout: args.timeout,
+            stall: args.stall,
+            kill_after: args.kill_after,
+            on_hang,
+        },
         notices: Notices {
             on_begin,
             on_panic: notes::say_panicked,
@@ -183,11 +188,15 @@ fn run(args: Args, started: Instant) -> ExitCode {
     let recorded = tr_record::record(&config);
     line::leave();
     match recorded {
+        Ok(_) if hang::is_stuck() => ExitCode::from(status::TIMED_OUT),
         Ok(report) => {
             say_not_executed(&args, report.not_executed);
             notes::tell(&args, &config, &report);
             if report.status.is_none() && !args.command.is_empty() {
                 return errors::failed(errors::NOT_WAITED);
+            }
+            if report.limit.is_some() {
+                return ExitCode::from(status::TIMED_OUT);
             }
             exit_code(report.status)
         }
@@ -209,6 +218,9 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
         Ok(done) => done,
         Err(error) => return errors::failed(shown(&error)),
     };
+    if hang::is_stuck() {
+        return ExitCode::from(status::TIMED_OUT);
+    }
     say_not_executed(args, done.not_executed);
     let file = errors::shown(args.output());
     match &done.output_error {
@@ -218,6 +230,9 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
             "tr: {file}: not traced; it holds the command's exit status, {:.2} s of wall time and getrusage",
             done.duration as f64 / 1e9
         ),
+    }
+    if done.limit.is_some() {
+        return ExitCode::from(status::TIMED_OUT);
     }
     exit_code(Some(done.status))
 }

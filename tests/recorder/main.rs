@@ -16,6 +16,7 @@ mod doctor;
 mod failures;
 mod follow;
 mod functions;
+mod hangs;
 mod harm;
 #[cfg(target_arch = "x86_64")]
 mod inject;
@@ -63,6 +64,7 @@ const BESIDE: &[&[support::Test]] = &[
     storm::TINY,
     machine::BESIDE,
     sudo::SILENT,
+    hangs::TESTS,
     harm::TESTS,
     redact::TESTS,
     terminal::TESTS,

@@ -115,7 +115,7 @@ impl CompileCommands {
         *count = count.saturating_add(sources as u64);
     }
 
-    /// Of compilations of a source to the same output in the same directory, the last one counts.
+    /// Keeps the last of the compilations of a source to the same output in the same directory.
     fn without_repeated(&mut self) {
         let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
         for (at, entry) in self.entries.iter().enumerate() {
@@ -138,7 +138,7 @@ impl CompileCommands {
     }
 }
 
-/// What the ancestors of a process make of a compiler in it.
+/// The part that the ancestors of a process give to a compiler in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
     /// A compiler's or a cache's call started the process: it is a part of that call.

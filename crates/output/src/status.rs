@@ -5,6 +5,8 @@ use nix::errno::Errno;
 
 /// `tr` failed before COMMAND ran.
 pub const FAILED: u8 = 125;
+/// `tr` has ended COMMAND at a limit.
+pub const TIMED_OUT: u8 = 124;
 /// COMMAND was not found.
 pub const NOT_FOUND: u8 = 127;
 /// COMMAND was found and could not be executed.

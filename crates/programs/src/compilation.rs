@@ -26,7 +26,7 @@ const NO_COMPILATION: &str =
 /// The extensions of headers, which a driver compiles on their own.
 const HEADERS: [&[u8]; 7] = [b".h", b".hh", b".hp", b".hpp", b".hxx", b".h++", b".H"];
 
-/// What a command line is to a list of compilations.
+/// The meaning of a command line for a list of compilations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call<'a> {
     /// A compiler's driver is called with these arguments, the first of which is its name.

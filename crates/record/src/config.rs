@@ -11,6 +11,7 @@ use tr_output::Target;
 use tr_redact::Redactor;
 
 use crate::error::Error;
+use crate::hang::GuardSettings;
 use crate::inherited::Inherited;
 use crate::watcher::Watching;
 
@@ -24,6 +25,7 @@ pub struct Config {
     pub mask: MaskSettings,
     pub command: CommandSettings,
     pub limits: Limits,
+    pub guard: GuardSettings,
     pub notices: Notices,
     /// The start of `tr`.
     pub started: Instant,

@@ -15,6 +15,8 @@ mod disks;
 pub mod doctor;
 mod endings;
 mod error;
+mod guard;
+pub mod hang;
 mod header;
 mod host;
 mod identity;

@@ -144,6 +144,27 @@ pub fn threads(process: Id) -> Vec<Id> {
     ids(Path::new(&format!("/proc/{process}/task"))).collect()
 }
 
+/// The children of a process: of all of its threads.
+pub fn children(process: Id) -> Vec<Id> {
+    let lists = threads(process).into_iter().filter_map(|thread| {
+        std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).ok()
+    });
+    let lists: Vec<String> = lists.collect();
+    let words = lists.iter().flat_map(|list| list.split_whitespace());
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// The bytes that a process has read and written by system calls (`/proc/PID/io`); `None` if the kernel hides them.
+pub fn moved_bytes(process: Id) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    let mut lines = text.lines();
+    let mut number = |name: &str| {
+        let value = lines.find_map(|line| line.strip_prefix(name))?;
+        value.trim().parse::<u64>().ok()
+    };
+    Some(number("rchar:")?.saturating_add(number("wchar:")?))
+}
+
 /// The ids in the names of a directory.
 pub fn ids(directory: &Path) -> impl Iterator<Item = Id> {
     let entries = std::fs::read_dir(directory);
@@ -223,7 +244,7 @@ pub fn filename(id: Id) -> Option<Vec<u8>> {
 
 /// Reads the memory of a stopped process. Returns the length that could be read, which ends before the first page that
 /// does not exist.
-fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
+pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: room.as_mut_ptr().cast(),
         iov_len: room.len(),

@@ -13,6 +13,8 @@ use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::error::Error;
+use crate::guard::Guard;
+use crate::hang::HangLimit;
 use crate::identity::Identity;
 use crate::machine::Sampler;
 use crate::marks::{Marks, Owner};
@@ -44,6 +46,8 @@ pub struct Report {
     pub status: Option<u32>,
     /// The error of COMMAND's exec.
     pub not_executed: Option<Errno>,
+    /// The limit that has ended COMMAND.
+    pub limit: Option<HangLimit>,
     /// Counts of the file's contents.
     pub tally: Tally,
     /// The write error that cut the file short.
@@ -256,6 +260,8 @@ struct Session {
     part: Part,
     /// The parts of a recording with `--rotate`.
     parts: Option<Parts>,
+    /// The limits of COMMAND, once it runs.
+    guard: Option<Guard>,
 }
 
 /// The part of the recording that is being written: all of it without `--rotate`.
@@ -344,6 +350,7 @@ impl Session {
             unmet,
             no_marks,
             before,
+            guard: None,
         })
     }
 
@@ -358,18 +365,31 @@ impl Session {
 
     /// Records until COMMAND or the targets end, or until a signal or the deadline.
     fn run(mut self, config: &Config, command: Option<Running>, signals: &Signals) -> Report {
+        let pid = command.as_ref().map(Running::pid);
+        self.guard = pid.and_then(|pid| Guard::new(&config.guard, pid));
         let mut endings = Endings::new(config, command, signals);
         let mut next_check = Instant::now();
         let reason = loop {
             let check = endings.command_ended.then_some(next_check);
-            endings.wait(signals, check);
+            let look = self.guard.as_ref().map(Guard::next);
+            endings.wait(signals, check.into_iter().chain(look).min());
             self.collector.drain();
             self.rotate(config);
             if let Some(reason) = self.signalled(&endings, signals) {
                 break reason;
             }
-            if let Some(reason) = endings.note(config.command.wait_all) {
+            let noted = endings.note(config.command.wait_all);
+            self.guard(&endings);
+            let is_ending = self.guard.as_ref().is_some_and(Guard::is_ending);
+            if let Some(reason) = noted.filter(|_| !is_ending) {
                 break reason;
+            }
+            let was_ending = self
+                .guard
+                .as_ref()
+                .is_some_and(|guard| guard.limit().is_some());
+            if was_ending && endings.command_ended && !is_ending {
+                break EndReason::CommandEnded;
             }
             if check.is_some_and(|check| Instant::now() >= check) {
                 next_check = Instant::now() + LIVING_CHECK;
@@ -456,6 +476,17 @@ impl Session {
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
+    /// Looks at the limits of COMMAND.
+    fn guard(&mut self, endings: &Endings) {
+        let is_over = endings.command_ended;
+        let source = &mut self.collector.source;
+        if let Some(guard) = &mut self.guard {
+            if !is_over || guard.limit().is_some() {
+                guard.step(|| source.working());
+            }
+        }
+    }
+
     /// The followed processes that have not ended, except COMMAND itself.
     fn alive(&mut self, command: Option<&Running>) -> Vec<Alive> {
         self.collector.source.alive(command.map(Running::pid))
@@ -511,11 +542,15 @@ impl Session {
             }
         };
         if let Some(command) = running {
-            waited = signals.forward_until_end(command, Some(&*source)).ok();
+            let guard = self.guard.as_mut();
+            waited = signals
+                .forward_until_end(command, Some(&*source), guard)
+                .ok();
         }
         Report {
             status: waited.map(|waited| waited.status),
             not_executed: waited.and_then(|waited| waited.not_executed),
+            limit: self.guard.and_then(|guard| guard.limit()),
             tally: written.tally,
             output_error: written.error,
             given_up: written.given_up,

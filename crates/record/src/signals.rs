@@ -2,7 +2,7 @@
 //! recording waits for them and for its source's descriptor in one place.
 
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -10,6 +10,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::command::{Running, Waited};
+use crate::guard::Guard;
 use crate::inherited;
 use crate::source::Source;
 
@@ -172,19 +173,27 @@ impl Signals {
         any
     }
 
-    /// Passes signals on until COMMAND ends.
+    /// Passes signals on until COMMAND ends, or, if the guard ends it, until all of its processes have.
     pub fn forward_until_end(
         &self,
         command: Running,
         source: Option<&dyn Source>,
+        mut guard: Option<&mut Guard>,
     ) -> std::io::Result<Waited> {
         loop {
             // SIGCHLD before the first look would be lost, but it is blocked since the start.
-            if command.has_ended() {
+            let is_ending = guard.as_ref().is_some_and(|guard| guard.is_ending());
+            if command.has_ended() && !is_ending {
                 return command.wait();
             }
-            self.wait(LOOK_EVERY);
+            let look = guard.as_ref().map_or(LOOK_EVERY, |guard| {
+                guard.next().saturating_duration_since(Instant::now())
+            });
+            self.wait(look.min(LOOK_EVERY));
             self.forward(Some(&command), source);
+            if let Some(guard) = &mut guard {
+                guard.step(Vec::new);
+            }
         }
     }
 }

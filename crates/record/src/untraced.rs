@@ -7,6 +7,8 @@ use tr_format::meta::{Metadata, Summary};
 use crate::command::Program;
 use crate::config::Config;
 use crate::error::Error;
+use crate::guard::Guard;
+use crate::hang::HangLimit;
 use crate::network::Connections;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
@@ -25,6 +27,8 @@ pub struct Untraced {
     pub not_executed: Option<Errno>,
     /// The time from COMMAND's start to its end, in ns.
     pub duration: u64,
+    /// The limit that has ended COMMAND.
+    pub limit: Option<HangLimit>,
     /// The reason why no trace of this run could be written.
     pub output_error: Option<Error>,
 }
@@ -65,7 +69,9 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     command::leave_descriptors(&descriptors);
     // Without the BPF programs a signal to the process group cannot be distinguished from a signal to `tr` alone. A signal
     // that arrives twice does less harm than a lost one.
-    let waited = (signals.forward_until_end(command, None)).map_err(Error::Lost)?;
+    let mut guard = Guard::new(&config.guard, command.pid());
+    let waited = signals.forward_until_end(command, None, guard.as_mut());
+    let waited = waited.map_err(Error::Lost)?;
     let end = host::now();
     let summary = Summary {
         end,
@@ -77,6 +83,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     Ok(Untraced {
         status: waited.status,
         not_executed: waited.not_executed,
+        limit: guard.and_then(|guard| guard.limit()),
         duration: end.since(meta.start),
         output_error: output.and_then(|output| finish(output, summary)).err(),
     })

@@ -14,7 +14,7 @@ use crate::signals::Signals;
 /// COMMAND is not a child of this process, or the kernel refuses a descriptor.
 pub fn wait_for(child: Child) -> std::io::Result<u32> {
     let command = Running::of(child)?;
-    let waited = Signals::take(None)?.forward_until_end(command, None)?;
+    let waited = Signals::take(None)?.forward_until_end(command, None, None)?;
     Ok(waited.status)
 }
 

@@ -13,7 +13,8 @@ use crate::open;
 /// Record a command, or the whole machine
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-Exit status: COMMAND's own, 128+N when signal N killed it; 125 when tr failed,
+Exit status: COMMAND's own, 128+N when signal N killed it; 124 when --timeout or
+--stall ended it, 125 when tr failed,
 126 when COMMAND cannot be executed, 127 when it is not found.
 
 Examples:
@@ -49,6 +50,17 @@ pub struct Args {
     /// Stop recording after this long
     #[arg(long, value_name = "DUR", value_parser = args::length)]
     pub duration: Option<Duration>,
+    /// End COMMAND after this long: standard error has what it waits for, then its processes get TERM
+    /// and KILL; exit status 124
+    #[arg(long, value_name = "DUR", requires = "command", value_parser = args::length)]
+    pub timeout: Option<Duration>,
+    /// End COMMAND when nothing of it has run for so long: under 1 % of a CPU, no exec, no exit, no
+    /// byte read or written
+    #[arg(long, value_name = "DUR", requires = "command", value_parser = args::length)]
+    pub stall: Option<Duration>,
+    /// The time from TERM to KILL after --timeout and --stall
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = args::length)]
+    pub kill_after: Duration,
     /// Record until the last descendant of COMMAND has ended
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
     pub wait_all: bool,

@@ -76,6 +76,11 @@ pub trait Source {
     /// The followed processes that have not ended, except `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 
+    /// The followed processes that have not ended, also those of servers.
+    fn working(&mut self) -> Vec<u32> {
+        self.alive(None).iter().map(|process| process.pid).collect()
+    }
+
     /// Whether a process has sent this signal both to COMMAND and to `tr`. `false` if that is unknown: a signal that
     /// arrives twice does less harm than a lost one.
     fn sent_to_both(&self, _signal: u32) -> bool {

@@ -533,6 +533,12 @@ impl Source for Bpf {
             .collect()
     }
 
+    fn working(&mut self) -> Vec<u32> {
+        let tasks = self.tracer.snapshot().unwrap_or_default();
+        let processes = tasks.iter().filter(|t| t.followed != 0 && t.tid == t.tgid);
+        processes.map(|task| task.seen_tid).collect()
+    }
+
     fn sent_to_both(&self, signal: u32) -> bool {
         self.tracer.sent_to_both(signal)
     }

@@ -1,0 +1,169 @@
+//! The limits of COMMAND (`--timeout`, `--stall`): what hangs is reported, and then ended.
+
+mod activity;
+mod waits;
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use self::activity::Activity;
+use crate::hang::{GuardSettings, Hang, HangLimit};
+use crate::proc::{self, Id};
+
+/// The interval between two looks at COMMAND's processes. A shorter limit has shorter ones.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The longest wait for the end of a process after SIGKILL: one that waits for a disk does not end.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+/// The longest recorded argv of a process that hangs, in bytes.
+const ARGV: u32 = 4096;
+
+/// A process, which another process with its id is not.
+type Identity = (Id, u64);
+
+/// Watches COMMAND's processes.
+pub struct Guard {
+    settings: GuardSettings,
+    root: Id,
+    start: Instant,
+    next: Instant,
+    every: Duration,
+    /// COMMAND's processes, even if their parents have ended.
+    own: Vec<Identity>,
+    activity: Activity,
+    end: Option<End>,
+}
+
+/// COMMAND is being ended.
+struct End {
+    limit: HangLimit,
+    since: Instant,
+    killed: Option<Instant>,
+}
+
+impl Guard {
+    /// The guard of a COMMAND that runs from now on; `None` without a limit.
+    pub fn new(settings: &GuardSettings, root: u32) -> Option<Guard> {
+        let shortest = [settings.timeout, settings.stall];
+        let shortest = shortest.into_iter().flatten().min()?;
+        let now = Instant::now();
+        let every = (shortest / 10).clamp(Duration::from_millis(50), LOOK_EVERY);
+        Some(Guard {
+            settings: settings.clone(),
+            root: Id::try_from(root).ok()?,
+            start: now,
+            next: now + every,
+            every,
+            own: Vec::new(),
+            activity: Activity::new(now, every),
+            end: None,
+        })
+    }
+
+    /// The time of the next look.
+    pub fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// The limit that has ended COMMAND.
+    pub fn limit(&self) -> Option<HangLimit> {
+        self.end.as_ref().map(|end| end.limit)
+    }
+
+    /// Whether COMMAND's processes are being ended, and some of them still live.
+    pub fn is_ending(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| {
+            let given_up = end.killed.is_some_and(|at| at.elapsed() >= LAST_WAIT);
+            !given_up && self.own.iter().any(|process| lives(*process))
+        })
+    }
+
+    /// Looks at COMMAND's processes if it is time, and ends COMMAND at a limit. `others` returns further processes that work
+    /// for COMMAND: servers and containers.
+    pub fn step(&mut self, others: impl FnOnce() -> Vec<u32>) {
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + self.every;
+        self.find_own();
+        if let Some(end) = &mut self.end {
+            let is_due = end.since.elapsed() >= self.settings.kill_after;
+            if is_due && end.killed.is_none() {
+                end.killed = Some(now);
+            }
+            if end.killed.is_some() {
+                send(&self.own, libc::SIGKILL);
+            }
+            return;
+        }
+        let mut working: Vec<Id> = self.own.iter().map(|(id, _)| *id).collect();
+        let others = others()
+            .into_iter()
+            .filter_map(|pid| Id::try_from(pid).ok());
+        working.extend(others);
+        working.sort_unstable();
+        working.dedup();
+        self.activity.look(now, self.root, &working);
+        let quiet = self.activity.quiet();
+        let over = |limit: Option<Duration>, time| limit.is_some_and(|limit| time >= limit);
+        if over(self.settings.timeout, now - self.start) {
+            self.begin_end(HangLimit::Timeout, now - self.start);
+        } else if over(self.settings.stall, quiet) {
+            self.begin_end(HangLimit::Stall, quiet);
+        }
+    }
+
+    fn begin_end(&mut self, limit: HangLimit, length: Duration) {
+        let processes = waits::processes(&self.own, &self.activity);
+        let hang = Hang {
+            limit,
+            length,
+            kill_after: self.settings.kill_after,
+            root: self.root.unsigned_abs(),
+            processes,
+        };
+        (self.settings.on_hang)(&hang);
+        send(&self.own, libc::SIGTERM);
+        // A stopped process ends only when it runs on.
+        send(&self.own, libc::SIGCONT);
+        let now = Instant::now();
+        self.end = Some(End {
+            limit,
+            since: now,
+            killed: None,
+        });
+        self.every = self.every.min(Duration::from_millis(100));
+        self.next = now + self.every;
+    }
+
+    /// Finds the living processes that descend from COMMAND.
+    fn find_own(&mut self) {
+        self.own.retain(|process| lives(*process));
+        let mut known: HashSet<Id> = self.own.iter().map(|(id, _)| *id).collect();
+        let mut next: Vec<Id> = known.iter().copied().chain([self.root]).collect();
+        while let Some(id) = next.pop() {
+            if !known.contains(&id) {
+                let Some(stat) = proc::stat(id).filter(|stat| !stat.zombie) else {
+                    continue;
+                };
+                known.insert(id);
+                self.own.push((id, stat.start));
+            }
+            let children = proc::children(id).into_iter();
+            next.extend(children.filter(|child| !known.contains(child)));
+        }
+    }
+}
+
+fn lives((id, start): Identity) -> bool {
+    proc::stat(id).is_some_and(|stat| stat.start == start && !stat.zombie)
+}
+
+fn send(processes: &[Identity], signal: i32) {
+    for process in processes {
+        if lives(*process) {
+            // SAFETY: a plain system call.
+            unsafe { libc::kill(process.0, signal) };
+        }
+    }
+}

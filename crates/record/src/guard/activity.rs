@@ -1,0 +1,138 @@
+//! Whether anything of COMMAND runs: CPU time, execs, ends, bytes.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::waits;
+use crate::proc::{self, Id};
+
+/// The bytes that a process may read and write between two looks while nothing moves: a ticker wakes a loop by an eventfd.
+const WAKE_BYTES: u64 = 16;
+/// The CPU time that a stalled COMMAND may use at any time.
+const SLACK: Duration = Duration::from_millis(50);
+
+/// A process at a look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    /// The begin of the process, and the address of its arguments, which an exec changes.
+    program: (u64, u64),
+    /// The CPU time in ns.
+    cpu: u64,
+    /// The bytes that it has read and written; where the kernel hides them, the slices of CPU time instead.
+    bytes: u64,
+    /// The bytes of its connections.
+    received: u64,
+}
+
+/// The time without activity.
+pub struct Activity {
+    last: HashMap<Id, Seen>,
+    /// The slices of each thread, and when they last changed.
+    threads: HashMap<Id, (u64, Instant)>,
+    looked: Instant,
+    every: Duration,
+    quiet: Duration,
+    /// The CPU time in the quiet time.
+    used: Duration,
+}
+
+impl Activity {
+    pub fn new(now: Instant, every: Duration) -> Activity {
+        Activity {
+            last: HashMap::new(),
+            threads: HashMap::new(),
+            looked: now,
+            every,
+            quiet: Duration::ZERO,
+            used: Duration::ZERO,
+        }
+    }
+
+    /// The time in which nothing has run.
+    pub fn quiet(&self) -> Duration {
+        self.quiet
+    }
+
+    /// The time since a thread ran last.
+    pub fn since(&self, thread: Id) -> Duration {
+        let changed = self.threads.get(&thread);
+        changed.map_or(Duration::ZERO, |(_, at)| at.elapsed())
+    }
+
+    /// Looks at these processes.
+    pub fn look(&mut self, now: Instant, root: Id, processes: &[Id]) {
+        let mut threads = HashMap::new();
+        let mut seen = HashMap::new();
+        for id in processes {
+            if let Some(process) = self.process(*id, now, &mut threads) {
+                seen.insert(*id, process);
+            }
+        }
+        self.threads = threads;
+        let last = std::mem::replace(&mut self.last, seen);
+        // A look that came late, because `tr` was stopped, shows no time of COMMAND's.
+        let elapsed = (now - self.looked).min(self.every * 2);
+        self.looked = now;
+        if proc::stat(root).is_some_and(|stat| stat.state == b'T') {
+            return;
+        }
+        let cpu: u64 = self
+            .last
+            .iter()
+            .map(|(id, seen)| {
+                let before = last.get(id).map_or(seen.cpu, |before| before.cpu);
+                seen.cpu.saturating_sub(before)
+            })
+            .sum();
+        let cpu = Duration::from_nanos(cpu);
+        self.used += cpu;
+        self.quiet += elapsed;
+        let is_busy = cpu > elapsed / 5 || self.used > SLACK + self.quiet / 100;
+        if is_busy || self.has_moved(&last) {
+            self.quiet = Duration::ZERO;
+            self.used = Duration::ZERO;
+        }
+    }
+
+    /// Whether a process began, ended or executed a program, or bytes moved, since the look before.
+    fn has_moved(&self, last: &HashMap<Id, Seen>) -> bool {
+        if self.last.len() != last.len() {
+            return true;
+        }
+        self.last.iter().any(|(id, seen)| {
+            last.get(id).is_none_or(|before| {
+                seen.program != before.program
+                    || seen.bytes.saturating_sub(before.bytes) > WAKE_BYTES
+                    || seen.received != before.received
+            })
+        })
+    }
+
+    fn process(
+        &self,
+        id: Id,
+        now: Instant,
+        threads: &mut HashMap<Id, (u64, Instant)>,
+    ) -> Option<Seen> {
+        let stat = proc::stat(id)?;
+        let (mut cpu, mut all_slices) = (0u64, 0u64);
+        for thread in proc::threads(id) {
+            let Some((run, _, slices)) = proc::totals(thread) else {
+                continue;
+            };
+            cpu = cpu.saturating_add(run);
+            all_slices = all_slices.saturating_add(slices);
+            let before = self.threads.get(&thread);
+            let since = before.filter(|(before, _)| *before == slices);
+            threads.insert(thread, (slices, since.map_or(now, |(_, at)| *at)));
+        }
+        // Slices weigh more than a wake-up's bytes: each counts.
+        let hidden = all_slices.saturating_mul(WAKE_BYTES + 1);
+        Some(Seen {
+            program: (stat.start, stat.arguments),
+            cpu,
+            bytes: proc::moved_bytes(id).unwrap_or(hidden),
+            received: waits::connection_bytes(id),
+        })
+    }
+}

@@ -1,0 +1,356 @@
+//! What processes wait for, by `/proc`.
+
+use std::collections::HashSet;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+use super::activity::Activity;
+use super::{Identity, ARGV};
+use crate::command::pidfd_open;
+use crate::hang::{HangWait, HungProcess};
+use crate::proc::{self, Id};
+
+/// The most descriptors of a process that are looked at.
+const DESCRIPTORS: usize = 1024;
+
+/// The processes with what they wait for, and those outside of COMMAND for which they wait.
+pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
+    let ids: Vec<Id> = own.iter().map(|(id, _)| *id).collect();
+    let mut found: Vec<HungProcess> = ids
+        .iter()
+        .filter_map(|id| process(*id, &ids, activity, true))
+        .collect();
+    let known: HashSet<u32> = found.iter().map(|process| process.pid).collect();
+    let holders = found.iter().flat_map(|process| match &process.wait {
+        HangWait::FileLock { holders, .. } => holders.as_slice(),
+        _ => &[],
+    });
+    let outside: HashSet<u32> = holders
+        .copied()
+        .filter(|pid| !known.contains(pid))
+        .collect();
+    let outside = outside.into_iter().filter_map(|pid| Id::try_from(pid).ok());
+    found.extend(outside.filter_map(|id| process(id, &ids, activity, false)));
+    found
+}
+
+fn process(id: Id, all: &[Id], activity: &Activity, is_own: bool) -> Option<HungProcess> {
+    let stat = proc::stat(id).filter(|stat| !stat.zombie)?;
+    let (wait, thread) = wait_of(id, all);
+    let pid = id.unsigned_abs();
+    Some(HungProcess {
+        pid,
+        parent: stat.parent.unsigned_abs(),
+        comm: stat.comm,
+        argv: proc::cmdline(pid, ARGV),
+        wait,
+        since: activity.since(thread),
+        is_own,
+    })
+}
+
+/// The wait of a process, and the thread that waits: the first one, unless another thread waits for something outside of the
+/// process and the first does not.
+fn wait_of(id: Id, all: &[Id]) -> (HangWait, Id) {
+    let first = thread_wait(id, id, all);
+    if is_outside(&first) {
+        return (first, id);
+    }
+    let others = proc::threads(id).into_iter().filter(|thread| *thread != id);
+    let mut waits = others.map(|thread| (thread_wait(id, thread, all), thread));
+    waits
+        .find(|(wait, _)| is_outside(wait))
+        .unwrap_or((first, id))
+}
+
+/// Whether a wait is for something outside of the process, which explains a hang.
+fn is_outside(wait: &HangWait) -> bool {
+    !matches!(
+        wait,
+        HangWait::OwnPipe
+            | HangWait::Thread
+            | HangWait::Sleep
+            | HangWait::Poll
+            | HangWait::Call(_)
+            | HangWait::Unknown
+    )
+}
+
+/// A system call in which a thread waits, and its arguments.
+struct SystemCall {
+    number: i64,
+    arguments: [u64; 6],
+}
+
+fn system_call(process: Id, thread: Id) -> Option<Result<SystemCall, HangWait>> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?;
+    if text.starts_with("running") {
+        return Some(Err(HangWait::Runs));
+    }
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let mut arguments = [0; 6];
+    for (argument, word) in arguments.iter_mut().zip(words) {
+        *argument = u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()?;
+    }
+    Some(Ok(SystemCall { number, arguments }))
+}
+
+fn thread_wait(id: Id, thread: Id, all: &[Id]) -> HangWait {
+    if proc::stat(thread).is_some_and(|stat| stat.state == b'T') {
+        return HangWait::Stopped;
+    }
+    let call = match system_call(id, thread) {
+        Some(Ok(call)) => call,
+        Some(Err(wait)) => return wait,
+        None => return HangWait::Unknown,
+    };
+    let [first, second, ..] = call.arguments;
+    let descriptor = |writes| of_descriptor(id, first, writes, all);
+    match call.number {
+        libc::SYS_wait4 | libc::SYS_waitid => HangWait::Child,
+        libc::SYS_read
+        | libc::SYS_readv
+        | libc::SYS_pread64
+        | libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_splice => descriptor(false),
+        libc::SYS_write
+        | libc::SYS_writev
+        | libc::SYS_sendto
+        | libc::SYS_sendmsg
+        | libc::SYS_connect => descriptor(true),
+        libc::SYS_accept | libc::SYS_accept4 => HangWait::Accept(
+            socket(id, first).and_then(|fd| TcpListener::from(fd).local_addr().ok()),
+        ),
+        libc::SYS_flock => lock(id, first, all),
+        libc::SYS_fcntl if is_lock(second) => lock(id, first, all),
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => HangWait::Sleep,
+        libc::SYS_futex => HangWait::Thread,
+        libc::SYS_ppoll => first_of(id, polled(id, first, second), all),
+        libc::SYS_pselect6 => first_of(id, selected(id, first, second), all),
+        libc::SYS_epoll_pwait => first_of(id, registered(id, first), all),
+        number => legacy(id, number, [first, second], all),
+    }
+}
+
+fn is_lock(operation: u64) -> bool {
+    const OFD: i32 = libc::F_OFD_SETLKW;
+    i32::try_from(operation).is_ok_and(|operation| [libc::F_SETLKW, OFD].contains(&operation))
+}
+
+/// The calls that only older architectures have.
+#[cfg(target_arch = "x86_64")]
+fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &[Id]) -> HangWait {
+    match number {
+        libc::SYS_poll => first_of(id, polled(id, first, second), all),
+        libc::SYS_select => first_of(id, selected(id, first, second), all),
+        libc::SYS_epoll_wait => first_of(id, registered(id, first), all),
+        number => HangWait::Call(number),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
+    HangWait::Call(number)
+}
+
+/// The wait for any of several descriptors: that for the first one which explains a hang.
+fn first_of(id: Id, descriptors: Vec<u64>, all: &[Id]) -> HangWait {
+    if descriptors.is_empty() {
+        return HangWait::Sleep;
+    }
+    let mut waits = descriptors
+        .into_iter()
+        .map(|descriptor| of_descriptor(id, descriptor, false, all));
+    let explains = |wait: &HangWait| is_outside(wait) && !matches!(wait, HangWait::File(_));
+    waits.find(explains).unwrap_or(HangWait::Poll)
+}
+
+/// The descriptors of poll(2).
+fn polled(id: Id, address: u64, count: u64) -> Vec<u64> {
+    let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
+    let bytes = memory(id, address, count * 8);
+    let words = bytes.chunks_exact(8).filter_map(|entry| {
+        let word = entry.first_chunk().map(|word| i32::from_ne_bytes(*word))?;
+        u64::try_from(word).ok()
+    });
+    words.collect()
+}
+
+/// The descriptors that select(2) reads.
+fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
+    let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
+    let bytes = memory(id, address, count.div_ceil(8));
+    let is_set = |at: &usize| {
+        bytes
+            .get(at / 8)
+            .is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+    };
+    (0..count).filter(is_set).map(|at| at as u64).collect()
+}
+
+/// The descriptors that an epoll descriptor has.
+fn registered(id: Id, descriptor: u64) -> Vec<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}"));
+    let text = text.unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
+    lines
+        .filter_map(|rest| rest.split_whitespace().next()?.parse().ok())
+        .collect()
+}
+
+fn memory(id: Id, address: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let from = usize::try_from(address).unwrap_or(0);
+    let read = proc::read_memory(id, from, &mut bytes).unwrap_or(0);
+    bytes.truncate(read);
+    bytes
+}
+
+fn link(id: Id, descriptor: u64) -> Option<String> {
+    let link = std::fs::read_link(format!("/proc/{id}/fd/{descriptor}")).ok()?;
+    Some(link.to_string_lossy().into_owned())
+}
+
+fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &[Id]) -> HangWait {
+    let Some(name) = link(id, descriptor) else {
+        return HangWait::Unknown;
+    };
+    let is_fifo = std::fs::metadata(format!("/proc/{id}/fd/{descriptor}"))
+        .is_ok_and(|file| file.file_type().is_fifo());
+    if name.starts_with("pipe:") || is_fifo {
+        return pipe(id, &name, writes, all);
+    }
+    if name.starts_with("socket:") {
+        return of_socket(id, descriptor);
+    }
+    let terminals = ["/dev/pts/", "/dev/tty", "/dev/console"];
+    if terminals.iter().any(|start| name.starts_with(start)) {
+        return HangWait::Terminal;
+    }
+    if name.starts_with("anon_inode:") {
+        return HangWait::Poll;
+    }
+    HangWait::File(name)
+}
+
+fn of_socket(id: Id, descriptor: u64) -> HangWait {
+    let Some(socket) = socket(id, descriptor) else {
+        return HangWait::Connection(None);
+    };
+    let socket = TcpStream::from(socket);
+    match socket.peer_addr() {
+        Ok(peer) => HangWait::Connection(Some(peer)),
+        Err(_) => match socket.local_addr() {
+            Ok(own) => HangWait::Accept(Some(own)),
+            Err(_) => HangWait::Connection(None),
+        },
+    }
+}
+
+/// A copy of another process's socket.
+fn socket(id: Id, descriptor: u64) -> Option<OwnedFd> {
+    let process = pidfd_open(nix::unistd::Pid::from_raw(id)).ok()?;
+    // SAFETY: a plain system call, which returns a new descriptor or an error.
+    let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0) };
+    let copy = i32::try_from(copy).ok().filter(|copy| *copy >= 0)?;
+    // SAFETY: the descriptor is new, and nothing else has it.
+    Some(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// The wait for a pipe, with the processes that have its other end.
+fn pipe(id: Id, name: &str, writes: bool, all: &[Id]) -> HangWait {
+    let wanted = if writes {
+        libc::O_RDONLY
+    } else {
+        libc::O_WRONLY
+    };
+    let has_end = |other: &Id| {
+        descriptors(*other).any(|descriptor| {
+            link(*other, descriptor).as_deref() == Some(name)
+                && access(*other, descriptor)
+                    .is_some_and(|mode| [wanted, libc::O_RDWR].contains(&mode))
+        })
+    };
+    let others = all.iter().filter(|other| **other != id && has_end(other));
+    let others: Vec<u32> = others.map(|other| other.unsigned_abs()).collect();
+    if others.is_empty() && has_end(&id) {
+        return HangWait::OwnPipe;
+    }
+    HangWait::Pipe { writes, others }
+}
+
+fn descriptors(id: Id) -> impl Iterator<Item = u64> {
+    let ids = proc::ids(std::path::Path::new(&format!("/proc/{id}/fd")));
+    ids.take(DESCRIPTORS).map(|id| u64::from(id.unsigned_abs()))
+}
+
+/// The access mode of a descriptor.
+fn access(id: Id, descriptor: u64) -> Option<i32> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}")).ok()?;
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
+    Some(flags & libc::O_ACCMODE)
+}
+
+/// The wait for the lock of a file (`/proc/locks`).
+fn lock(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
+    let path = link(id, descriptor).unwrap_or_default();
+    let inode = std::fs::metadata(format!("/proc/{id}/fd/{descriptor}"));
+    let inode = inode.map_or(0, |file| file.ino()).to_string();
+    let text = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let holders = text.lines().filter(|line| !line.contains("->"));
+    let holders = holders.filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let of_file = words.get(5)?.rsplit(':').next() == Some(&inode);
+        of_file.then(|| words.get(4)?.parse::<Id>().ok())?
+    });
+    // A lock of an open file belongs to no process, and one of flock(2) outlives the process that took it.
+    let mut holders: Vec<Id> = holders
+        .filter(|holder| proc::stat(*holder).is_some())
+        .collect();
+    if holders.is_empty() {
+        let has_open = |other: &&Id| {
+            **other != id
+                && descriptors(**other)
+                    .any(|descriptor| link(**other, descriptor).as_deref() == Some(&path))
+        };
+        holders.extend(all.iter().filter(has_open));
+    }
+    let holders = holders.into_iter().filter(|holder| *holder != id);
+    HangWait::FileLock {
+        path,
+        holders: holders.map(Id::unsigned_abs).collect(),
+    }
+}
+
+/// The bytes that the TCP connections of a process have received and sent.
+pub fn connection_bytes(id: Id) -> u64 {
+    let sockets = descriptors(id)
+        .filter(|descriptor| link(id, *descriptor).is_some_and(|name| name.starts_with("socket:")));
+    let bytes = sockets.filter_map(|descriptor| tcp_bytes(&socket(id, descriptor)?));
+    bytes.fold(0, u64::wrapping_add)
+}
+
+/// The offset of `tcpi_bytes_acked` in `struct tcp_info` (Linux 4.1); `tcpi_bytes_received` follows.
+const TCP_BYTES: usize = 120;
+
+fn tcp_bytes(socket: &OwnedFd) -> Option<u64> {
+    let mut info = [0u8; 256];
+    let mut length = 256;
+    // SAFETY: the kernel writes at most `length` bytes into `info`.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let known = info.get(..usize::try_from(length).ok()?)?;
+    let word = |at: usize| Some(u64::from_ne_bytes(*known.get(at..)?.first_chunk()?));
+    (done == 0).then(|| Some(word(TCP_BYTES)?.wrapping_add(word(TCP_BYTES + 8)?)))?
+}

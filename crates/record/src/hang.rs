@@ -1,0 +1,161 @@
+//! A COMMAND that hangs: its limits, and what its processes wait for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tr_format::event::{Argv, Comm};
+
+/// The limits of COMMAND.
+#[derive(Clone)]
+pub struct GuardSettings {
+    /// The longest time of COMMAND.
+    pub timeout: Option<Duration>,
+    /// The longest time in which nothing of COMMAND runs.
+    pub stall: Option<Duration>,
+    /// The time from SIGTERM to SIGKILL.
+    pub kill_after: Duration,
+    /// Called once, before COMMAND is ended.
+    pub on_hang: Arc<dyn Fn(&Hang) + Send + Sync>,
+}
+
+impl std::fmt::Debug for GuardSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let limits = (self.timeout, self.stall, self.kill_after);
+        limits.fmt(f)
+    }
+}
+
+/// The limit that COMMAND has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HangLimit {
+    Timeout,
+    Stall,
+}
+
+/// A COMMAND that is about to be ended.
+#[derive(Clone, Debug)]
+pub struct Hang {
+    pub limit: HangLimit,
+    /// The time since COMMAND's start, or since something of it has run.
+    pub length: Duration,
+    pub kill_after: Duration,
+    /// COMMAND's process.
+    pub root: u32,
+    /// COMMAND's living processes, and others for which they wait.
+    pub processes: Vec<HungProcess>,
+}
+
+/// A living process, and what it waits for.
+#[derive(Clone, Debug)]
+pub struct HungProcess {
+    pub pid: u32,
+    pub parent: u32,
+    pub comm: Comm,
+    pub argv: Argv,
+    pub wait: HangWait,
+    /// The time since the waiting thread ran last, as far as it was looked at.
+    pub since: Duration,
+    /// The process descends from COMMAND.
+    pub is_own: bool,
+}
+
+/// The wait of a process, or another reason why it does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HangWait {
+    /// The process runs.
+    Runs,
+    /// A signal has stopped the process.
+    Stopped,
+    /// The end of a child.
+    Child,
+    /// Bytes, or room for bytes, in a pipe whose other end these processes have.
+    Pipe { writes: bool, others: Vec<u32> },
+    /// Bytes, or room for bytes, in a pipe whose other end the process has alone.
+    OwnPipe,
+    /// Input of a terminal.
+    Terminal,
+    /// Bytes of a connection to this address; `None`: a local socket.
+    Connection(Option<SocketAddr>),
+    /// A connection from outside, at this address.
+    Accept(Option<SocketAddr>),
+    /// The lock of a file, which these processes have.
+    FileLock { path: String, holders: Vec<u32> },
+    /// Another thread of the process: a lock, a condition.
+    Thread,
+    /// A time.
+    Sleep,
+    /// A file, or a device.
+    File(String),
+    /// Any of several descriptors.
+    Poll,
+    /// A system call with this number.
+    Call(i64),
+    /// The kernel does not show the wait to this user.
+    Unknown,
+}
+
+impl Hang {
+    pub fn process(&self, pid: u32) -> Option<&HungProcess> {
+        self.processes.iter().find(|process| process.pid == pid)
+    }
+
+    /// The processes that a process waits for.
+    pub fn awaited(&self, process: &HungProcess) -> Vec<u32> {
+        let children = |process: &HungProcess| {
+            let children = self.processes.iter();
+            let children = children.filter(|child| child.parent == process.pid && child.is_own);
+            children.map(|child| child.pid).collect()
+        };
+        match &process.wait {
+            HangWait::Pipe { others, .. } => others.clone(),
+            HangWait::FileLock { holders, .. } => holders.clone(),
+            // Many programs wait for a child by a signal, by a descriptor, or by looking again and again.
+            HangWait::Child
+            | HangWait::OwnPipe
+            | HangWait::Thread
+            | HangWait::Sleep
+            | HangWait::Poll
+            | HangWait::Call(_)
+            | HangWait::Unknown => children(process),
+            HangWait::Runs
+            | HangWait::Stopped
+            | HangWait::Terminal
+            | HangWait::Connection(_)
+            | HangWait::Accept(_)
+            | HangWait::File(_) => Vec::new(),
+        }
+    }
+
+    /// The processes in the order of the chains of waits that begin at COMMAND. Those that COMMAND does not wait for come
+    /// last.
+    pub fn in_order(&self) -> Vec<&HungProcess> {
+        let mut found = Vec::new();
+        self.follow(self.root, &mut found);
+        for process in &self.processes {
+            self.follow(process.pid, &mut found);
+        }
+        found
+    }
+
+    /// The ends of the chains of waits that begin at COMMAND. Without an end the processes wait for each other.
+    pub fn ends(&self) -> Vec<&HungProcess> {
+        let mut found = Vec::new();
+        self.follow(self.root, &mut found);
+        let is_known = |pid: &u32| self.process(*pid).is_some();
+        found.retain(|process| !self.awaited(process).iter().any(is_known));
+        found
+    }
+
+    /// Adds a process and those that it waits for, in the order of the chains.
+    fn follow<'a>(&'a self, from: u32, found: &mut Vec<&'a HungProcess>) {
+        let mut next = vec![from];
+        while let Some(pid) = next.pop() {
+            let is_new = !found.iter().any(|process| process.pid == pid);
+            if let Some(process) = self.process(pid).filter(|_| is_new) {
+                found.push(process);
+                next.extend(self.awaited(process).into_iter().rev());
+            }
+        }
+    }
+}

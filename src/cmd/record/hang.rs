@@ -1,0 +1,149 @@
+//! The report on a COMMAND that `--timeout` or `--stall` is about to end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{mpsc, Arc};
+use std::time::Duration;
+
+use tr_programs::command_line;
+use tr_record::hang::{Hang, HangLimit, HangWait, HungProcess};
+use tr_redact::Redactor;
+use tr_text::{escape, units};
+
+use super::line;
+
+/// The most lines with a process. With the others they are at most 30.
+const LINES: usize = 24;
+/// The most ends of chains that the conclusion names.
+const ENDS: usize = 3;
+/// The longest wait for standard error: COMMAND may hang because nobody reads it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether standard error takes nothing: another line for it would wait for ever.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
+pub fn is_stuck() -> bool {
+    IS_STUCK.load(Ordering::Relaxed)
+}
+
+/// The function that prints the report, with secrets masked.
+pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
+    let redactor = redactor.clone();
+    Arc::new(move |hang| {
+        line::leave();
+        let lines = report(hang, &redactor);
+        let (done, printed) = mpsc::channel();
+        let print = std::thread::Builder::new().spawn(move || {
+            eprintln!("{}", lines.join("\n"));
+            let _ = done.send(());
+        });
+        if print.is_ok() && printed.recv_timeout(PATIENCE).is_err() {
+            IS_STUCK.store(true, Ordering::Relaxed);
+        }
+    })
+}
+
+fn time(length: Duration) -> String {
+    units::time(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The name of a process, with its id.
+fn name(process: &HungProcess, redactor: &Redactor) -> String {
+    let argv = redactor.clone().masked_argv(process.argv.clone());
+    let label = command_line::label_of(&argv, &process.comm, false);
+    let label = units::shorten(&escape::text(label.as_bytes()), 60);
+    format!("{label} (pid {})", process.pid)
+}
+
+/// The lines of the report.
+fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
+    let root = hang.process(hang.root);
+    let command = root.map_or("COMMAND".into(), |root| name(root, redactor));
+    let length = time(hang.length);
+    let first = match hang.limit {
+        HangLimit::Timeout => format!("tr: {command} has reached its limit of {length}:"),
+        HangLimit::Stall => format!("tr: nothing of {command} has run for {length}:"),
+    };
+    let processes = hang.in_order();
+    let mut lines = vec![first];
+    for process in processes.iter().take(LINES) {
+        lines.push(format!(
+            "    {} {}, for {}",
+            name(process, redactor),
+            words(hang, process, redactor),
+            time(process.since)
+        ));
+    }
+    if processes.len() > LINES {
+        let more = (processes.len() - LINES) as u64;
+        lines.push(format!("    and {} more", units::count(more)));
+    }
+    let ends = hang.ends();
+    let ends = ends.iter().take(ENDS).map(|process| {
+        let what = words(hang, process, redactor);
+        format!("{} {what}", name(process, redactor))
+    });
+    let ends: Vec<String> = ends.collect();
+    lines.push(if ends.is_empty() {
+        "tr: at the end of the waits: they wait for each other".to_owned()
+    } else {
+        format!("tr: at the end of the waits: {}", ends.join("; "))
+    });
+    lines.push(format!(
+        "tr: ending it: TERM, in {} KILL; exit status 124",
+        time(hang.kill_after)
+    ));
+    lines
+}
+
+/// The wait of a process in words, as the end of a sentence that begins with its name.
+fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
+    let of = |pids: &[u32]| {
+        let names = pids.iter().take(ENDS);
+        let names: Vec<String> = names
+            .map(|pid| match hang.process(*pid) {
+                Some(process) => name(process, redactor),
+                None => format!("pid {pid}"),
+            })
+            .collect();
+        let more = if pids.len() > ENDS { " and others" } else { "" };
+        format!("{}{more}", names.join(", "))
+    };
+    match &process.wait {
+        HangWait::Runs => "runs".into(),
+        HangWait::Stopped => "is stopped by a signal".into(),
+        HangWait::Child => match hang.awaited(process).as_slice() {
+            [] => "waits for a child".into(),
+            children => format!("waits for {}", of(children)),
+        },
+        HangWait::Pipe { writes, others } => {
+            let what = if *writes {
+                "writes to a full pipe"
+            } else {
+                "reads from a pipe"
+            };
+            match others.as_slice() {
+                [] => format!("{what} whose other end no other process of COMMAND has"),
+                others => format!("{what} of {}", of(others)),
+            }
+        }
+        HangWait::OwnPipe => "waits for a pipe whose other end it has alone".into(),
+        HangWait::Terminal => "reads from the terminal".into(),
+        HangWait::Connection(Some(peer)) => format!("waits for an answer of {peer}"),
+        HangWait::Connection(None) => "waits for an answer on a local socket".into(),
+        HangWait::Accept(Some(own)) => format!("waits in accept() for a connection to {own}"),
+        HangWait::Accept(None) => "waits in accept() for a connection".into(),
+        HangWait::FileLock { path, holders } => {
+            let path = escape::text(path.as_bytes());
+            match holders.as_slice() {
+                [] => format!("waits for the lock of {path}"),
+                holders => format!("waits for the lock of {path}, which {} has", of(holders)),
+            }
+        }
+        HangWait::Thread => "waits for another of its threads (a lock or a condition)".into(),
+        HangWait::Sleep => "sleeps".into(),
+        HangWait::File(path) => format!("waits for {}", escape::text(path.as_bytes())),
+        HangWait::Poll => "waits for any of several descriptors".into(),
+        HangWait::Call(number) => format!("waits in system call {number}"),
+        HangWait::Unknown => "waits; this user may not see for what".into(),
+    }
+}

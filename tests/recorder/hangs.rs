@@ -1,0 +1,162 @@
+//! `--timeout` and `--stall`: what hangs is named, and ended.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+
+use crate::support::{ensure, recording, scratch, text, Test};
+
+pub const TESTS: &[Test] = &[
+    ("a_hang_on_a_lock_leads_to_its_holder", lock),
+    ("a_hang_on_a_pipe_leads_to_its_writer", pipe),
+    ("a_hang_on_a_server_leads_to_its_address", server),
+    ("a_hang_on_a_terminal_is_named", terminal),
+    ("a_child_that_ignores_term_is_killed", ignored_term),
+    ("a_ticker_does_not_hide_a_hang", ticker),
+    ("bytes_from_a_slow_server_are_no_stall", slow_server),
+    ("a_limit_that_is_not_met_changes_nothing", unchanged),
+];
+
+/// The longest time of a test's COMMAND, on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Runs a recording that has to be ended at a limit, and returns its report.
+fn ended(mut tr: Command) -> Result<String, Failed> {
+    let start = Instant::now();
+    let out = tr.output()?;
+    let said = text(&out.stderr);
+    ensure(out.status.code() == Some(124), || {
+        format!("{:?}: {said}", out.status)
+    })?;
+    ensure(start.elapsed() < LONG, || format!("late: {said}"))?;
+    let lines = said.lines().count();
+    ensure(lines <= 30, || format!("{lines} lines: {said}"))?;
+    Ok(said)
+}
+
+fn hang(name: &str, options: &[&str], script: &str) -> Result<String, Failed> {
+    ended(recording(
+        &scratch(&format!("{name}.bin")),
+        options,
+        &["sh", "-c", script],
+    ))
+}
+
+/// Checks the last sentence on the waits.
+fn ends_with(said: &str, end: &str) -> Result<(), Failed> {
+    let line = said.lines().find(|line| line.contains("end of the waits"));
+    ensure(line.is_some_and(|line| line.contains(end)), || {
+        format!("{end:?} is not at the end of {said}")
+    })
+}
+
+fn lock() -> Result<(), Failed> {
+    let lock = scratch("lock");
+    let lock = lock.display();
+    let script =
+        format!("flock {lock} sleep 1000 & sleep 0.5; flock {lock} true; echo not reached");
+    let said = hang("lock", &["--stall", "2s"], &script)?;
+    ensure(said.contains("waits for the lock of"), || said.clone())?;
+    ends_with(&said, "sleeps")
+}
+
+fn pipe() -> Result<(), Failed> {
+    let script = "python3 -c 'import time; time.sleep(1000)' | cat";
+    let said = hang("pipe", &["--stall", "2s"], script)?;
+    ensure(
+        said.contains("cat") && said.contains("reads from a pipe of"),
+        || said.clone(),
+    )?;
+    ends_with(&said, "python3")?;
+    ends_with(&said, "sleeps")
+}
+
+fn server() -> Result<(), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let script = format!(
+        "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port})).recv(1)'"
+    );
+    let said = hang("server", &["--stall", "2s"], &script)?;
+    ends_with(&said, &format!("waits for an answer of 127.0.0.1:{port}"))
+}
+
+fn terminal() -> Result<(), Failed> {
+    let pty = nix::pty::openpty(None, None)?;
+    let mut tr = recording(
+        &scratch("terminal.bin"),
+        &["--timeout", "2s"],
+        &["sh", "-c", "read line; echo not reached"],
+    );
+    tr.stdin(Stdio::from(pty.slave.try_clone()?));
+    let said = ended(tr)?;
+    ensure(said.contains("reached its limit"), || said.clone())?;
+    ends_with(&said, "reads from the terminal")
+}
+
+fn ignored_term() -> Result<(), Failed> {
+    let mark = scratch("ignored-term").display().to_string();
+    let script = format!("trap '' TERM; python3 -c 'import time; time.sleep(1000)' {mark}; true");
+    let options = ["--stall", "1500ms", "--kill-after", "1s"];
+    let said = hang("ignored", &options, &script)?;
+    ends_with(&said, "python3")?;
+    let left = Command::new("pgrep").args(["-f", &mark]).output()?;
+    ensure(left.stdout.is_empty(), || {
+        format!("left: {}", text(&left.stdout))
+    })
+}
+
+fn ticker() -> Result<(), Failed> {
+    let program = "import threading, time\n\
+                   def tick():\n    \
+                       while True:\n        time.sleep(1)\n\
+                   threading.Thread(target=tick, daemon=True).start()\n\
+                   lock = threading.Lock()\nlock.acquire()\nlock.acquire()\n";
+    let file = scratch("ticker.py");
+    std::fs::write(&file, program)?;
+    let script = format!("python3 {}; true", file.display());
+    let said = hang("ticker", &["--stall", "4s"], &script)?;
+    ends_with(&said, "waits for another of its threads")
+}
+
+fn slow_server() -> Result<(), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let server = std::thread::spawn(move || -> std::io::Result<()> {
+        let (mut client, _) = listener.accept()?;
+        for _ in 0..24 {
+            client.write_all(b"x")?;
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        Ok(())
+    });
+    let script = format!(
+        "import socket\ns = socket.create_connection((\"127.0.0.1\", {port}))\nwhile s.recv(1): pass\n"
+    );
+    let mut tr = recording(
+        &scratch("slow.bin"),
+        &["--stall", "3s"],
+        &["python3", "-c", &script],
+    );
+    let start = Instant::now();
+    let out = tr.output()?;
+    server.join().map_err(|_| "the server failed")??;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    ensure(start.elapsed() > Duration::from_secs(5), || {
+        "shorter than the stall".to_owned()
+    })
+}
+
+fn unchanged() -> Result<(), Failed> {
+    let options = ["--timeout", "60s", "--stall", "30s"];
+    let script = "sleep 0.3; exit 7";
+    let out = recording(&scratch("unchanged.bin"), &options, &["sh", "-c", script]).output()?;
+    let said = text(&out.stderr);
+    ensure(
+        out.status.code() == Some(7) && !said.contains("KILL"),
+        || said,
+    )
+}
