@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction};
 use tr_text::called::{SECOND, TR};
 
 use crate::open;
-use crate::subcommand::Row;
+use crate::subcommand::{Row, Task};
 
 /// The id of the option `--no-pager`.
 pub const NO_PAGER: &str = "no_pager";
@@ -32,11 +32,23 @@ const END: &str = "This tr records alone. Recordings are read by a whole one, on
 /// The columns of a command line in the examples.
 const COLUMNS: usize = 34;
 
+/// The help: the subcommands by task are the text before the options.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+{before-help}Options:
+{options}{after-help}";
+
+/// The columns of a subcommand's name.
+const NAME: usize = 12;
+
 /// The definition of the command line with these subcommands. Its texts call the program `tr`; under the second
 /// name they have that.
 pub fn command(rows: &[Row]) -> clap::Command {
     let commands: Vec<clap::Command> = rows.iter().filter_map(|row| row.command(rows)).collect();
     let help = help(rows, &commands);
+    let tasks = tasks(rows, &commands);
     let no_pager = Arg::new(NO_PAGER)
         .long("no-pager")
         .global(true)
@@ -49,6 +61,8 @@ pub fn command(rows: &[Row]) -> clap::Command {
         .arg(no_pager)
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .before_help(tasks)
+        .help_template(TEMPLATE)
         .subcommands(commands);
     if TR.is_second() {
         return renamed(command.after_help(help).name(SECOND).bin_name(SECOND));
@@ -56,9 +70,35 @@ pub fn command(rows: &[Row]) -> clap::Command {
     command.after_help(format!("{PASSES_ON}\n\n{help}"))
 }
 
+/// The list of subcommands by task.
+fn tasks(rows: &[Row], commands: &[clap::Command]) -> String {
+    let mut text = String::new();
+    for task in Task::ALL {
+        let names: Vec<&str> = rows
+            .iter()
+            .filter(|row| row.task == task)
+            .map(Row::name)
+            .collect();
+        let of_task = commands.iter();
+        let of_task = of_task.filter(|command| names.contains(&command.get_name()));
+        let lines: Vec<String> = of_task
+            .map(|command| {
+                let about = command.get_about().map(ToString::to_string);
+                let (name, about) = (command.get_name(), about.unwrap_or_default());
+                format!("  {name:NAME$} {about}\n")
+            })
+            .collect();
+        if !lines.is_empty() {
+            text += &format!("{}:\n{}\n", task.title(), lines.concat());
+        }
+    }
+    text
+}
+
 /// The text after the list of subcommands.
 fn help(rows: &[Row], commands: &[clap::Command]) -> String {
-    let of_rows = rows.iter().filter_map(|row| row.built.as_ref());
+    let daily = rows.iter().filter(|row| row.task == Task::Daily);
+    let of_rows = daily.filter_map(|row| row.built.as_ref());
     let examples = of_rows.flat_map(|built| built.examples).chain(EXAMPLES);
     let mut help = "Examples:\n".to_owned();
     for (line, purpose) in examples {
@@ -93,11 +133,13 @@ fn renamed(command: clap::Command) -> clap::Command {
         text.map(|text| named(&text.to_string()).into()).into()
     };
     let (about, long) = (new(command.get_about()), new(command.get_long_about()));
+    let before = new(command.get_before_help());
     let (after, usage) = (
         new(command.get_after_help()),
         new(command.get_overridden_usage()),
     );
     let command = command.about(about).long_about(long);
+    let command = command.before_help(before);
     let command = command.after_help(after).override_usage(usage);
     let command = command.mut_args(|arg| {
         let (help, long) = (new(arg.get_help()), new(arg.get_long_help()));

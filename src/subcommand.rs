@@ -68,11 +68,47 @@ pub trait Subcommand: clap::Args {
     fn run(self, program: &Program) -> Done;
 }
 
+/// The task that a subcommand is for, by which the help lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    Daily,
+    Record,
+    Read,
+    Plan,
+    Export,
+    Manage,
+}
+
+impl Task {
+    /// All tasks, in the order of the help.
+    pub const ALL: [Task; 6] = [
+        Task::Daily,
+        Task::Record,
+        Task::Read,
+        Task::Plan,
+        Task::Export,
+        Task::Manage,
+    ];
+
+    /// The heading in the help.
+    pub fn title(self) -> &'static str {
+        match self {
+            Task::Daily => "Every day",
+            Task::Record => "Recording",
+            Task::Read => "Reading",
+            Task::Plan => "Comparing and planning",
+            Task::Export => "Other tools",
+            Task::Manage => "Files and the program",
+        }
+    }
+}
+
 /// A row of the table of subcommands. Names and keys are known to a program that was built without the
 /// subcommand, too: it refuses the name, and accepts a file of defaults that is for others.
 pub struct Row {
     /// The name, and other spellings of it.
     pub names: &'static [&'static str],
+    pub task: Task,
     /// Names that other tools have for such a subcommand.
     pub other_words: &'static [&'static str],
     /// The keys of files of defaults that set options of the subcommand.

@@ -308,8 +308,7 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
     run("tr --help".to_owned())?;
     let help = texts.last().map(|(_, text)| text.clone());
     let help = help.unwrap_or_default();
-    let commands = help.lines().skip_while(|line| *line != "Commands:");
-    let commands = commands.skip(1).take_while(|line| !line.is_empty());
+    let commands = help.lines().take_while(|line| *line != "Options:");
     let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let mut helped = 0;
     for command in commands.filter(|command| !command.is_empty() && *command != "help") {

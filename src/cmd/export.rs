@@ -31,7 +31,7 @@ use crate::{args, open, output, progress, send};
 use tr_text::called::TR;
 use tr_text::units;
 
-/// Write a recording for another tool: Perfetto, OpenTelemetry, flame graphs, DuckDB and Spark
+/// Write a recording for other tools: Perfetto, OpenTelemetry, SQL, flame graphs
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 perfetto: scheduling events, the process tree, and as tracks programs, steps, tests, the

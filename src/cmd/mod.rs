@@ -45,7 +45,7 @@ pub mod symbolize;
 pub mod verify;
 
 use crate::subcommand::KeyKind::{Display, Mask, MaskAll, Steps, Threshold};
-use crate::subcommand::{Built, Key, Row};
+use crate::subcommand::{Built, Key, Row, Task};
 use tr_programs::steps::StepKind;
 
 /// The subcommand with these arguments; `None` in a program without this feature.
@@ -75,6 +75,7 @@ pub const STEPS: [Key; 4] = [
 /// A row without keys and other words.
 const PLAIN: Row = Row {
     names: &[],
+    task: Task::Manage,
     other_words: &[],
     keys: &[],
     built: None,
@@ -84,12 +85,14 @@ const PLAIN: Row = Row {
 pub static ROWS: &[Row] = &[
     Row {
         names: &["record"],
+        task: Task::Daily,
         other_words: &["rec", "run", "trace"],
         keys: &[REDACT, ADDRESSES],
         built: Some(Built::of::<record::Args>()),
     },
     Row {
         names: &["analyze", "analyse"],
+        task: Task::Daily,
         other_words: &["show", "stat", "stats"],
         keys: &[
             COLOR,
@@ -104,24 +107,28 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         names: &["report"],
+        task: Task::Read,
         keys: &STEPS,
         other_words: &["view"],
         built: built!("report", report::Args),
     },
     Row {
         names: &["open"],
+        task: Task::Daily,
         keys: &STEPS,
         other_words: &["browse"],
         built: built!("report", open::Args),
     },
     Row {
         names: &["summary"],
+        task: Task::Daily,
         keys: &[COLOR, WIDTH],
         built: built!("report", summary::Args),
         ..PLAIN
     },
     Row {
         names: &["diff"],
+        task: Task::Daily,
         other_words: &["compare"],
         keys: &[
             COLOR,
@@ -135,82 +142,97 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         names: &["predict"],
+        task: Task::Plan,
         keys: &[COLOR, WIDTH, Key::new("predict", "price", Display)],
         built: built!("predict", predict::Args),
         ..PLAIN
     },
     Row {
         names: &["pipeline"],
+        task: Task::Plan,
         built: built!("compare", pipeline::Args),
         ..PLAIN
     },
     Row {
         names: &["export"],
+        task: Task::Export,
         keys: &STEPS,
         built: built!("export", export::Args),
         ..PLAIN
     },
     Row {
         names: &["info"],
+        task: Task::Read,
         built: built!("report", info::Args),
         ..PLAIN
     },
     Row {
         names: &["dump"],
+        task: Task::Read,
         other_words: &["print"],
         built: built!("report", dump::Args),
         ..PLAIN
     },
     Row {
         names: &["verify"],
+        task: Task::Manage,
         other_words: &["check"],
         built: Some(Built::of::<verify::Args>()),
         ..PLAIN
     },
     Row {
         names: &["recover"],
+        task: Task::Manage,
         other_words: &["repair"],
         built: Some(Built::of::<recover::Args>()),
         ..PLAIN
     },
     Row {
         names: &["redact"],
+        task: Task::Manage,
         keys: &[REDACT, ADDRESSES],
         built: Some(Built::of::<redact::Args>()),
         ..PLAIN
     },
     Row {
         names: &["symbolize"],
+        task: Task::Manage,
         built: built!("record", symbolize::Args),
         ..PLAIN
     },
     Row {
         names: &["doctor"],
+        task: Task::Record,
         built: built!("record", doctor::Args),
         ..PLAIN
     },
     Row {
         names: &["mark"],
+        task: Task::Record,
         built: Some(Built::of::<mark::Args>()),
         ..PLAIN
     },
     Row {
         names: &["mcp"],
+        task: Task::Export,
         built: built!("mcp", mcp::Args),
         ..PLAIN
     },
     Row {
         names: &["schema"],
+        task: Task::Export,
         built: built!("report", schema::Args),
         ..PLAIN
     },
     Row {
         names: &["completions"],
+        task: Task::Manage,
         built: Some(Built::of::<manual::CompletionsArgs>()),
         ..PLAIN
     },
     Row {
         names: &["man"],
+        task: Task::Manage,
         built: Some(Built::of::<manual::ManArgs>()),
         ..PLAIN
     },
