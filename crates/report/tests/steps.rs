@@ -1643,3 +1643,91 @@ fn a_hook_of_the_other_repository_explains_a_push() {
     let chain = "→ perhaps update main exit 1 → perhaps the command exit 1";
     assert!(text.contains(chain), "{text}");
 }
+
+/// A script can keep a failure until its end: `|| failed=1`, `rc=$?`, or a number of failed steps. Nothing shows it, so that it
+/// is "perhaps" the reason. What a script fetches or asks for is none.
+#[test]
+fn a_script_may_keep_a_failure_until_its_end() {
+    const SECOND: u64 = 1_000_000_000;
+    let lines: &[Line] = &[
+        (None, 0, 60 * SECOND, &[(0, "bash verify.sh")]),
+        (Some(0), 10, SECOND, &[(11, "./links docs")]),
+        (
+            Some(0),
+            2 * SECOND,
+            3 * SECOND,
+            &[(2 * SECOND + 1, "./sizes dist")],
+        ),
+        (
+            Some(0),
+            4 * SECOND,
+            59 * SECOND,
+            &[(4 * SECOND + 1, "./spell docs")],
+        ),
+    ];
+    for statuses in [[1, 0, 4, 0], [9, 7, 9, 0], [2, 0, 5, 6]] {
+        let statuses = statuses.map(|code| code << 8);
+        let text = screen(lines, &statuses);
+        let name = if statuses[3] == 0 { "sizes" } else { "spell" };
+        assert!(text.starts_with(&format!("Failed   {name} d")), "{text}");
+        assert!(text.contains("→ perhaps the command"), "{text}");
+    }
+    let optional: [&[(u64, &str)]; 3] = [
+        &[(2 * SECOND + 1, "wget -q u")],
+        &[(2 * SECOND + 1, "mkdir dist")],
+        &[(2 * SECOND + 1, "grep -q x y")],
+    ];
+    for program in optional {
+        let mut fetched = lines.to_vec();
+        fetched[2].3 = program;
+        let text = screen(&fetched, &[1 << 8, 0, 4 << 8, 0]);
+        assert!(text.starts_with("Failed   verify.sh   exit 1"), "{text}");
+    }
+    // A step before a question that has the script's status.
+    let mut asked = lines.to_vec();
+    asked[3].3 = &[(4 * SECOND + 1, "grep -q done log.txt")];
+    let text = screen(&asked, &[1 << 8, 0, 4 << 8, 1 << 8]);
+    assert!(text.starts_with("Failed   sizes dist   exit 4"), "{text}");
+}
+
+/// A test that is a job of `make -k` may have been ignored (`-ruby t/style.rb`).
+#[test]
+fn a_test_that_make_may_have_ignored_is_perhaps_the_reason() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -k verify")]),
+        (Some(0), 10, 100, &[(11, "ruby t/style.rb")]),
+        (Some(0), 200, 800, &[(201, "ruby t/totals.rb")]),
+        (Some(0), 810, 890, &[(811, "ruby t/dates.rb")]),
+    ];
+    let text = screen(lines, &[2 << 8, 1 << 8, 1 << 8, 0]);
+    assert!(text.starts_with("Failed   t/style.rb   exit 1"), "{text}");
+    assert_eq!(text.matches("→ perhaps the command").count(), 2, "{text}");
+}
+
+/// A failed test of bats ran the program that failed, and cleaned up afterwards.
+#[test]
+fn a_failed_test_of_bats_has_the_program_that_failed() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash /usr/lib/bats-core/bats a.bats")]),
+        (Some(0), 10, 890, &[(11, "bash /l/bats-exec-suite a.bats")]),
+        (
+            Some(1),
+            20,
+            880,
+            &[(21, "bash /l/bats-exec-file a.bats /tmp/l")],
+        ),
+        (
+            Some(2),
+            30,
+            800,
+            &[(31, "bash /l/bats-exec-test a.bats test_it_packs 1 1 1")],
+        ),
+        (Some(3), 100, 110, &[(101, "./pack --all")]),
+        (Some(3), 120, 130, &[]),
+        (Some(3), 700, 790, &[(701, "rm -f /tmp/bats.out")]),
+        (Some(1), 30, 870, &[]),
+    ];
+    let text = screen(lines, &[1 << 8, 1 << 8, 1 << 8, 1 << 8, 3 << 8, 0, 0, 0]);
+    assert!(text.starts_with("Failed   pack --all   exit 3"), "{text}");
+    assert!(text.contains("→ perhaps "), "{text}");
+}
