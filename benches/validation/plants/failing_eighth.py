@@ -53,7 +53,7 @@ EIGHTH = {
             "totals.rb": "sleep 0.1\nabort 'the totals differ'\n",
         },
         r"totals\.rb",
-        r"b\.test",
+        r"b\.test|^sh|make",
     ),
     # kselftest: a list of programs, each with a result, and a status at the end.
     "kselftest": Plant(

@@ -1731,3 +1731,51 @@ fn a_failed_test_of_bats_has_the_program_that_failed() {
     assert!(text.starts_with("Failed   pack --all   exit 3"), "{text}");
     assert!(text.contains("→ perhaps "), "{text}");
 }
+
+/// A source file includes a header that the step before should have written: the compiler's command line does not name it.
+#[test]
+fn a_header_that_was_not_written_explains_a_compiler() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "dash make.sh")]),
+        (Some(0), 10, 100, &[(11, "./gen --output tables.inc")]),
+        (Some(0), 200, 890, &[(201, "clang -c main.c")]),
+    ];
+    let statuses = [1 << 8, 3 << 8, 1 << 8];
+    let text = screen(lines, &statuses);
+    assert!(text.starts_with("Failed   gen --output tables"), "{text}");
+    assert!(text.contains("→ perhaps clang main.c"), "{text}");
+    let mut other = lines.to_vec();
+    other[1].3 = &[(11, "./gen --output tables.txt")];
+    let text = screen(&other, &statuses);
+    assert!(text.starts_with("Failed   clang main.c"), "{text}");
+}
+
+/// A runner goes on after one of its scripts and fails in the end. The script is perhaps the reason if it is the only one of
+/// many that failed.
+#[test]
+fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
+    const SECOND: u64 = 1_000_000_000;
+    let lines: &[Line] = &[
+        (None, 0, 9 * SECOND, &[(0, "python3 deploy.py")]),
+        (Some(0), 10, SECOND, &[(11, "sh unit.sh web")]),
+        (Some(0), 20, 2 * SECOND, &[(21, "sh unit.sh mail")]),
+        (
+            Some(0),
+            3 * SECOND,
+            8 * SECOND,
+            &[(3 * SECOND + 1, "sh unit.sh dns")],
+        ),
+    ];
+    let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
+    assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
+    assert!(text.contains("→ perhaps the command exit 1"), "{text}");
+    // Two of them failed, or a script of another name with a status that is not the runner's.
+    let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
+    assert!(text.starts_with("Failed   deploy.py"), "{text}");
+    let mut others = lines.to_vec();
+    (others[1].3, others[3].3) = (&[(11, "sh web.sh")], &[(3 * SECOND + 1, "sh dns.sh")]);
+    let text = screen(&others, &[1 << 8, 0, 6 << 8, 0]);
+    assert!(text.starts_with("Failed   deploy.py"), "{text}");
+    let text = screen(&others, &[1 << 8, 0, 1 << 8, 0]);
+    assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
+}

@@ -210,8 +210,7 @@ impl Finder<'_> {
     /// Steps that scripts often tolerate do not count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
-            let is_optional = || words::has(OPTIONAL, label::program(process).as_bytes());
-            is_step(process) && !is_often_ignored(process) && !is_optional()
+            is_step(process) && !is_often_ignored(process) && !is_optional(process)
         };
         if !counts(child) {
             return false;
@@ -261,6 +260,11 @@ impl Finder<'_> {
         let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, ix);
         reader.is_some_and(is_read) && self.is_last_but_reports(child, above)
     }
+}
+
+/// Whether a process fetches or asks for what a script can do without.
+fn is_optional(process: &Process) -> bool {
+    words::has(OPTIONAL, label::program(process).as_bytes())
 }
 
 /// Whether a process is a step of a script: a program that is run for its work.
