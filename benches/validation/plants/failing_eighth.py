@@ -23,7 +23,7 @@ EIGHTH = {
         "ctest --test-dir .",
         {
             "CTestTestfile.cmake": 'add_test(a "sh" "check.sh" "a")\nadd_test(b "sh" "check.sh" "b")\nadd_test(refuses "sh" "check.sh" "c")\nset_tests_properties(refuses PROPERTIES WILL_FAIL TRUE)\n',
-            "check.sh": 'case $1 in b) exit 3 ;; c) exit 4 ;; esac\n',
+            "check.sh": "case $1 in b) exit 3 ;; c) exit 4 ;; esac\n",
         },
         r"check\.sh b|^b$",
         r"ctest",
@@ -88,7 +88,7 @@ EIGHTH = {
         {
             "just.pl": "my %r = (lint => 'perl -c a.pl 2>/dev/null | cat', test => 'perl t.pl | sort | uniq -c');\nfor (@ARGV) { system('bash', '-euo', 'pipefail', '-c', $r{$_}) == 0 or exit($? >> 8); }\n",
             "a.pl": "1;\n",
-            "t.pl": "print \"a\\n\";\nselect undef, undef, undef, 0.1;\nexit 6;\n",
+            "t.pl": 'print "a\\n";\nselect undef, undef, undef, 0.1;\nexit 6;\n',
         },
         r"\bt\.pl",
         r"bash|perl",
@@ -98,7 +98,7 @@ EIGHTH = {
         "shell",
         "sh gradlew build",
         {
-            "gradlew": "set -e\nif ! command -v java-of-project > /dev/null; then JAVA=java; fi\nuname -s > os.txt\n\"$JAVA\" Build.java \"$@\"\n",
+            "gradlew": 'set -e\nif ! command -v java-of-project > /dev/null; then JAVA=java; fi\nuname -s > os.txt\n"$JAVA" Build.java "$@"\n',
             "Build.java": 'public class Build { public static void main(String[] a) throws Exception { if (new ProcessBuilder("git", "describe").start().waitFor() != 0) System.out.println("no version"); int c = new ProcessBuilder("sh", "compile.sh").inheritIO().start().waitFor(); if (c != 0) System.exit(1); } }\n',
             "compile.sh": "sleep 0.1\nexit 2\n",
         },
@@ -142,7 +142,10 @@ EIGHTH = {
     "go-vet-format": Plant(
         "go",
         "go vet ./...",
-        {"go.mod": "module p\n\ngo 1.19\n", "p.go": 'package p\n\nimport "fmt"\n\nfunc F() { fmt.Printf("%d\\n", "x") }\n'},
+        {
+            "go.mod": "module p\n\ngo 1.19\n",
+            "p.go": 'package p\n\nimport "fmt"\n\nfunc F() { fmt.Printf("%d\\n", "x") }\n',
+        },
         r"vet",
         r"^go",
         needs="go",
