@@ -4,6 +4,7 @@
 nothing that it ran. `also`: what may be named beside it, because it failed as well, or led from the cause to COMMAND.
 """
 
+from failing_eighth import EIGHTH
 from failing_fifth import FIFTH
 from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
@@ -966,4 +967,4 @@ FOURTH = {
         "",
     ),
 }
-ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH}
+ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH, **EIGHTH}

@@ -30,7 +30,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::Ktime;
-use tr_programs::tools::Role;
+use tr_programs::tools::{Family, Role};
 
 use self::ends::ProcessEnds;
 pub use self::ends::{FailureEnd, PERHAPS};
@@ -38,7 +38,7 @@ use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
 pub(crate) use self::passes::is_probe;
-use self::passes::{fails, program, role};
+use self::passes::{fails, family, program, role};
 use super::timeout::{ran, timed_out};
 use super::verdicts::{StepVerdicts, Verdict};
 use crate::ancestors::down;
@@ -380,10 +380,34 @@ impl Finder<'_> {
                 self.sure.own.has(ix) && chosen
             });
             if is_chosen && !ix.is_some_and(&is_told) {
-                tests.push(self.step(*at, step));
+                tests.push(Failure {
+                    above: self.above_a_job(ix),
+                    ..self.step(*at, step)
+                });
             }
         }
         tests
+    }
+
+    /// The failures above a test that is a job of a make, if the make may have ignored it: that the test failed is no reason
+    /// then for what the make did.
+    fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
+        let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
+            return Vec::new();
+        };
+        let parent = self.above(test);
+        if parent.is_none_or(|ix| family(self.analysis.process(ix)) != Some(Family::Make)) {
+            return Vec::new();
+        }
+        let mut processes = vec![test];
+        processes.extend(
+            self.analysis
+                .ancestors(test)
+                .take_while(|ix| self.leads(*ix)),
+        );
+        let missed = None;
+        let cause = self.cause(&Chain { processes, missed });
+        cause.map_or(Vec::new(), |cause| cause.above)
     }
 
     /// The other failures that led to COMMAND's and are not in `told`, such as those of jobs that ran at

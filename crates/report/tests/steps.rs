@@ -1643,3 +1643,139 @@ fn a_hook_of_the_other_repository_explains_a_push() {
     let chain = "→ perhaps update main exit 1 → perhaps the command exit 1";
     assert!(text.contains(chain), "{text}");
 }
+
+/// A script can keep a failure until its end: `|| failed=1`, `rc=$?`, or a number of failed steps. Nothing shows it, so that it
+/// is "perhaps" the reason. What a script fetches or asks for is none.
+#[test]
+fn a_script_may_keep_a_failure_until_its_end() {
+    const SECOND: u64 = 1_000_000_000;
+    let lines: &[Line] = &[
+        (None, 0, 60 * SECOND, &[(0, "bash verify.sh")]),
+        (Some(0), 10, SECOND, &[(11, "./links docs")]),
+        (
+            Some(0),
+            2 * SECOND,
+            3 * SECOND,
+            &[(2 * SECOND + 1, "./sizes dist")],
+        ),
+        (
+            Some(0),
+            4 * SECOND,
+            59 * SECOND,
+            &[(4 * SECOND + 1, "./spell docs")],
+        ),
+    ];
+    for statuses in [[1, 0, 4, 0], [9, 7, 9, 0], [2, 0, 5, 6]] {
+        let statuses = statuses.map(|code| code << 8);
+        let text = screen(lines, &statuses);
+        let name = if statuses[3] == 0 { "sizes" } else { "spell" };
+        assert!(text.starts_with(&format!("Failed   {name} d")), "{text}");
+        assert!(text.contains("→ perhaps the command"), "{text}");
+    }
+    let optional: [&[(u64, &str)]; 3] = [
+        &[(2 * SECOND + 1, "wget -q u")],
+        &[(2 * SECOND + 1, "mkdir dist")],
+        &[(2 * SECOND + 1, "grep -q x y")],
+    ];
+    for program in optional {
+        let mut fetched = lines.to_vec();
+        fetched[2].3 = program;
+        let text = screen(&fetched, &[1 << 8, 0, 4 << 8, 0]);
+        assert!(text.starts_with("Failed   verify.sh   exit 1"), "{text}");
+    }
+    // A step before a question that has the script's status.
+    let mut asked = lines.to_vec();
+    asked[3].3 = &[(4 * SECOND + 1, "grep -q done log.txt")];
+    let text = screen(&asked, &[1 << 8, 0, 4 << 8, 1 << 8]);
+    assert!(text.starts_with("Failed   sizes dist   exit 4"), "{text}");
+}
+
+/// A test that is a job of `make -k` may have been ignored (`-ruby t/style.rb`).
+#[test]
+fn a_test_that_make_may_have_ignored_is_perhaps_the_reason() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -k verify")]),
+        (Some(0), 10, 100, &[(11, "ruby t/style.rb")]),
+        (Some(0), 200, 800, &[(201, "ruby t/totals.rb")]),
+        (Some(0), 810, 890, &[(811, "ruby t/dates.rb")]),
+    ];
+    let text = screen(lines, &[2 << 8, 1 << 8, 1 << 8, 0]);
+    assert!(text.starts_with("Failed   t/style.rb   exit 1"), "{text}");
+    assert_eq!(text.matches("→ perhaps the command").count(), 2, "{text}");
+}
+
+/// A failed test of bats ran the program that failed, and cleaned up afterwards.
+#[test]
+fn a_failed_test_of_bats_has_the_program_that_failed() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash /usr/lib/bats-core/bats a.bats")]),
+        (Some(0), 10, 890, &[(11, "bash /l/bats-exec-suite a.bats")]),
+        (
+            Some(1),
+            20,
+            880,
+            &[(21, "bash /l/bats-exec-file a.bats /tmp/l")],
+        ),
+        (
+            Some(2),
+            30,
+            800,
+            &[(31, "bash /l/bats-exec-test a.bats test_it_packs 1 1 1")],
+        ),
+        (Some(3), 100, 110, &[(101, "./pack --all")]),
+        (Some(3), 120, 130, &[]),
+        (Some(3), 700, 790, &[(701, "rm -f /tmp/bats.out")]),
+        (Some(1), 30, 870, &[]),
+    ];
+    let text = screen(lines, &[1 << 8, 1 << 8, 1 << 8, 1 << 8, 3 << 8, 0, 0, 0]);
+    assert!(text.starts_with("Failed   pack --all   exit 3"), "{text}");
+    assert!(text.contains("→ perhaps "), "{text}");
+}
+
+/// A source file includes a header that the step before should have written: the compiler's command line does not name it.
+#[test]
+fn a_header_that_was_not_written_explains_a_compiler() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "dash make.sh")]),
+        (Some(0), 10, 100, &[(11, "./gen --output tables.inc")]),
+        (Some(0), 200, 890, &[(201, "clang -c main.c")]),
+    ];
+    let statuses = [1 << 8, 3 << 8, 1 << 8];
+    let text = screen(lines, &statuses);
+    assert!(text.starts_with("Failed   gen --output tables"), "{text}");
+    assert!(text.contains("→ perhaps clang main.c"), "{text}");
+    let mut other = lines.to_vec();
+    other[1].3 = &[(11, "./gen --output tables.txt")];
+    let text = screen(&other, &statuses);
+    assert!(text.starts_with("Failed   clang main.c"), "{text}");
+}
+
+/// A runner goes on after one of its scripts and fails in the end. The script is perhaps the reason if it is the only one of
+/// many that failed.
+#[test]
+fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
+    const SECOND: u64 = 1_000_000_000;
+    let lines: &[Line] = &[
+        (None, 0, 9 * SECOND, &[(0, "python3 deploy.py")]),
+        (Some(0), 10, SECOND, &[(11, "sh unit.sh web")]),
+        (Some(0), 20, 2 * SECOND, &[(21, "sh unit.sh mail")]),
+        (
+            Some(0),
+            3 * SECOND,
+            8 * SECOND,
+            &[(3 * SECOND + 1, "sh unit.sh dns")],
+        ),
+    ];
+    let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
+    assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
+    assert!(text.contains("→ perhaps the command exit 1"), "{text}");
+    // Two of them failed, or a script of another name with a status that is not the runner's.
+    let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
+    assert!(text.starts_with("Failed   deploy.py"), "{text}");
+    let mut others = lines.to_vec();
+    (others[1].3, others[3].3) = (&[(11, "sh web.sh")], &[(3 * SECOND + 1, "sh dns.sh")]);
+    let text = screen(&others, &[1 << 8, 0, 6 << 8, 0]);
+    assert!(text.starts_with("Failed   deploy.py"), "{text}");
+    let text = screen(&others, &[1 << 8, 0, 1 << 8, 0]);
+    assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
+}

@@ -4,12 +4,21 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Bucket, Wait};
 use tr_format::event::Ktime;
 use tr_programs::tools::Family;
+use tr_programs::words;
 
 use super::finder::{Finder, NumbersByName};
 use super::passes::NEAR;
 use super::passes::{
-    code, family, goes_on, is_parallel, is_question, is_report, is_tidying, passes, soon, Passes,
+    code, fails, family, goes_on, is_often_ignored, is_parallel, is_question, is_report,
+    is_tidying, passes, soon, Passes,
 };
+use crate::label;
+
+/// The status of a script that ends with a flag of its own.
+const COUNTED: u32 = 1;
+
+/// The programs that fetch or ask for what a script can do without, separated by spaces: `curl … || true`.
+const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl wget";
 
 /// The most programs with which a script tidies up.
 const TIDYING: usize = 64;
@@ -196,6 +205,33 @@ impl Finder<'_> {
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
+    /// Whether a shell may have kept the failure of a child until its own end (`|| failed=1`): it ended with the status of
+    /// the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after the child succeeded.
+    /// Steps that scripts often tolerate do not count.
+    pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
+        let counts = |process: &Process| {
+            is_step(process) && !is_often_ignored(process) && !is_optional(process)
+        };
+        if !counts(child) {
+            return false;
+        }
+        let shell = self.analysis.process(above);
+        let Some(status) = code(shell).filter(|status| *status != 0) else {
+            return false;
+        };
+        if status == COUNTED {
+            let mut after = self.after(child, above).take(NEAR);
+            return after.all(|next| !is_step(next) || next.status == Some(0));
+        }
+        if code(child) == Some(status) {
+            return true;
+        }
+        let children = shell.children.iter().take(NEAR);
+        let failed = children.map(|ix| self.analysis.process(*ix));
+        let failed = failed.filter(|step| counts(step) && fails(step)).count();
+        u32::try_from(failed) == Ok(status)
+    }
+
     /// Whether a shell started the same program again and again.
     fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.programs.borrow_mut();
@@ -224,6 +260,16 @@ impl Finder<'_> {
         let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, ix);
         reader.is_some_and(is_read) && self.is_last_but_reports(child, above)
     }
+}
+
+/// Whether a process fetches or asks for what a script can do without.
+fn is_optional(process: &Process) -> bool {
+    words::has(OPTIONAL, label::program(process).as_bytes())
+}
+
+/// Whether a process is a step of a script: a program that is run for its work.
+fn is_step(process: &Process) -> bool {
+    !process.execs.is_empty() && !is_report(process) && !is_question(process)
 }
 
 /// The first argument of a process's command line, which is empty without one.

@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
-use super::passes::{code, fails, is_killed_itself, program};
+use super::passes::{code, fails, is_killed_itself, is_question, program};
 use crate::ancestors::down;
 use crate::exit;
 
@@ -116,9 +116,16 @@ impl<'a> Finder<'a> {
                         let is_end = if self.is_end_by_a_pipe(ix, at)
                             || self.is_end_before_tidying(child, at)
                         {
-                            2
+                            3
                         } else {
-                            u8::from(self.gave_up(child, at))
+                            // A status other than 1 is an error, and no answer.
+                            let is_error = !is_question(child) && code(child) != Some(1);
+                            let is_kept = is_error && self.may_have_been_kept(child, at);
+                            if is_kept {
+                                2
+                            } else {
+                                u8::from(self.gave_up(child, at))
+                            }
                         };
                         (is_own, is_end, child.wall())
                     }

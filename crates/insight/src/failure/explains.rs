@@ -132,6 +132,7 @@ impl Finder<'_> {
             Passes::Any => Some(Explains::Maybe),
             Passes::Tests => match role(child) {
                 _ if self.tests.is_failed.contains(&ix) => Some(Explains::One),
+                Some(Role::Tests) if self.tests.has_failed.contains(&ix) => Some(Explains::One),
                 Some(Role::Compiler | Role::Linker) => Some(Explains::One),
                 Some(Role::Jobs) if gave_up => Some(Explains::Last),
                 _ => None,
@@ -251,7 +252,10 @@ impl Finder<'_> {
         let at_once = until_the_end(child, shell) <= AT_ONCE && (last || is_same);
         let is_long = child.wall() >= shell.wall() / LONG;
         let is_job = self.alike.contains(&above) || is_long;
-        let counts = at_once || runs_jobs(child) || is_job && !self.was_tolerated(child, above);
+        let counts = at_once
+            || runs_jobs(child)
+            || is_job && !self.was_tolerated(child, above)
+            || self.may_have_been_kept(child, above);
         // Something beside it may have watched over its time.
         let on_purpose = self.sure.on_purpose(ix, child) && !self.sure.by_a_neighbour(ix);
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)

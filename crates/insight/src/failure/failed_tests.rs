@@ -6,7 +6,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::tools::Role;
 
-use super::passes::{fails, role};
+use super::passes::{fails, role, DEEP};
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx, Steps};
 use tr_programs::steps::StepKind;
@@ -17,6 +17,8 @@ pub(super) struct Tests {
     pub(super) failed: Vec<StepIx>,
     /// The processes whose execution is a failed test.
     pub(super) is_failed: HashSet<ProcessIx>,
+    /// The processes above one whose execution is a failed test.
+    pub(super) has_failed: HashSet<ProcessIx>,
     /// The processes inside a test that did not fail, or below a configuration that succeeded.
     pub(super) is_asked: HashSet<ProcessIx>,
     /// The processes inside a test.
@@ -47,7 +49,11 @@ impl Tests {
             }
         }
         let is_failed = failed.iter().filter_map(|at| list.get(*at)?.process);
-        let is_failed = is_failed.collect();
+        let is_failed: HashSet<ProcessIx> = is_failed.collect();
+        let has_failed = is_failed
+            .iter()
+            .flat_map(|ix| analysis.ancestors(*ix).take(DEEP));
+        let has_failed = has_failed.collect();
         let below = down(analysis, |ix, above: Option<&bool>| {
             let process = analysis.process(ix);
             let configures = role(process) == Some(Role::Configure);
@@ -64,6 +70,7 @@ impl Tests {
         Tests {
             failed,
             is_failed,
+            has_failed,
             is_asked: all().filter(|ix| is_in(ix, &asked) || below[*ix]).collect(),
             is_within: all().filter(|ix| is_in(ix, &within)).collect(),
         }

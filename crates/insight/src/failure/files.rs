@@ -14,6 +14,16 @@ pub(super) struct Output {
     is_guess: bool,
 }
 
+/// The ends of the names of files that a source file includes, which no command line of a compiler names.
+const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
+
+impl Output {
+    /// Whether a source file may include the file.
+    pub(super) fn is_included(&self) -> bool {
+        INCLUDED.iter().any(|end| self.name.ends_with(end))
+    }
+}
+
 /// The options whose value is the output's name, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 

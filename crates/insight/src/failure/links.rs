@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
+use tr_programs::tools::Role;
 
 use super::files::{is_same, needs, outputs, Output};
 use super::finder::Finder;
 use super::passes::DEEP;
-use super::passes::{builds, is_probe, is_unstarted, passes, program, Passes};
+use super::passes::{builds, is_probe, is_unstarted, passes, program, role, Passes};
 use crate::label;
 
 /// The most failed processes whose outputs are compared with what the chain needs.
@@ -65,10 +66,12 @@ impl Finder<'_> {
         }
         let places = chain.iter().enumerate().rev().take(DEEP);
         let mut found = places.filter_map(|(at, ix)| {
-            let argv = &self.analysis.process(*ix).argv;
+            let reader = self.analysis.process(*ix);
+            let compiles = role(reader) == Some(Role::Compiler);
             let before = self.before(*ix).filter(|_| at == 0);
             let missed = writers.iter().filter(|(writer, output)| {
-                let is_missed = || needs(argv, output) || before == Some(*writer);
+                let is_named = || needs(&reader.argv, output) || compiles && output.is_included();
+                let is_missed = || is_named() || before == Some(*writer);
                 self.is_before(*writer, *ix) && is_missed()
             });
             let (writer, output) =

@@ -2,20 +2,18 @@
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::tools::Family;
-use tr_programs::words;
 
 use super::files::{needs, outputs, Output};
 use super::finder::{Explains, Finder};
-use super::passes::{builds, fails, family, goes_on, is_question, passes, program, Passes};
+use super::passes::{
+    builds, fails, family, goes_on, is_often_ignored, is_question, passes, program, Passes,
+};
 use crate::label;
 
 /// The most jobs after a failure whose command lines are compared with the files of the failed one, and the most
 /// programs of each.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
-
-/// The programs beside those that answer whose failures recipes often ignore (`-mkdir out`), separated by spaces.
-const IGNORED: &str = "cat chmod df du killall ln mkdir pkill rm rmdir touch umount unlink which";
 
 /// The numbers of a make's failed jobs, without those that it probably ignored.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,9 +101,7 @@ impl Finder<'_> {
 
     /// Whether a job is a program whose failure recipes often ignore, or a shell whose last failed program is one.
     fn is_ignorable(&self, job: &Process) -> bool {
-        let is_ignorable = |process: &Process| {
-            is_question(process) || words::has(IGNORED, label::program(process).as_bytes())
-        };
+        let is_ignorable = |process: &Process| is_question(process) || is_often_ignored(process);
         is_ignorable(job) || self.failed_inside(job).is_some_and(is_ignorable)
     }
 

@@ -159,6 +159,15 @@ pub(super) fn is_report(process: &Process) -> bool {
     has_use(process, UtilityUse::Tidying) || has_use(process, UtilityUse::Report)
 }
 
+/// The programs beside those that answer whose failures recipes and scripts often ignore (`-mkdir out`), separated by
+/// spaces.
+const IGNORED: &str = "cat chmod df du killall ln mkdir pkill rm rmdir touch umount unlink which";
+
+/// Whether recipes and scripts often ignore the failure of a process's program.
+pub(super) fn is_often_ignored(process: &Process) -> bool {
+    words::has(IGNORED, label::program(process).as_bytes())
+}
+
 /// Whether a program exits with the status of the one that it runs.
 pub(super) fn passes_status(process: &Process) -> bool {
     children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)

@@ -12,17 +12,30 @@ use crate::{exit, label};
 /// A program that is run so often is a job of many.
 const MANY: usize = 3;
 
-/// The runs of one script by a process.
+/// The runs of one script, or of one interpreter's scripts, by a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runs {
     all: usize,
     failed: usize,
 }
 
+impl Runs {
+    fn count(&mut self, run: &Process) {
+        self.all += 1;
+        self.failed += usize::from(fails(run));
+    }
+
+    /// Whether one of many runs failed.
+    fn has_one_failed(&self) -> bool {
+        self.all >= MANY && self.failed == 1
+    }
+}
+
 /// The scripts that a process ran.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scripts {
     by_program: HashMap<String, Runs>,
+    by_interpreter: HashMap<Vec<u8>, Runs>,
     /// The number of those that the interpreter of the process itself ran.
     of_own_kind: usize,
 }
@@ -59,16 +72,17 @@ impl Finder<'_> {
             return exit::killed_by(child.status) == Some(KILL);
         }
         let by_signal = exit::killed_by(child.status).is_some();
-        let crashed = by_signal && !self.sure.on_purpose(ix, child);
-        let counts = crashed || !by_signal && code(child) == code(runner);
-        counts
-            && !is_question(child)
-            && self.is_script_of_many(child, above)
-            && !self.succeeded_again(child, above)
+        if by_signal && self.sure.on_purpose(ix, child) || is_question(child) {
+            return false;
+        }
+        let is_own = by_signal || code(child) == code(runner);
+        let is_one =
+            is_own && self.is_script_of_many(child, above) || self.is_only_failed_run(child, above);
+        is_one && !self.succeeded_again(child, above)
     }
 
-    /// Whether a child is one of several scripts that its parent ran with its own interpreter, or the only run of a script
-    /// that failed.
+    /// Whether a child is one of several scripts that its parent ran with its own interpreter, or the only one that failed
+    /// of several scripts of another interpreter.
     fn is_script_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         if !is_script(child) {
             return false;
@@ -79,8 +93,20 @@ impl Finder<'_> {
         if is_of_own_kind(child, runner) && scripts.of_own_kind > 1 {
             return true;
         }
+        let runs = file_name(child).and_then(|name| scripts.by_interpreter.get(name));
+        runs.is_some_and(Runs::has_one_failed)
+    }
+
+    /// Whether a child is the only run of a script that failed, of many that its parent started.
+    fn is_only_failed_run(&self, child: &Process, above: ProcessIx) -> bool {
+        if !is_script(child) {
+            return false;
+        }
+        let runner = self.analysis.process(above);
+        let mut kept = self.scripts.borrow_mut();
+        let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
         let runs = scripts.by_program.get(&label::program(child));
-        runs.is_some_and(|runs| runs.all >= MANY && runs.failed == 1)
+        runs.is_some_and(Runs::has_one_failed)
     }
 
     /// The scripts that a process ran.
@@ -90,9 +116,14 @@ impl Finder<'_> {
         let mut scripts = Scripts::default();
         for child in own {
             scripts.of_own_kind += usize::from(is_of_own_kind(child, runner));
-            let runs = scripts.by_program.entry(label::program(child)).or_default();
-            runs.all += 1;
-            runs.failed += usize::from(fails(child));
+            let by_program = scripts.by_program.entry(label::program(child)).or_default();
+            by_program.count(child);
+            let interpreter = file_name(child).unwrap_or_default().to_vec();
+            scripts
+                .by_interpreter
+                .entry(interpreter)
+                .or_default()
+                .count(child);
         }
         scripts
     }
