@@ -61,7 +61,7 @@ impl Subcommand for Args {
 /// A recording as a page.
 pub struct Page {
     pub html: String,
-    /// What it holds, in a few words.
+    /// The contents in a few words, for the user.
     pub contents: String,
 }
 
