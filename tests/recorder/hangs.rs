@@ -64,7 +64,7 @@ fn lock() -> Result<(), Failed> {
 }
 
 fn pipe() -> Result<(), Failed> {
-    let script = "python3 -c 'import time; time.sleep(1000)' | cat";
+    let script = "python3 -c 'import time; time.sleep(1000)' 2>&1 | cat | tee /dev/null";
     let said = hang("pipe", &["--stall", "2s"], script)?;
     ensure(
         said.contains("cat") && said.contains("reads from a pipe of"),

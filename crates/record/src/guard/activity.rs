@@ -20,8 +20,9 @@ struct Seen {
     cpu: u64,
     /// The bytes that it has read and written; where the kernel hides them, the slices of CPU time instead.
     bytes: u64,
-    /// The bytes of its connections.
-    received: u64,
+    /// The bytes of its connections. `None` while other activity shows: to read them takes several system calls for each
+    /// descriptor.
+    connections: Option<u64>,
 }
 
 /// The time without activity.
@@ -103,7 +104,7 @@ impl Activity {
             last.get(id).is_none_or(|before| {
                 seen.program != before.program
                     || seen.bytes.saturating_sub(before.bytes) > WAKE_BYTES
-                    || seen.received != before.received
+                    || before.connections.is_some() && seen.connections != before.connections
             })
         })
     }
@@ -132,7 +133,7 @@ impl Activity {
             program: (stat.start, stat.arguments),
             cpu,
             bytes: proc::moved_bytes(id).unwrap_or(hidden),
-            received: waits::connection_bytes(id),
+            connections: (!self.quiet.is_zero()).then(|| waits::connection_bytes(id)),
         })
     }
 }
