@@ -101,7 +101,12 @@ def sentence(row):
 
 
 def parts(row):
-    names = [("CPU work", "cpu_ns"), ("starved", "starved_ns"), ("blocked", "blocked_ns"), ("other work on the path", "shape_ns")]
+    names = [
+        ("CPU work", "cpu_ns"),
+        ("starved", "starved_ns"),
+        ("blocked", "blocked_ns"),
+        ("other work on the path", "shape_ns"),
+    ]
     return " · ".join(f"{name} {signed(row[key]) if row[key] else '0'}" for name, key in names)
 
 
