@@ -451,6 +451,30 @@ fn an_interrupted_test_gives_roots_files_back() {
     }
 }
 
+/// Ctrl-C at ten moments of a run, from the runner's own start to well within the tests: each time the run ends by that
+/// signal, within the bound, and nothing of it runs on.
+#[test]
+fn an_interrupt_at_any_moment_ends_the_tests() {
+    for number in 0..10 {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let mark = format!("mark-{}", dir.display());
+        let recorder = format!("bash -c 'while :; do sleep 0.1; done' {mark}");
+        let mut command = tests(dir, &recorder);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        // The squares scatter the moments over a second.
+        std::thread::sleep(Duration::from_millis(number * number * 137 % 1_000));
+        killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+        let status = ended(&mut child).expect("an end after the interrupt");
+        assert_eq!(
+            status.signal(),
+            Some(Signal::SIGINT as i32),
+            "{number}: {status:?}"
+        );
+        assert_eq!(processes_with(&mark), [""; 0], "{number}");
+    }
+}
+
 /// A test that hangs ends with the names of the tests that have not ended and with their processes.
 #[test]
 fn a_test_that_hangs_is_named() {
