@@ -533,6 +533,9 @@ struct wire_sample {
 
 #define MAX_CPUS 1024
 
+/* The programs' time is measured in one run of this many on each CPU. */
+#define SAMPLED 127
+
 /* The account of a CPU's events in its slots or in the ring. */
 struct account {
 	__u64 head; /* slots written since the start */

@@ -85,9 +85,10 @@ const volatile bool has_rdonly_cast = false;
 struct {
 	__u64 rq; /* address of the run queue; 0: not looked up yet */
 	__u32 busy; /* a slot is being written */
-	__u32 pad;
+	__u32 runs; /* since the last run that was measured */
 	__u64 address; /* scratch memory of `address_of` */
-	__u64 pads[5]; /* a cache line for each CPU */
+	__u64 begun; /* the begin of a run that is measured, or 0 */
+	__u64 pads[4]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;
@@ -107,6 +108,8 @@ bool any_reused;
 
 struct account sched_account[MAX_CPUS] OUTPUT __attribute__((aligned(64)));
 struct account life_account[MAX_CPUS] OUTPUT;
+/* The time in the programs in one run of SAMPLED on each CPU, in ns. */
+__u64 sampled_time OUTPUT;
 /* Runs of a program while another one on the same CPU wrote a slot. */
 __u64 nested_runs OUTPUT;
 /* The last signals sent to COMMAND's process and to the recorder's, in this order. */
