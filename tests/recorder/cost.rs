@@ -31,7 +31,7 @@ fn uncounted() -> Result<(), Failed> {
     let bpf = int(&info(&trace)?["cost"], "bpf_ns");
     // Some 200,000 events of 50 ns or more.
     ensure(
-        bpf > 5_000_000 && said.contains("of the command's CPU time"),
+        bpf > 5_000_000 && said.contains("tr: tracing took "),
         || format!("{bpf} ns: {said}"),
     )?;
     ensure(!said.contains("not counting"), || said.clone())

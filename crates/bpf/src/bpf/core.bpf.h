@@ -155,10 +155,12 @@ static __always_inline void begin_run(void)
 static __always_inline void end_run(void)
 {
 	__u32 cpu = this_cpu();
+	__u64 time;
 
 	if (cpus[cpu].begun) {
-		__sync_fetch_and_add(&sampled_time, bpf_ktime_get_ns() - cpus[cpu].begun);
+		time = bpf_ktime_get_ns() - cpus[cpu].begun;
 		cpus[cpu].begun = 0;
+		__sync_fetch_and_add(&sampled_time, time < SAMPLED_MOST ? time : SAMPLED_MOST);
 	}
 }
 
@@ -300,6 +302,35 @@ static __always_inline void follow(__u32 tid)
 		*slot = FOLLOWED;
 	else if (!follow_all)
 		__sync_fetch_and_add(&follow_overflow, 1);
+}
+
+/*
+ * Sets and clears bits of the byte of a task that is not followed. Another CPU can begin to follow it
+ * meanwhile: its write to the byte is not undone. The word with the byte is changed, as there are no
+ * atomic operations on bytes. Before Linux 5.12 there are none for bits, and the byte is changed as it
+ * was read.
+ */
+static __always_inline void change_bits(__u32 tid, __u32 set, __u32 clear)
+{
+	__u32 shift = tid % 4 * 8;
+	__u64 at = tid & ~3ULL;
+	__u8 *all = followed;
+	__u8 *slot;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_check_mtu)) {
+		slot = follow_slot(tid);
+		if (slot)
+			*slot = (*slot & ~clear) | set;
+		return;
+	}
+	barrier_var(all);
+	barrier_var(at);
+	if (at > followed_count - 4)
+		return;
+	if (clear)
+		__sync_fetch_and_and((__u32 *)(all + at), ~(clear << shift));
+	if (set)
+		__sync_fetch_and_or((__u32 *)(all + at), set << shift);
 }
 
 /* ---- Records of the lifecycle ring ---- */
