@@ -25,6 +25,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // BTF contains the names of the sources, which must not depend on the directory of the build.
     let here = env::var("CARGO_MANIFEST_DIR")?;
     let sources = format!("-fdebug-prefix-map={here}=crates/bpf");
+    // Every kernel that has ring buffers supports v3 (32-bit registers).
+    let flags = ["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources];
+    SkeletonBuilder::new()
+        .source("src/bpf/tracer.bpf.c")
+        .clang(&clang)
+        .obj(out.join("usual.bpf.o"))
+        .clang_args(flags.into_iter().chain(["-DUSUAL"]))
+        .build()?;
     SkeletonBuilder::new()
         .source("src/bpf/tracer.bpf.c")
         .clang(&clang)
@@ -32,9 +40,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Rust's minimal profile has no rustfmt, and rustup's stand-in for it fails. Without
         // a program of that name the code stays as it is generated.
         .rustfmt(out.join("absent/rustfmt"))
-        // Every kernel that has ring buffers supports v3 (32-bit registers).
-        .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources])
+        .clang_args(flags)
         .build_and_generate(out.join("tracer.skel.rs"))?;
+    same_variables(&out)?;
     compress(&out)?;
     let names = type_names(&out.join("tracer.bpf.o"))?;
     fs::write(out.join("type_names.rs"), format!("{names:?}"))?;
@@ -42,14 +50,65 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Compresses the object, and makes the skeleton take it from `object()`. Most of the object is names and source lines,
+/// Verifies that both objects have their variables at the same places, because one skeleton writes to both.
+fn same_variables(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let read = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+        variables(&fs::read(out.join(name))?).ok_or_else(|| format!("{name} has no symbols").into())
+    };
+    let (all, usual) = (read("tracer.bpf.o")?, read("usual.bpf.o")?);
+    if all != usual || all.is_empty() {
+        return Err("the two objects have different variables".into());
+    }
+    Ok(())
+}
+
+/// The name, the place in its section and the size of each variable of an ELF file, with the name of the section.
+fn variables(file: &[u8]) -> Option<BTreeSet<(String, String, u64, u64)>> {
+    const SYMBOLS: u64 = 2;
+    const VARIABLE: u8 = 1;
+    let number = |at: usize, len: usize| -> Option<u64> {
+        let bytes = file.get(at..at.checked_add(len)?)?;
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+        )
+    };
+    let name = |at: u64| -> Option<String> {
+        let bytes = file.get(usize::try_from(at).ok()?..)?;
+        let bytes = bytes.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    };
+    let headers = usize::try_from(number(0x28, 8)?).ok()?;
+    let section = |index: u64, field: usize, len: usize| {
+        number(headers + usize::try_from(index).ok()? * 64 + field, len)
+    };
+    let count = number(0x3c, 2)?;
+    let names = section(number(0x3e, 2)?, 0x18, 8)?;
+    let symbols = (0..count).find(|index| section(*index, 4, 4) == Some(SYMBOLS))?;
+    let texts = section(section(symbols, 0x28, 4)?, 0x18, 8)?;
+    let first = section(symbols, 0x18, 8)?;
+    let mut all = BTreeSet::new();
+    for offset in (0..section(symbols, 0x20, 8)?).step_by(24) {
+        let at = usize::try_from(first + offset).ok()?;
+        if file.get(at + 4)? & 15 == VARIABLE {
+            let of = name(names + section(number(at + 6, 2)?, 0, 4)?)?;
+            let variable = name(texts + number(at, 4)?)?;
+            all.insert((of, variable, number(at + 8, 8)?, number(at + 16, 8)?));
+        }
+    }
+    Some(all)
+}
+
+/// Compresses the objects, and makes the skeleton take it from `object()`. Most of the object is names and source lines,
 /// which shrink to an eighth.
 fn compress(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let object = fs::read(out.join("tracer.bpf.o"))?;
-    fs::write(
-        out.join("tracer.bpf.o.zst"),
-        zstd::bulk::compress(&object, 19)?,
-    )?;
+    for name in ["tracer.bpf.o", "usual.bpf.o"] {
+        let object = fs::read(out.join(name))?;
+        let packed = zstd::bulk::compress(&object, 19)?;
+        fs::write(out.join(format!("{name}.zst")), packed)?;
+    }
     let path = out.join("tracer.skel.rs");
     let skeleton = fs::read_to_string(&path)?;
     let data = "#[unsafe(link_section = \".bpf.objs\")]";

@@ -8,6 +8,7 @@ use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
+use tr_insight::exit::Exit;
 use tr_insight::warnings;
 use tr_insight::warnings::CUT;
 use tr_insight::{exit, untraced, who};
@@ -167,6 +168,7 @@ fn document(contents: &Contents) -> Value {
             "asleep_ns": suspend.asleep,
         })).collect::<Vec<_>>(),
         "truncated": contents.end != End::Complete,
+        "max_size": full_json(contents),
         "cost": contents.cost().map(|cost| json!({
             "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
         })),
@@ -288,6 +290,28 @@ fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     }
 }
 
+/// The sentence about a recording that ended at its limit of size.
+fn full(contents: &Contents) -> Option<String> {
+    let summary = contents.summary.as_ref()?;
+    exit::full(&contents.meta, summary, summary.end)
+}
+
+/// The limit of size that ended the recording, and the end of COMMAND after it, in JSON.
+fn full_json(contents: &Contents) -> Value {
+    let summary = contents.summary.as_ref();
+    let Some((summary, full)) = summary.and_then(|summary| Some((summary, summary.full?))) else {
+        return Value::Null;
+    };
+    json!({
+        "limit": full.limit,
+        "command": full.command.map(|command| json!({
+            "exit": summary.status.map(Exit::from),
+            "duration_ns": command.time.since(contents.meta.start),
+            "usage": untraced::usage_json(Some(command.usage)),
+        })),
+    })
+}
+
 /// Adds the lines about the file's size and its end.
 fn file(lines: &mut Lines, contents: &Contents) {
     let (bytes, frames) = (units::count(contents.bytes), contents.tally.frames);
@@ -303,7 +327,10 @@ fn file(lines: &mut Lines, contents: &Contents) {
     lines.say(
         "end",
         match &contents.end {
-            End::Complete => "complete".into(),
+            End::Complete => match full(contents) {
+                Some(full) => format!("complete, but {full}"),
+                None => "complete".into(),
+            },
             _ if contents.under_way => "not yet: the recording is under way".into(),
             End::Truncated { frame, offset, why } => {
                 let why = safe(why);

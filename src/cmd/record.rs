@@ -146,6 +146,7 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
         },
         limits: Limits {
             duration: args.duration,
+            size: args.max_size,
             buffer: args.buffer,
         },
         guard: GuardSettings {

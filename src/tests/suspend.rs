@@ -70,6 +70,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
         tally: None,
         usage: None,
         machine: None,
+        full: None,
     };
     let (bytes, _) = writer.finish(&summary).unwrap();
     Trace::open(Source::read(bytes.as_slice()).unwrap()).unwrap()

@@ -9,12 +9,33 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use libtest_mimic::Failed;
 
 use crate::storm::program;
-use crate::support::{ensure, info, int, scratch, text, Test, TR};
+use crate::support::{self, ensure, info, int, scratch, text, Test, TR};
 
-pub const TESTS: &[Test] = &[(
-    "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts",
-    cost,
-)];
+pub const TESTS: &[Test] = &[
+    (
+        "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts",
+        cost,
+    ),
+    (
+        "the_cost_is_whole_where_the_kernel_does_not_count",
+        uncounted,
+    ),
+];
+
+/// The programs' own sample takes the place of the kernel's count.
+fn uncounted() -> Result<(), Failed> {
+    let trace = scratch("uncounted.bin");
+    let storm = program()?;
+    let out = support::record(&trace, &[], &[storm, "pipe", "50000"])?;
+    let said = text(&out.stderr);
+    let bpf = int(&info(&trace)?["cost"], "bpf_ns");
+    // Some 200,000 events of 50 ns or more.
+    ensure(
+        bpf > 5_000_000 && said.contains("tr: tracing took "),
+        || format!("{bpf} ns: {said}"),
+    )?;
+    ensure(!said.contains("not counting"), || said.clone())
+}
 
 /// While this descriptor is open, the kernel measures the run time of BPF programs.
 fn statistics() -> Option<OwnedFd> {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 use serde_json::Value;
 
+use crate::storm::program;
 use crate::support::{
     analyze, dump, ensure, info, int, kill, list, record, report, scratch, text, Test, TR,
 };
@@ -26,6 +27,7 @@ pub const TESTS: &[Test] = &[
     ("a_build_has_the_cpus_of_its_affinity", affinity),
     ("all_is_the_whole_machine_for_a_time", all),
     ("a_duration_ends_the_recording_not_the_command", duration),
+    ("a_size_ends_the_recording_not_the_command", max_size),
     ("any_duration_is_a_deadline_or_an_error", durations),
     ("standard_output_takes_the_trace", stdout),
     ("buffer_and_quiet_are_obeyed", buffer),
@@ -529,6 +531,49 @@ fn duration() -> Result<(), Failed> {
         int(&found, "duration_ns") >= 200_000_000 && found["exit"].is_null(),
         || found.to_string(),
     )
+}
+
+/// The file stays below the limit and has the end of COMMAND, which runs on.
+fn max_size() -> Result<(), Failed> {
+    const LIMIT: u64 = 1 << 20;
+    let trace = scratch("max_size.bin");
+    let storm = program()?;
+    let script = format!("{storm} pipe 500000; exit 4");
+    for options in [&["--max-size", "1M"][..], &["--max-size=1M", "--stacks"]] {
+        let out = record(&trace, options, &["sh", "-c", &script])?;
+        let said = text(&out.stderr);
+        let last = said.lines().last().unwrap_or_default();
+        let told = last.contains("at its limit of 1 MiB (--max-size); the command ran on for");
+        ensure(out.status.code() == Some(4) && told, || format!("{out:?}"))?;
+        let bytes = std::fs::metadata(&trace)?.len();
+        ensure((LIMIT / 2..=LIMIT).contains(&bytes), || {
+            format!("{bytes} bytes")
+        })?;
+
+        let info = info(&trace)?;
+        let full = &info["max_size"];
+        let command = &full["command"];
+        let cpu = int(&command["usage"], "user_ns") + int(&command["usage"], "system_ns");
+        let wall = int(command, "duration_ns");
+        let right = int(full, "limit") == LIMIT
+            && info["truncated"] == false
+            && command["exit"]["code"] == 4
+            && wall > int(&info, "duration_ns")
+            && cpu > 0;
+        ensure(right, || info.to_string())?;
+
+        let found = analyze(&trace)?["trace"].take();
+        let warned = list(&found, "warnings").iter().any(|warning| {
+            let warning = warning.as_str().unwrap_or_default();
+            warning.contains("(--max-size); the command ran on (exit 4, ")
+        });
+        ensure(warned && found["exit"]["code"] == 4, || found.to_string())?;
+    }
+    let out = record(&trace, &["--max-size", "1K"], &["true"])?;
+    ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
+    let rotated = ["--max-size=1M", "--light", "--rotate=1h"];
+    let out = record(&trace, &rotated, &["true"])?;
+    ensure(out.status.code() == Some(125), || format!("{out:?}"))
 }
 
 /// The largest time is none that comes; no time is a mistake.

@@ -17,7 +17,7 @@ use crate::load::{self, opened, LoadedProgram, LoadedPrograms, MemoryFile};
 use crate::messages::keep_messages;
 use crate::samplers::Samplers;
 use crate::settings::{Containers, Sampling, Settings};
-use crate::skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
+use crate::skel::{with_object, OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire};
 
 /// The descriptors of attached programs, which another process can have loaded. The programs are unloaded when their
@@ -359,7 +359,8 @@ impl Plan<'_> {
         let mut builder = TracerSkelBuilder::default();
         let options = builder.object_builder_mut().btf_custom_path(types);
         options.map_err(failed(action))?;
-        let mut skel = builder.open(storage).map_err(failed(action))?;
+        let opened = with_object(self.is_usual(), || builder.open(storage));
+        let mut skel = opened.map_err(failed(action))?;
         for mut program in skel.open_object_mut().progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let section = program.section().to_string_lossy().into_owned();
@@ -368,6 +369,24 @@ impl Plan<'_> {
         self.set_constants(&mut skel);
         self.size_maps(&mut skel).map_err(failed(action))?;
         Ok(skel)
+    }
+
+    /// Whether the settings have the values that the usual object knows (`OPTION` in `settings.bpf.h`).
+    fn is_usual(self) -> bool {
+        let (kernel, settings) = (self.kernel, self.settings);
+        let present = kernel.cast.is_some()
+            && (kernel.switch_prev, kernel.switch_state) == (1, Some(3))
+            && !kernel.issue_has_queue
+            && !kernel.bio_has_queue;
+        let chosen = settings.all
+            || settings.light
+            || settings.target_cgroup.is_some()
+            || settings.later_cpus.is_none()
+            || !settings.servers
+            || settings.containers != Containers::Mine
+            || self.stacks().is_some_and(|stacks| stacks.wait_least > 0);
+        let tested = settings.count_emitted || settings.hidden_tid != 0 || settings.keep_others;
+        present && !chosen && !tested
     }
 
     /// Whether this recording uses the program of this name and section.

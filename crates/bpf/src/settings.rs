@@ -83,10 +83,10 @@ impl Settings {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
-    /// The bytes of the set of followed tasks: one for each tid. A tid has at most 22 bits (PID_MAX_LIMIT), and a value
-    /// of a map at most 4 MiB.
+    /// The bytes of the set of followed tasks: one for each tid, in whole words of four. A tid has at most 22 bits
+    /// (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
     pub(crate) fn followed(&self) -> u32 {
-        self.pid_max.clamp(1, 1 << 22)
+        self.pid_max.clamp(1, 1 << 22).next_multiple_of(4)
     }
 
     /// The number of CPUs that can have slots.

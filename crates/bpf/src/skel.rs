@@ -3,12 +3,32 @@
 
 include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
 
+thread_local! {
+    static USUAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs `open`, in which this thread opens the object of the usual settings, or else the object of all settings.
+pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
+    USUAL.set(usual);
+    let opened = open();
+    USUAL.set(false);
+    opened
+}
+
 /// The object of the programs, which is unpacked at the first call.
-#[allow(clippy::expect_used)] // a constant
 fn object() -> &'static [u8] {
-    static OBJECT: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+    static ALL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+    static OF_USUAL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+    if USUAL.get() {
+        let packed = include_bytes!(concat!(env!("OUT_DIR"), "/usual.bpf.o.zst"));
+        OF_USUAL.get_or_init(|| unpacked(packed))
+    } else {
         let packed = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o.zst"));
-        zstd::stream::decode_all(&packed[..]).expect("the build packed it")
-    });
-    &OBJECT
+        ALL.get_or_init(|| unpacked(packed))
+    }
+}
+
+#[allow(clippy::expect_used)] // a constant
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    zstd::stream::decode_all(packed).expect("the build packed it")
 }

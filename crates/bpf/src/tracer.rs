@@ -36,8 +36,17 @@ pub struct CpuAccount {
 pub struct Usage {
     /// The time spent in the programs in ns; `None` unless `kernel.bpf_stats_enabled` is set.
     pub run_time_ns: Option<u64>,
+    /// The same time by the programs' own measurements of one run of [`wire::SAMPLED`].
+    pub sampled_ns: u64,
     /// The runs that the kernel skipped because a program was already running on that CPU.
     pub recursion_misses: u64,
+}
+
+impl Usage {
+    /// The time spent in the programs in ns, as the kernel counts it, or else by the sample.
+    pub fn in_programs(&self) -> u64 {
+        self.run_time_ns.unwrap_or(self.sampled_ns)
+    }
 }
 
 /// The reader of attached programs. Dropping it detaches them, and so does the end of the process.
@@ -361,6 +370,9 @@ impl Tracer {
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
             recursion_misses: self.read(|output| &output.nested_runs),
+            sampled_ns: self
+                .read(|output| &output.sampled_time)
+                .saturating_mul(wire::SAMPLED),
             ..Usage::default()
         };
         for (_, info) in self.infos() {

@@ -116,6 +116,8 @@ pub const OTHERS_SHARES: usize = 8;
 
 /// The most CPUs that the programs support.
 pub const MAX_CPUS: usize = 1024;
+/// The number of runs on a CPU of which the programs measure the time of one.
+pub const SAMPLED: u64 = 127;
 
 /// The most block devices.
 pub const BLOCK_DEVICES: usize = 64;

@@ -399,8 +399,10 @@ fn no_storage() -> Result<(), Failed> {
 
 /// 100,000 instructions are 50 ms of each recording's start.
 fn quick() -> Result<(), Failed> {
+    // Without a count of all events the usual object is loaded.
     let settings = Settings {
         all: false,
+        count_emitted: false,
         ..settings(4096)
     };
     let tracer = Tracer::start(&settings)?;
@@ -416,6 +418,10 @@ fn kinds() -> Result<(), Failed> {
         ..settings(4096)
     };
     for settings in [
+        Settings {
+            count_emitted: false,
+            ..followed()
+        },
         Settings {
             containers: Containers::Mine,
             ..followed()

@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::ids::Argv;
-use crate::meta::{EndReason, Machine, Missing, Origin, Scope, StateName, Usage};
+use crate::meta::{EndReason, Full, Machine, Missing, Origin, Scope, StateName, Usage};
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
@@ -172,7 +172,7 @@ macro_rules! no_text {
 
 no_text! {
     bool, u32, u64, (u32, u64),
-    Clock, CpuId, EndReason, Ktime, Machine, Origin, Suspend, Tgid, Usage
+    Clock, CpuId, EndReason, Full, Ktime, Machine, Origin, Suspend, Tgid, Usage
 }
 
 #[cfg(test)]

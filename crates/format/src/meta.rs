@@ -359,6 +359,26 @@ pub struct Summary {
     pub usage: Option<Usage>,
     /// The time for which the machine withheld CPUs and memory from the recorded tasks.
     pub machine: Option<Machine>,
+    /// The limit of the file's size that ended the recording; `None` if another reason did.
+    pub full: Option<Full>,
+}
+
+/// The facts about a recording that ended because its file reached a limit of size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Full {
+    /// The limit in bytes.
+    pub limit: u64,
+    /// The end of COMMAND, which ran on; `None` if there was none, or if its end is not known.
+    pub command: Option<CommandEnd>,
+}
+
+/// The end of COMMAND after the end of the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandEnd {
+    /// The time of the end.
+    pub time: Ktime,
+    /// The resources that COMMAND used in all.
+    pub usage: Usage,
 }
 
 /// The time for which the machine withheld CPUs and memory from the recorded tasks while COMMAND ran. A
@@ -401,7 +421,7 @@ pub enum EndReason {
     /// COMMAND ended.
     #[default]
     CommandEnded,
-    /// The time of `--duration` was over.
+    /// The time of `--duration` was over, or the file reached a limit of size ([`Summary::full`]).
     Duration,
     /// A signal requested the end.
     Signal,
@@ -414,7 +434,8 @@ pub enum EndReason {
 pub struct Cost {
     /// The CPU time of the recorder in user mode and in the kernel, from the start of COMMAND on.
     pub recorder_ns: u64,
-    /// The CPU time of the BPF programs; `None` if the kernel did not count it.
+    /// The CPU time of the BPF programs, counted by the kernel or estimated by a sample of their runs; `None` if neither
+    /// is known.
     pub bpf_ns: Option<u64>,
     /// The wall time from the start of `tr` to the start of COMMAND.
     pub setup_ns: u64,

@@ -136,7 +136,8 @@ impl Section for Summary {
             .collect();
         self.tally = Some(tally).filter(|_| !events.is_empty());
         fields.rare((14, "usage"), &mut self.usage)?;
-        fields.rare((15, "machine"), &mut self.machine)
+        fields.rare((15, "machine"), &mut self.machine)?;
+        fields.rare((16, "full"), &mut self.full)
     }
 }
 

@@ -5,9 +5,11 @@ pub use tr_analyze::status::{code, failed, killed_by};
 use tr_analyze::status::{has_core, name};
 
 use tr_analyze::model::Analysis;
-use tr_format::meta::EndReason;
+use tr_format::event::Ktime;
+use tr_format::meta::{CommandEnd, EndReason, Metadata, Summary};
 
 use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// A status in JSON: one of the two is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,13 +63,56 @@ pub const NO_END: &str = "no end";
 /// The words for a recording that [`is_unfinished`].
 pub const UNFINISHED: &str = "ended before its command did";
 
+/// The recorded time in words. If COMMAND ran on after the recording, its whole time follows.
+pub fn wall(analysis: &Analysis) -> String {
+    let recorded = units::time(analysis.wall());
+    match command_after(analysis) {
+        Some(end) => {
+            let whole = end.time.since(analysis.meta.start);
+            format!("{recorded} recorded of {}", units::time(whole))
+        }
+        None => recorded,
+    }
+}
+
+/// The end of COMMAND after a recording that ended at its limit of size.
+fn command_after(analysis: &Analysis) -> Option<CommandEnd> {
+    analysis.summary.as_ref()?.full?.command
+}
+
+/// One sentence about a recording that ended at its limit of size, and about what COMMAND did then. `end` is the end of
+/// the recording.
+pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
+    let full = summary.full.as_ref()?;
+    let after = units::time(end.since(meta.start));
+    let limit = units::bytes(full.limit);
+    let mut text =
+        format!("the recording ended after {after}, at its limit of {limit} (--max-size)");
+    if let Some(command) = &full.command {
+        let status = summary.status.map(|status| format!("{}, ", words(status)));
+        let whole = units::time(command.time.since(meta.start));
+        let cpu = command
+            .usage
+            .user_ns
+            .saturating_add(command.usage.system_ns);
+        text += &format!(
+            "; the command ran on ({}{whole} in all, {} of CPU): what it did then is unknown",
+            status.unwrap_or_default(),
+            units::time(cpu)
+        );
+    }
+    Some(text)
+}
+
 /// The recording ended while COMMAND ran, so the figures are of a part of it.
 ///
 /// An import may know that COMMAND ended without knowing its status.
 pub fn is_unfinished(analysis: &Analysis) -> bool {
     let summary = analysis.summary.as_ref();
-    let ran = summary
-        .filter(|summary| summary.status.is_none() && summary.reason != EndReason::CommandEnded);
+    let ran = summary.filter(|summary| {
+        let unknown = summary.status.is_none() && summary.reason != EndReason::CommandEnded;
+        unknown || summary.full.is_some()
+    });
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 

@@ -11,7 +11,7 @@ use tr_programs::tools::ContainerVerb;
 use crate::audit;
 use crate::audit::Doubt;
 use crate::Recording;
-use crate::{label, now, untraced};
+use crate::{exit, label, now, untraced};
 use tr_text::called::TR;
 use tr_text::page::Page;
 use tr_text::style::Paint;
@@ -87,6 +87,12 @@ fn cut(analysis: &Analysis) -> Option<String> {
             "the recording is under way: its events up to {until} are shown; {}",
             now::of(analysis).unwrap_or_else(|| "nothing is known yet".into())
         ));
+    }
+    if let Some(full) = analysis.summary.as_ref().and_then(|summary| {
+        let end = Ktime(analysis.meta.start.0.saturating_add(analysis.whole));
+        exit::full(&analysis.meta, summary, end)
+    }) {
+        return Some(full);
     }
     let why = match &quality.truncated {
         Some(truncated) => escape::raw(truncated.as_bytes()),

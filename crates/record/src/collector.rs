@@ -11,6 +11,7 @@ use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::output::{Batch, Lines, Output};
 use crate::pace::Pace;
+use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
 /// The interval between two batches for the writer: every second drain. A mark without a time gets the time of its batch.
@@ -93,6 +94,21 @@ impl Collector {
             peak: 0,
             marks,
         }
+    }
+
+    /// Whether the file has no room below the limit for the events until the next check.
+    pub fn is_full(&mut self, limit: &mut SizeLimit) -> bool {
+        let size = self.output.size();
+        let waiting = self.waiting.as_ref();
+        let waiting = waiting.map_or(0, |batch| batch.events.bytes());
+        let reached = limit.is_reached(size.expected(waiting + self.source.waiting().0));
+        if reached && !size.is_known() {
+            // How well the events pack is known after a flush.
+            let now = Instant::now();
+            (self.next_batch, self.next_flush) = (now, now);
+            return false;
+        }
+        reached
     }
 
     fn has_room(&self) -> bool {

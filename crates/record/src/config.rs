@@ -110,6 +110,8 @@ pub struct CommandSettings {
 pub struct Limits {
     /// The longest recording.
     pub duration: Option<Duration>,
+    /// The largest file in bytes.
+    pub size: Option<u64>,
     /// The memory of all rings in bytes; `None`: the number of CPUs decides.
     pub buffer: Option<u64>,
 }

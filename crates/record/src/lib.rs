@@ -36,6 +36,7 @@ mod quotas;
 mod rescue;
 mod session;
 mod signals;
+mod size;
 mod source;
 mod stacks;
 mod stall;

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,6 +22,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::quotas::Quotas;
+use crate::size::Size;
 use crate::source::{degraded, recorder, Drained, ProgramClock, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::watcher::{Watcher, Watching};
@@ -158,7 +158,7 @@ pub type Outcome = (Tally, Result<(), tr_format::Error>);
 pub struct Output {
     sender: SyncSender<Message>,
     thread: JoinHandle<Outcome>,
-    written: Arc<AtomicU64>,
+    size: Arc<Size>,
 }
 
 impl Output {
@@ -183,8 +183,8 @@ impl Output {
         name.publish()?;
         // Few messages: each holds up to a drain's events. The collector bounds the rest.
         let (sender, receiver) = sync_channel(4);
-        let written = Arc::new(AtomicU64::new(0));
-        let so_far = Arc::clone(&written);
+        let size = Arc::new(Size::default());
+        let own_size = Arc::clone(&size);
         let thread = std::thread::Builder::new()
             .name("tr-writer".into())
             .spawn(move || {
@@ -201,7 +201,8 @@ impl Output {
                     connections,
                     disks: Names::default(),
                     files: SyncFiles::default(),
-                    so_far,
+                    size: own_size,
+                    unflushed: 0,
                     stacks: Stacks::new(has_stacks),
                     watcher: watching.map(|watching| (watching.start)(start)),
                     killed: false,
@@ -211,19 +212,31 @@ impl Output {
         Ok(Output {
             sender,
             thread,
-            written,
+            size,
         })
     }
 
     /// The bytes of the file up to its last flush.
     pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.size.written()
+    }
+
+    /// The size of the file.
+    pub fn size(&self) -> &Size {
+        &self.size
     }
 
     /// Sends a batch. `Err(Some(batch))` while the thread is busy; `Err(None)` if it has
     /// ended (see [`Output::finish`]).
     pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
-        match self.sender.try_send(Message::Batch(Box::new(batch))) {
+        let memory = batch.events.bytes();
+        // Before the thread can subtract it.
+        self.size.sent(memory);
+        let sent = self.sender.try_send(Message::Batch(Box::new(batch)));
+        if sent.is_err() {
+            self.size.unsent(memory);
+        }
+        match sent {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(Message::Batch(batch))) => Err(Some(*batch)),
             Err(_) => Err(None),
@@ -242,9 +255,10 @@ impl Output {
 
     /// Sends the last batches, then a message; `go_on` waits for room.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
-        let batches = batches
-            .into_iter()
-            .map(|batch| Message::Batch(Box::new(batch)));
+        let batches = batches.into_iter().map(|batch| {
+            self.size.sent(batch.events.bytes());
+            Message::Batch(Box::new(batch))
+        });
         for mut message in batches.chain([last]) {
             loop {
                 match self.sender.try_send(message) {
@@ -275,6 +289,18 @@ impl Output {
                 Err(_) => return None,
             }
         }
+    }
+
+    /// Sends the last batches of a file that gets its end later, and writes them. `go_on` waits for room.
+    pub fn settle(&self, mut batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) {
+        if let Some(last) = batches.last_mut() {
+            last.flush = true;
+        }
+        self.send(
+            batches,
+            Message::Life(Stream::Recorder, Vec::new()),
+            &mut go_on,
+        );
     }
 
     /// Completes the file. While the output stalls, `go_on` waits. If it returns false, the file is cut short and the
@@ -314,8 +340,10 @@ struct State {
     connections: Connections,
     disks: Names,
     files: SyncFiles,
-    /// The bytes of the file up to its last flush, see [`Output::written`].
-    so_far: Arc<AtomicU64>,
+    /// The size of the file for the other threads.
+    size: Arc<Size>,
+    /// The memory of the events since the last flush in bytes.
+    unflushed: usize,
     stacks: Stacks,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
@@ -373,6 +401,7 @@ impl State {
 
     fn batch(&mut self, batch: &Batch) -> Result<(), tr_format::Error> {
         batch.events.write(batch.drained_until, self)?;
+        self.unflushed += batch.events.bytes();
         for event in &batch.own {
             self.store(Stream::Recorder, event.clone())?;
         }
@@ -391,8 +420,8 @@ impl State {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.write(Stream::Recorder, progress)?;
             self.writer.flush()?;
-            let bytes = self.writer.written().bytes;
-            self.so_far.store(bytes, Ordering::Relaxed);
+            let memory = std::mem::take(&mut self.unflushed);
+            self.size.flushed(self.writer.written().bytes, memory);
         }
         Ok(())
     }

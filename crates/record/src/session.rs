@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
-use tr_format::meta::{Cost, EndReason, Extra, Metadata, Method, Missing, Summary};
+use tr_format::meta::{
+    CommandEnd, Cost, EndReason, Extra, Full, Metadata, Method, Missing, Summary,
+};
 use tr_output::{Destination, Settings as OutputSettings, Target};
 
 use crate::collector::{Collector, FileOutput, LastBatches};
@@ -19,11 +21,12 @@ use crate::identity::Identity;
 use crate::machine::Sampler;
 use crate::marks::{Marks, Owner};
 use crate::network::Connections;
-use crate::output::{Output, Tally};
+use crate::output::{Batch, Output, Tally};
 use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
+use crate::size::SizeLimit;
 use crate::source::{choose, degraded, recorder, Listen, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
@@ -80,6 +83,8 @@ pub struct Report {
     pub parts: Option<(u64, Target)>,
     /// The first part, except the last one, that lacks its end.
     pub cut: Option<Cut>,
+    /// The limit of the file's size that ended the recording.
+    pub full: Option<Full>,
 }
 
 /// Runs a whole recording.
@@ -369,6 +374,8 @@ impl Session {
         self.guard = pid.and_then(|pid| Guard::new(&config.guard, pid));
         let mut endings = Endings::new(config, command, signals);
         let mut next_check = Instant::now();
+        let mut size = config.limits.size.map(SizeLimit::new);
+        let mut full = None;
         let reason = loop {
             let check = endings.command_ended.then_some(next_check);
             let look = self.guard.as_ref().map(Guard::next);
@@ -400,8 +407,14 @@ impl Session {
             if endings.is_due() || self.collector.output.failed() {
                 break EndReason::Duration;
             }
+            let mut is_full = |limit| self.collector.is_full(limit);
+            if size.as_mut().is_some_and(&mut is_full) {
+                full = config.limits.size;
+                break EndReason::Duration;
+            }
         };
-        self.end(config, endings, reason, signals)
+        let end = End { reason, full };
+        self.end(config, endings, end, signals)
     }
 
     /// Begins the next part of the recording, if one is due. If its file cannot be opened, the present part continues.
@@ -493,13 +506,8 @@ impl Session {
     }
 
     /// Takes COMMAND's last events, detaches, and completes the file.
-    fn end(
-        mut self,
-        config: &Config,
-        endings: Endings,
-        reason: EndReason,
-        signals: &Signals,
-    ) -> Report {
+    fn end(mut self, config: &Config, endings: Endings, end: End, signals: &Signals) -> Report {
+        let End { reason, full } = end;
         if endings.command_ended {
             self.collector.source.drain_command();
         }
@@ -516,9 +524,9 @@ impl Session {
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
         let (source, last_batches) = self.collector.finish(own, end);
-        let (mut waited, running) = endings.reap(last.reaped);
+        let (mut waited, mut running) = endings.reap(last.reaped);
         let cpu = host::own_cpu();
-        let summary = Summary {
+        let mut summary = Summary {
             end,
             end_clock,
             status: waited.map(|waited| waited.status),
@@ -527,15 +535,47 @@ impl Session {
             tally: None,
             usage: None,
             machine: Some(machine),
+            full: None,
         };
-        let written = {
+        let mut events = {
             let waiting = Waiting {
                 running: running.as_ref(),
                 signals,
                 source: &*source,
             };
             let start = self.part.meta.start;
-            let written = write_end(config, last_batches, start, summary, &waiting);
+            write_events(config, last_batches, start, &summary, &waiting)
+        };
+        if let Some(limit) = full {
+            let waiting = Waiting {
+                running: running.as_ref(),
+                signals,
+                source: &*source,
+            };
+            events.settle(&waiting);
+            if let Some(command) = running.take() {
+                let guard = self.guard.as_mut();
+                waited = signals
+                    .forward_until_end(command, Some(&*source), guard)
+                    .ok();
+            }
+            summary.status = waited.map(|waited| waited.status);
+            summary.full = Some(Full {
+                limit,
+                command: waited.map(|waited| CommandEnd {
+                    time: host::now(),
+                    usage: waited.usage,
+                }),
+            });
+        }
+        let full = summary.full;
+        let written = {
+            let waiting = Waiting {
+                running: running.as_ref(),
+                signals,
+                source: &*source,
+            };
+            let written = events.finish(config, summary, &waiting);
             match self.parts {
                 Some(parts) => written.with_parts(parts, &waiting),
                 None => written,
@@ -569,8 +609,16 @@ impl Session {
             symbols: written.symbols,
             parts: written.parts,
             cut: written.cut,
+            full,
         }
     }
+}
+
+/// The end of a recording.
+struct End {
+    reason: EndReason,
+    /// The limit of the file's size, if it was the reason.
+    full: Option<u64>,
 }
 
 /// Writes the first events of a file, before any batch: the clocks, the machine's counters, and `events`.
@@ -623,14 +671,48 @@ impl Written {
     }
 }
 
-/// Names the stacks, and writes the last batches and the summary of a file that begins at `start`.
-fn write_end(
+/// The last events of a file that still lacks its summary.
+struct LastEvents {
+    output: Output,
+    /// The batches that were not sent yet.
+    batches: Vec<Batch>,
+    symbols: Option<Search>,
+}
+
+impl LastEvents {
+    /// Writes the events now, because the summary comes later.
+    fn settle(&mut self, waiting: &Waiting<'_>) {
+        let mut stall = Stall::new(|| {});
+        let batches = std::mem::take(&mut self.batches);
+        self.output.settle(batches, || waiting.go_on(&mut stall));
+    }
+
+    /// Writes the events and the summary.
+    fn finish(self, config: &Config, summary: Summary, waiting: &Waiting<'_>) -> Written {
+        let mut stall = Stall::new(config.notices.on_wait);
+        let go_on = || waiting.go_on(&mut stall);
+        let finished = self.output.finish(self.batches, summary, go_on);
+        let given_up = finished.is_none();
+        let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
+        Written {
+            tally,
+            error: written.err(),
+            given_up,
+            symbols: self.symbols,
+            parts: None,
+            cut: None,
+        }
+    }
+}
+
+/// Names the stacks of a file that begins at `start` and has this `summary`.
+fn write_events(
     config: &Config,
     last: LastBatches,
     start: Ktime,
-    summary: Summary,
+    summary: &Summary,
     waiting: &Waiting<'_>,
-) -> Written {
+) -> LastEvents {
     let LastBatches {
         output,
         mut batches,
@@ -657,17 +739,10 @@ fn write_end(
     } else {
         None
     };
-    let mut stall = Stall::new(config.notices.on_wait);
-    let finished = output.finish(batches, summary, || waiting.go_on(&mut stall));
-    let given_up = finished.is_none();
-    let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
-    Written {
-        tally,
-        error: written.err(),
-        given_up,
+    LastEvents {
+        output,
+        batches,
         symbols,
-        parts: None,
-        cut: None,
     }
 }
 

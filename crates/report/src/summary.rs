@@ -313,7 +313,7 @@ fn said(advice: &Advice) -> String {
 
 /// The status and the wall time.
 fn outcome(analysis: &Analysis) -> String {
-    let wall = units::time(analysis.wall());
+    let wall = exit::wall(analysis);
     match analysis.summary.as_ref().map(|summary| summary.status) {
         Some(Some(status)) => format!("{} after {wall}", exit::words(status)),
         Some(None) => wall,

@@ -370,6 +370,7 @@ impl Machine {
             tally: None,
             usage: None,
             machine: None,
+            full: None,
         }
     }
 

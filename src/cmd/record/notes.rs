@@ -191,6 +191,22 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
         );
     }
     tell_cost(args, report);
+    tell_full(report);
+}
+
+/// Prints that the recording ended at its limit of size.
+fn tell_full(report: &Report) {
+    let Some(full) = &report.full else { return };
+    let command = full.command.map_or_else(String::new, |end| {
+        let whole = end.time.since(report.start);
+        let further = whole.saturating_sub(report.duration);
+        format!("; the command ran on for {:.2} s", further as f64 / 1e9)
+    });
+    eprintln!(
+        "tr: the recording ended after {:.2} s, at its limit of {} (--max-size){command}",
+        report.duration as f64 / 1e9,
+        bytes(full.limit)
+    );
 }
 
 /// The file of the recording, or of its last part; `None`: standard output.

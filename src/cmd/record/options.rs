@@ -61,6 +61,11 @@ pub struct Args {
     /// The time from TERM to KILL after --timeout and --stall
     #[arg(long, value_name = "DUR", default_value = "10s", value_parser = args::length)]
     pub kill_after: Duration,
+    /// Stop recording before the file is larger than this (100M, 1G). COMMAND runs on, and its exit status,
+    /// wall time and CPU time still reach the file
+    #[arg(long, value_name = "SIZE", value_parser = rotation::file_size,
+          conflicts_with_all = ["rotate", "timeout", "stall"])]
+    pub max_size: Option<u64>,
     /// Record until the last descendant of COMMAND has ended
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
     pub wait_all: bool,

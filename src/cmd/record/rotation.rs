@@ -17,6 +17,8 @@ pub enum Limit {
 
 /// Metadata and the living tasks of a machine at work take some 20 KB.
 const SMALLEST: u64 = 100 << 10;
+/// The events of a storm between two drains can take 1 MB.
+const LEAST_FILE: u64 = 1 << 20;
 const SHORTEST: Duration = Duration::from_secs(2);
 
 /// `1h`, `100M`: a length or a size, told by its unit.
@@ -32,6 +34,14 @@ pub fn limit(text: &str) -> Result<Limit, String> {
             size if size < SMALLEST => Err("a part must be at least 100K".to_owned()),
             size => Ok(Limit::Size(size)),
         },
+    }
+}
+
+/// `100M`: the size at which a recording ends (`--max-size`).
+pub fn file_size(text: &str) -> Result<u64, String> {
+    match args::size(text)? {
+        size if size < LEAST_FILE => Err("a file must be at least 1M".to_owned()),
+        size => Ok(size),
     }
 }
 

@@ -94,6 +94,11 @@ enum kernel_type_id {
 
 /* ---- The running task of this CPU ---- */
 
+static __always_inline __u32 this_cpu(void)
+{
+	return bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+}
+
 /* The address of this CPU's run queue, the base of `current_distance` and
  * `preempt_count_distance`. Only to be called if one of them is known. */
 static __always_inline __u64 run_queue(__u32 cpu)
@@ -129,13 +134,54 @@ static __always_inline __u64 address_of(__u32 cpu, struct task_struct *task)
 /* ---- Programs ---- */
 
 /*
+ * The time in the programs is measured in one run of SAMPLED on each CPU, so that it is known where
+ * kernel.bpf_stats_enabled is 0. The number is odd: of programs that run in turn each has its share.
+ * The time of the begin is in memory, where it does not divide the verifier's ways. An interrupt's
+ * program, or one that preempts, can end a measurement early. The call of a program lies
+ * outside. The kernel's figure has it: it is three quarters of a read of the clock, on average.
+ */
+static __always_inline void begin_run(void)
+{
+	__u32 cpu = this_cpu();
+	__u64 time;
+
+	if (++cpus[cpu].runs >= SAMPLED) {
+		cpus[cpu].runs = 0;
+		time = bpf_ktime_get_ns();
+		cpus[cpu].begun = time + (bpf_ktime_get_ns() - time) / 4;
+	}
+}
+
+static __always_inline void end_run(void)
+{
+	__u32 cpu = this_cpu();
+	__u64 time;
+
+	if (cpus[cpu].begun) {
+		time = bpf_ktime_get_ns() - cpus[cpu].begun;
+		cpus[cpu].begun = 0;
+		__sync_fetch_and_add(&sampled_time, time < SAMPLED_MOST ? time : SAMPLED_MOST);
+	}
+}
+
+/* Calls a function that returns an int, and measures its time in some of the runs. */
+#define MEASURED(call)                                                                          \
+	({                                                                                      \
+		int result;                                                                     \
+		begin_run();                                                                    \
+		result = call;                                                                  \
+		end_run();                                                                      \
+		result;                                                                         \
+	})
+
+/*
  * Defines a program. `call` uses `ctx`. It is no tp_btf: since 6.12 the verifier searches for the
  * names of such a program's arguments among all of the kernel's types, by name.
  */
 #define PROGRAM(name, tracepoint, call)                                                         \
 	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
 	{                                                                                       \
-		return call;                                                                    \
+		return MEASURED(call);                                                                    \
 	}
 
 /* Defines a program for both kinds of attachment. `call` uses `ctx` and the constant `btf`. */
@@ -143,12 +189,12 @@ static __always_inline __u64 address_of(__u32 cpu, struct task_struct *task)
 	SEC("tp_btf/" #tracepoint) int name##_btf(__u64 *ctx)                                   \
 	{                                                                                       \
 		const bool btf = true;                                                          \
-		return call;                                                                    \
+		return MEASURED(call);                                                                    \
 	}                                                                                       \
 	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
 	{                                                                                       \
 		const bool btf = false;                                                         \
-		return call;                                                                    \
+		return MEASURED(call);                                                                    \
 	}
 
 /* Argument n of the tracepoint. In assembly, because the verifier wants constant offsets
@@ -171,11 +217,6 @@ static __always_inline void switched(__u64 *ctx, struct task_struct **prev,
 		*prev = (struct task_struct *)ARG(ctx, 1);
 		*next = (struct task_struct *)ARG(ctx, 2);
 	}
-}
-
-static __always_inline __u32 this_cpu(void)
-{
-	return bpf_get_smp_processor_id() & (MAX_CPUS - 1);
 }
 
 /* 1 if `value` is 0, else 0, without a branch. */
@@ -261,6 +302,35 @@ static __always_inline void follow(__u32 tid)
 		*slot = FOLLOWED;
 	else if (!follow_all)
 		__sync_fetch_and_add(&follow_overflow, 1);
+}
+
+/*
+ * Sets and clears bits of the byte of a task that is not followed. Another CPU can begin to follow it
+ * meanwhile: its write to the byte is not undone. The word with the byte is changed, as there are no
+ * atomic operations on bytes. Before Linux 5.12 there are none for bits, and the byte is changed as it
+ * was read.
+ */
+static __always_inline void change_bits(__u32 tid, __u32 set, __u32 clear)
+{
+	__u32 shift = tid % 4 * 8;
+	__u64 at = tid & ~3ULL;
+	__u8 *all = followed;
+	__u8 *slot;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_check_mtu)) {
+		slot = follow_slot(tid);
+		if (slot)
+			*slot = (*slot & ~clear) | set;
+		return;
+	}
+	barrier_var(all);
+	barrier_var(at);
+	if (at > followed_count - 4)
+		return;
+	if (clear)
+		__sync_fetch_and_and((__u32 *)(all + at), ~(clear << shift));
+	if (set)
+		__sync_fetch_and_or((__u32 *)(all + at), set << shift);
 }
 
 /* ---- Records of the lifecycle ring ---- */

@@ -533,6 +533,12 @@ struct wire_sample {
 
 #define MAX_CPUS 1024
 
+/* The programs' time is measured in one run of this many on each CPU. */
+#define SAMPLED 127
+/* The longest time of such a run in ns. A hypervisor that takes the CPU away meanwhile for 10 ms would
+ * otherwise count as 1.3 s of programs. */
+#define SAMPLED_MOST 100000
+
 /* The account of a CPU's events in its slots or in the ring. */
 struct account {
 	__u64 head; /* slots written since the start */

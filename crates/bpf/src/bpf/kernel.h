@@ -306,6 +306,7 @@ struct files_struct {
 
 /* The id of the helper function bpf_task_pt_regs, which 5.15 and later have. */
 enum bpf_func_id {
+	BPF_FUNC_check_mtu = 163, /* since 5.12, as atomic operations other than additions */
 	BPF_FUNC_task_pt_regs = 175,
 };
 

@@ -38,11 +38,8 @@ __noinline int name_outsider(__u64 address)
 	__u32 tid = BPF_CORE_READ(task, pid);
 	__u32 is = can_be((__u64)BPF_CORE_READ(task, group_leader));
 	struct wire_outsider *record;
-	__u8 *slot = follow_slot(tid);
 
-	if (!slot)
-		return 0;
-	*slot |= NAMED | is;
+	change_bits(tid, NAMED | is, 0);
 	count_life();
 	record = reserve_life(bpf_ktime_get_ns(), LIFE_OUTSIDER, sizeof(*record), true);
 	if (!record)
@@ -78,7 +75,7 @@ static __always_inline void rename_outsider(__u32 tid)
 	__u8 *slot = follow_all ? NULL : follow_slot(tid);
 
 	if (slot && *slot & NAMED)
-		*slot &= ~(NAMED | DAEMON | SERVES);
+		change_bits(tid, 0, NAMED | DAEMON | SERVES);
 }
 
 #endif

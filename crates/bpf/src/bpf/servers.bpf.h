@@ -138,7 +138,6 @@ __noinline int serve(__u64 wakee, __u64 context)
 	struct sock *sk = (struct sock *)sent_to();
 	__u32 tgid = BPF_CORE_READ(waker, tgid), key;
 	struct server new = {};
-	__u8 *slot;
 
 	if (!sk || !receives(wakee))
 		return 0;
@@ -153,9 +152,7 @@ __noinline int serve(__u64 wakee, __u64 context)
 	if (is_ancestor(tgid, wakee) || bpf_map_update_elem(&served, &tgid, &new, BPF_NOEXIST)) {
 		if (server_count >= MAX_SERVERS)
 			__sync_fetch_and_add(&server_overflow, 1);
-		slot = follow_slot(BPF_CORE_READ(waker, pid));
-		if (slot)
-			*slot &= ~SERVES;
+		change_bits(BPF_CORE_READ(waker, pid), 0, SERVES);
 		return 0;
 	}
 	__sync_fetch_and_add(&server_count, 1);

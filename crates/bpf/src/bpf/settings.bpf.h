@@ -13,31 +13,45 @@
 
 /* ---- Settings, fixed before loading ---- */
 
+/*
+ * The programs are compiled twice. An OPTION is a setting with one value in most recordings on
+ * present kernels. In the usual object the compiler knows that value and removes the code for the
+ * others, which the kernel would otherwise load, follow and then remove itself. The variables keep
+ * their places, so that one skeleton serves both objects (src/skel.rs; programs.rs picks one).
+ */
+#ifdef USUAL
+#define OPTION const
+#define OPTION_IS(usual, other) usual
+#else
+#define OPTION const volatile
+#define OPTION_IS(usual, other) other
+#endif
+
 #define ANY_USER (~0U)
 /* The number of a helper function that no kernel has: the loader replaces the calls. */
 #define RDONLY_CAST 0x7472
 
 /* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
  * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
-const volatile __u32 switch_prev_arg = 1;
+OPTION __u32 switch_prev_arg = 1;
 /* The position of prev_state; 0: it is no argument, and the task's own field is read. */
-const volatile __u32 switch_state_arg = 3;
+OPTION __u32 switch_state_arg = 3;
 /* sched_process_exit has group_dead as its second argument (since 6.16). */
 const volatile bool exit_has_group_dead = false;
 /* Record every task, not only the followed ones. */
-const volatile bool follow_all = false;
+OPTION bool follow_all = false;
 /* Slots of each CPU, a power of two. */
 const volatile __u64 slot_count = 256;
 /* The number of waiting bytes in the lifecycle ring that wakes the recorder. */
 const volatile __u64 life_half = 0;
 const volatile __u32 argv_limit = 16384;
 /* The cgroup whose tasks are followed, or 0. */
-const volatile __u64 target_cgroup = 0;
+OPTION __u64 target_cgroup = 0;
 /* The containers that are followed (enum containers). */
-const volatile __u32 containers = CONTAINERS_NONE;
+OPTION __u32 containers = OPTION_IS(CONTAINERS_MINE, CONTAINERS_NONE);
 /* Servers that answer followed tasks are followed: those of the user `servers_uid`, or of any
  * user. */
-const volatile bool servers = false;
+OPTION bool servers = OPTION_IS(true, false);
 const volatile __u32 servers_uid = ANY_USER;
 /* From a CPU's run queue to its preemption count and to its pointer to the running task, in
  * bytes; 0: unknown. */
@@ -48,13 +62,13 @@ const volatile __u8 syscall_reasons[SYSCALLS];
 /* Where each system call has its time-out (enum timeout_form), by its number. */
 const volatile __u8 syscall_timeouts[SYSCALLS];
 /* Count every attempt to emit, for the test recorded + lost = emitted. */
-const volatile bool count_emitted = false;
+OPTION bool count_emitted = false;
 /* CPUs without slots are left out (--cpu). Otherwise they came online later. */
-const volatile bool chosen_cpus = false;
+OPTION bool chosen_cpus = false;
 /* block_rq_issue has the request queue as its first argument (before 5.11). */
-const volatile bool issue_has_queue = false;
+OPTION bool issue_has_queue = false;
 /* block_bio_queue has it, too (before 5.11). */
-const volatile bool bio_has_queue = false;
+OPTION bool bio_has_queue = false;
 /* mark_victim has the task as its argument (since 6.9). */
 const volatile bool victim_is_task = false;
 /* The period of the samples of stacks, in ns. */
@@ -64,15 +78,15 @@ const volatile __u64 sample_half = 0;
 /* User space may know the kernel's addresses in stacks. */
 const volatile bool show_kernel = false;
 /* The shortest wait whose stack is recorded, in ns; 0: none is. */
-const volatile __u64 wait_least = 0;
+OPTION __u64 wait_least = 0;
 /* A light recording: only forks, execs and ends are recorded, without their CPUs. */
-const volatile bool light = false;
+OPTION bool light = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
-const volatile __u32 hidden_tid = 0;
+OPTION __u32 hidden_tid = 0;
 /* Record also the switches of which there are sums (others.bpf.h), for the test of the sums. */
-const volatile bool keep_others = false;
+OPTION bool keep_others = false;
 /* The kernel has bpf_rdonly_cast (6.2). */
-const volatile bool has_rdonly_cast = false;
+OPTION bool has_rdonly_cast = OPTION_IS(true, false);
 
 /*
  * The reader of the maps can be an ordinary user's process, and hostile (--sudo): it can write at
@@ -85,9 +99,10 @@ const volatile bool has_rdonly_cast = false;
 struct {
 	__u64 rq; /* address of the run queue; 0: not looked up yet */
 	__u32 busy; /* a slot is being written */
-	__u32 pad;
+	__u32 runs; /* since the last run that was measured */
 	__u64 address; /* scratch memory of `address_of` */
-	__u64 pads[5]; /* a cache line for each CPU */
+	__u64 begun; /* the begin of a run that is measured, or 0 */
+	__u64 pads[4]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;
@@ -107,6 +122,8 @@ bool any_reused;
 
 struct account sched_account[MAX_CPUS] OUTPUT __attribute__((aligned(64)));
 struct account life_account[MAX_CPUS] OUTPUT;
+/* The time in the programs in one run of SAMPLED on each CPU, in ns. */
+__u64 sampled_time OUTPUT;
 /* Runs of a program while another one on the same CPU wrote a slot. */
 __u64 nested_runs OUTPUT;
 /* The last signals sent to COMMAND's process and to the recorder's, in this order. */

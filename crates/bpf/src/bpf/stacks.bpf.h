@@ -53,7 +53,7 @@ static __always_inline void put_stack(void *ctx, struct wire_sample *record)
 					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
 }
 
-SEC("perf_event") int sample(void *ctx)
+static __always_inline int on_sample(void *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 id = bpf_get_current_pid_tgid();
@@ -79,6 +79,11 @@ SEC("perf_event") int sample(void *ctx)
 	put_stack(ctx, record);
 	submit_sample(record);
 	return 0;
+}
+
+SEC("perf_event") int sample(void *ctx)
+{
+	return MEASURED(on_sample(ctx));
 }
 
 /* ---- Waits (--off-cpu-stacks) ---- */
@@ -178,7 +183,7 @@ static __always_inline void end_wait(struct task_struct *task)
 	submit_sample(record);
 }
 
-SEC("tp_btf/sched_switch") int waits(__u64 *ctx)
+static __always_inline int on_wait(__u64 *ctx)
 {
 	struct task_struct *prev, *next;
 	bool preempt;
@@ -194,6 +199,11 @@ SEC("tp_btf/sched_switch") int waits(__u64 *ctx)
 	if (is_followed(next->pid) && next->pid)
 		end_wait(next);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch") int waits(__u64 *ctx)
+{
+	return MEASURED(on_wait(ctx));
 }
 
 #endif

@@ -46,7 +46,7 @@ static __always_inline bool is_compat(struct task_struct *task, __u64 regs)
 	return PEEK(pt_regs___arm64, regs, pstate) & PSR_MODE32;
 }
 
-SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)
+static __always_inline int on_sys_enter(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct entered *in;
@@ -65,6 +65,11 @@ SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)
 		in->number |= CALL_COMPAT;
 	in->time = bpf_ktime_get_ns();
 	return 0;
+}
+
+SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)
+{
+	return MEASURED(on_sys_enter(ctx));
 }
 
 /* The sums of a process and system call (`key`); NULL: there is no room. */
@@ -93,7 +98,7 @@ static __always_inline struct call_sum *call_sum(__u64 key)
 	return NULL;
 }
 
-SEC("tp_btf/sys_exit") int sys_exit_btf(__u64 *ctx)
+static __always_inline int on_sys_exit(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call_sum *sum;
@@ -122,6 +127,11 @@ SEC("tp_btf/sys_exit") int sys_exit_btf(__u64 *ctx)
 	if (ns > sum->longest)
 		sum->longest = ns;
 	return 0;
+}
+
+SEC("tp_btf/sys_exit") int sys_exit_btf(__u64 *ctx)
+{
+	return MEASURED(on_sys_exit(ctx));
 }
 
 #endif

@@ -3,8 +3,8 @@
 use super::*;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::meta::{
-    Cost, EndReason, Extra, Facts, Known, Machine, Method, Missing, Options, Origin, Scope,
-    StateName, Usage,
+    CommandEnd, Cost, EndReason, Extra, Facts, Full, Known, Machine, Method, Missing, Options,
+    Origin, Scope, StateName, Usage,
 };
 use crate::tally::{Suspend, Tally};
 
@@ -97,6 +97,16 @@ fn everything_comes_back() {
             throttled_ns: Some(36),
             stolen_ns: None,
             memory_stalled_ns: Some(37),
+        }),
+        full: Some(Full {
+            limit: 38,
+            command: Some(CommandEnd {
+                time: Ktime(39),
+                usage: Usage {
+                    user_ns: 40,
+                    ..Usage::default()
+                },
+            }),
         }),
     };
     let body = put_section(Masked::trusted(value.clone())).unwrap();

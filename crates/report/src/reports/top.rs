@@ -165,7 +165,7 @@ fn header(out: &mut Page, view: &View) {
     let (end, wall) = if is_blank(analysis) {
         (Some(exit::NO_END.into()), "?".into())
     } else {
-        (exit::of_command(analysis), units::time(analysis.wall()))
+        (exit::of_command(analysis), exit::wall(analysis))
     };
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     let facts = end.into_iter().chain([wall]).map(Span::from);

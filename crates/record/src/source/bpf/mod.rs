@@ -490,7 +490,7 @@ impl Source for Bpf {
         Some(PartEvents {
             last,
             first,
-            kernel_ns: self.tracer.usage().run_time_ns,
+            kernel_ns: Some(self.tracer.usage().in_programs()),
         })
     }
 
@@ -565,7 +565,7 @@ impl Source for Bpf {
         }
         Last {
             losses,
-            kernel_ns: usage.run_time_ns,
+            kernel_ns: Some(usage.in_programs()),
             ..Last::default()
         }
     }

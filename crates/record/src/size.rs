@@ -1,0 +1,142 @@
+//! The limit of the file's size (`--max-size`): when a recording ends so that its file stays below it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The parts of the file's bytes in [`Size::rate`].
+const PARTS: u64 = 1 << 16;
+/// The rate of a file of which nothing is known yet: 4 bytes for each event of 16 bytes.
+const UNKNOWN: u64 = PARTS / 4;
+/// The bytes for the summary, the second copy of the metadata and the trailer.
+const END: u64 = 16 << 10;
+/// The divisor of the file's size for the index: ten bytes for each frame.
+const INDEX: u64 = 1024;
+
+/// The size of the file so far, which the writing thread notes and the recording thread reads.
+#[derive(Debug, Default)]
+pub struct Size {
+    /// The bytes of the file up to its last flush.
+    written: AtomicU64,
+    /// The bytes of the file for [`PARTS`] bytes of events in memory; 0: not known yet.
+    rate: AtomicU64,
+    /// The bytes of the events in memory that are not in `written`.
+    open: AtomicU64,
+    /// The bytes of the events in memory that are in `written`.
+    closed: AtomicU64,
+}
+
+impl Size {
+    /// The bytes of the file up to its last flush.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the writing thread is given events of this size in memory.
+    pub fn sent(&self, memory: usize) {
+        self.open.fetch_add(memory as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that the writing thread was too busy for these events.
+    pub fn unsent(&self, memory: usize) {
+        self.open.fetch_sub(memory as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that all blocks are closed, and that they have events of `memory` bytes since the last flush.
+    pub fn flushed(&self, bytes: u64, memory: usize) {
+        let memory = memory as u64;
+        let before = self.written.swap(bytes, Ordering::Relaxed);
+        self.open.fetch_sub(memory, Ordering::Relaxed);
+        let all = self.closed.fetch_add(memory, Ordering::Relaxed) + memory;
+        // The last blocks can pack worse than those before.
+        let rate = rate(bytes, all).max(rate(bytes - before.min(bytes), memory));
+        self.rate.store(rate, Ordering::Relaxed);
+    }
+
+    /// Whether it is known how well the events pack.
+    pub fn is_known(&self) -> bool {
+        self.rate.load(Ordering::Relaxed) > 0
+    }
+
+    /// The bytes that the file will probably have when all events so far are in it, with `memory` bytes of events that the
+    /// writing thread was not given.
+    pub fn expected(&self, memory: usize) -> u64 {
+        let open = self.open.load(Ordering::Relaxed) + memory as u64;
+        let rate = match self.rate.load(Ordering::Relaxed) {
+            0 => UNKNOWN,
+            rate => rate,
+        };
+        self.written() + open.saturating_mul(rate) / PARTS
+    }
+}
+
+/// The bytes of the file for [`PARTS`] bytes in memory; 0: too few events tell it.
+fn rate(bytes: u64, memory: u64) -> u64 {
+    const ENOUGH: u64 = 64 << 10;
+    if memory < ENOUGH {
+        return 0;
+    }
+    (bytes.saturating_mul(PARTS) / memory).clamp(1, PARTS)
+}
+
+/// Decides when a recording ends because of its size.
+#[derive(Debug)]
+pub struct SizeLimit {
+    bytes: u64,
+    /// The expected size at the last check.
+    before: u64,
+}
+
+impl SizeLimit {
+    pub fn new(bytes: u64) -> SizeLimit {
+        SizeLimit { bytes, before: 0 }
+    }
+
+    /// Whether the recording has to end now: there is no room for as many events as since the last check, and for the
+    /// end of the file.
+    pub fn is_reached(&mut self, expected: u64) -> bool {
+        let growth = expected.saturating_sub(self.before);
+        self.before = expected;
+        let end = END + expected / INDEX;
+        expected.saturating_add(growth).saturating_add(end) >= self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_leaves_room_for_the_next_events_and_the_end() {
+        let mut limit = SizeLimit::new(1 << 20);
+        assert!(!limit.is_reached(300_000));
+        assert!(!limit.is_reached(600_000));
+        // As many events again do not fit with the end of the file.
+        assert!(limit.is_reached(830_000));
+        // A slow recording comes closer.
+        let mut limit = SizeLimit {
+            bytes: 1 << 20,
+            before: 1_020_000,
+        };
+        assert!(!limit.is_reached(1_025_000));
+        assert!(limit.is_reached(1_031_000));
+    }
+
+    #[test]
+    fn events_on_their_way_count() {
+        let size = Size::default();
+        size.sent(160_000);
+        assert!(!size.is_known());
+        assert_eq!(size.expected(160_000), 80_000, "4 bytes for 16 are assumed");
+        size.flushed(10_000, 160_000);
+        assert!(size.is_known());
+        let sixteenth = 100_000 / 16;
+        assert_eq!(size.expected(100_000), 10_000 + sixteenth);
+        // The next ones pack half as well, and decide.
+        size.sent(160_000);
+        size.flushed(30_000, 160_000);
+        let eighth = 100_000 / 8;
+        assert_eq!(
+            (size.written(), size.expected(100_000)),
+            (30_000, 30_000 + eighth)
+        );
+    }
+}
