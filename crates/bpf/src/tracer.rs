@@ -36,7 +36,7 @@ pub struct CpuAccount {
 pub struct Usage {
     /// The time spent in the programs in ns; `None` unless `kernel.bpf_stats_enabled` is set.
     pub run_time_ns: Option<u64>,
-    /// The same time by the programs' own measurements of one run of [`wire::SAMPLED`].
+    /// The time spent in the programs in ns, estimated by what they measure of one run in [`wire::SAMPLED`].
     pub sampled_ns: u64,
     /// The runs that the kernel skipped because a program was already running on that CPU.
     pub recursion_misses: u64,
