@@ -122,7 +122,7 @@ pub fn align(
     found
 }
 
-/// The middle of the most values that are within [`SAME`]; of equally many the first.
+/// The middle of the most values that are within `SAME` of each other; of equally many the first.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];
