@@ -26,7 +26,7 @@ fn versions_agree() -> Result<(), Failed> {
     let action = repository.trim_start_matches("https://github.com/");
     let role = "ci/ansible/roles/tr_record/defaults/main.yml";
     for (file, text) in [
-        ("README.md", format!("uses: {action}@v{version}")),
+        ("README.md", "uses: YOUR-ORG/tr@main".to_owned()),
         ("docs/ci.md", format!("uses: {action}@v{version}")),
         (
             "ci/gitlab/tr.yml",
