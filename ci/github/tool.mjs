@@ -61,7 +61,12 @@ async function release(wanted) {
   if (!repository) throw new Error("there is no tr on PATH, and no input path");
   const place = `${server}/${repository}/releases/download/v${wanted}`;
   const name = `tr-${wanted}-${architecture}-linux.tar.gz`;
-  const archive = await download(`${place}/${name}`, { limit: 64 << 20 });
+  const archive = await download(`${place}/${name}`, { limit: 64 << 20 }).catch((error) => {
+    const lacks = `there is no tr-trace on PATH, and no release ${wanted} at ${place} (${error.message})`;
+    throw new Error(
+      `the job runs unrecorded: ${lacks}. Install tr-trace in a step before, or name it by the input path`,
+    );
+  });
   const sum = createHash("sha256").update(archive).digest("hex");
   const expected = input("checksum").toLowerCase() || (await listed(`${place}/SHA256SUMS`, name));
   if (sum !== expected) {

@@ -318,7 +318,9 @@ fn release() -> Result<(), Failed> {
         let place = "/maker/tr/releases/download/v9.9.9";
         let list = list.replace("SUM", &sum).replace("NAME", &name);
         let mut state = job.forge.state();
-        state.files.insert(format!("{place}/{name}"), bytes);
+        if !list.is_empty() || !checksum.is_empty() {
+            state.files.insert(format!("{place}/{name}"), bytes);
+        }
         state
             .files
             .insert(format!("{place}/SHA256SUMS"), list.into());
@@ -344,6 +346,13 @@ fn release() -> Result<(), Failed> {
     }
     let (executed, text) = run("", "SUM  other.tar.gz\n");
     assert!(!executed && text.contains("does not name"), "{text}");
+    // No release at all: the job runs, and the log says what to do.
+    let (executed, text) = run("", "");
+    assert!(
+        !executed && text.contains("the job runs unrecorded"),
+        "{text}"
+    );
+    assert!(text.contains("Install tr-trace in a step before"), "{text}");
     Ok(())
 }
 
