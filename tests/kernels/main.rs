@@ -57,6 +57,9 @@ const EMULATED: Bound = Bound {
     usual: 30_000_000,
 };
 
+/// The part of the CPU time of an emulated machine that can be unknown, as its divisor: 0.4 % were the most in ten recordings.
+const LATE_SWITCHES: u64 = 50;
+
 /// A recording with its oracles.
 struct Recording {
     name: String,
@@ -156,8 +159,14 @@ impl Recording {
             self.name,
             quality.anomalies
         );
-        if unreported == 0 {
-            assert_eq!(self.analysis.totals.times.unknown, 0, "{}", self.name);
+        let times = &self.analysis.totals.times;
+        if self.seen.is_none() {
+            // An emulated CPU that loses its real one in the middle of a switch stamps the switch after the waking that
+            // ends it: the sleep then has no waking.
+            let most = times.on_cpu_known().unwrap_or(0) / LATE_SWITCHES;
+            assert!(times.unknown <= most, "{}: {}", self.name, times.unknown);
+        } else if unreported == 0 {
+            assert_eq!(times.unknown, 0, "{}", self.name);
         }
     }
 
