@@ -345,6 +345,23 @@ fn very_many_empty_messages_are_refused() {
     assert!(error.contains("more than 1000000 spans"), "{error}");
 }
 
+/// Each word of each span is in the command lines of several hundred processes at once.
+#[test]
+fn very_many_spans_with_common_words_cost_seconds() {
+    let line = format!("cc {} -o a.o", "x ".repeat(500));
+    let lines: Vec<_> = (0..400)
+        .map(|pid| (pid + 1, None, 1_000, 1_400, line.as_str()))
+        .collect();
+    let spans: Vec<String> = (0..100_000)
+        .map(|_| complete("a.o", REAL / 1000 + 1_000_000, 400_000))
+        .collect();
+    let file = format!("[{}]", spans.join(","));
+    let began = std::time::Instant::now();
+    let placed = Placed::new(recording(&lines), file.as_bytes());
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    assert!(placed.note().contains("more spans"), "{}", placed.note());
+}
+
 /// A field of a protobuf message, with its key and its length.
 fn field(key: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![key];

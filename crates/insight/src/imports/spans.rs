@@ -107,6 +107,9 @@ impl Spans {
                 });
             }
         }
+        if named.is_cut() {
+            placed.add_note("it has more spans than the search for their processes may try");
+        }
         self.inherit(&mut owners);
         if owners.iter().all(Option::is_none) && moments.are_times_of_day {
             // The whole command is the only process that is known to have been there.

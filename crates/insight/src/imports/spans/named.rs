@@ -1,5 +1,6 @@
 //! Finds the processes whose command lines have words of spans.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -17,10 +18,19 @@ const LATE: i64 = 250_000_000;
 /// The most processes that are tried for a span.
 const NEAR: usize = 256;
 
+/// The most arguments that are compared with words for a file, some 100 ns each: the search for the processes of very many
+/// spans ends within some seconds.
+const WORK: u64 = 50_000_000;
+
+/// The work of a process with few arguments: what is kept of it takes memory.
+const LEAST_WORK: u64 = 16;
+
 /// The processes whose command lines have a word, in the order of their beginnings, by the last part of the word's
 /// path.
 pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
+    /// The part of [`WORK`] that is left.
+    work: Cell<u64>,
 }
 
 impl<'a> Candidates<'a> {
@@ -48,7 +58,24 @@ impl<'a> Candidates<'a> {
         for processes in by_word.values_mut() {
             processes.sort_by_key(start);
         }
-        Candidates { by_word }
+        Candidates {
+            by_word,
+            work: Cell::new(WORK),
+        }
+    }
+
+    /// Whether the search ended at its limit.
+    pub fn is_cut(&self) -> bool {
+        self.work.get() == 0
+    }
+
+    /// Counts the arguments of a process that are compared; none if they were too many before.
+    fn spend(&self, analysis: &Analysis, ix: ProcessIx) -> Option<()> {
+        let execs = analysis.process(ix).execs.iter();
+        let arguments: u64 = execs.map(|exec| exec.argv.args().count() as u64).sum();
+        let left = self.work.get().checked_sub(arguments.max(LEAST_WORK));
+        self.work.set(left.unwrap_or(0));
+        left.map(|_| ())
     }
 
     /// The processes that begin within some time and whose command lines have words of the span, with the number of
@@ -66,8 +93,13 @@ impl<'a> Candidates<'a> {
             let first = all.partition_point(|ix| start(*ix) < *begin.start());
             let near = all.iter().skip(first).copied().take(NEAR);
             let near = near.take_while(|ix| start(*ix) <= *begin.end());
-            for ix in near.filter(|ix| has_word(analysis, *ix, word)) {
-                *found.entry(ix).or_default() += 1;
+            for ix in near {
+                if self.spend(analysis, ix).is_none() {
+                    return Vec::new();
+                }
+                if has_word(analysis, ix, word) {
+                    *found.entry(ix).or_default() += 1;
+                }
             }
         }
         let mut found: Vec<(usize, ProcessIx)> =
