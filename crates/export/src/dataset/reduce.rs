@@ -73,7 +73,6 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let root = meta.root.map_or(0, |root| root.0);
     let arguments = meta.command.iter().map(Vec::as_slice);
     let command = normal_arguments(arguments, &cwd(analysis), &[root]);
-    let quality = &analysis.quality;
     let on_path = path.map(|path| critical_path::by_kind(&path.segments));
     let on_path = |column: &str| told(analysis, &on_path?, column);
     let processes = analysis.processes.iter();
@@ -117,7 +116,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_sleep_ns: on_path("sleep"),
         path_other_ns: on_path("other"),
         path_unknown_ns: on_path("unknown"),
-        incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
+        incomplete: is_incomplete(analysis),
         lost_events: lost_events(analysis),
         page: known("job_page").or_else(|| known("page")),
         runner: known("runner"),
@@ -126,6 +125,12 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         queued_ns: place.queued.or_else(|| queued(meta)),
         ..Run::default()
     }
+}
+
+/// Whether events were lost or the trace is truncated.
+pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
+    let quality = &analysis.quality;
+    analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
 }
 
 /// The wait for a runner in ns, from the moment that the job's script told.

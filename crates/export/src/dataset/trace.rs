@@ -16,7 +16,7 @@ use tr_programs::steps::StepKind;
 use tr_text::escape;
 
 use super::parquet::Writer;
-use super::reduce::ended;
+use super::reduce::{ended, is_incomplete};
 use super::table::{Column, Row};
 use super::trace_rows::{
     Exec, Mark, OnCpu, Other, PathPart, Process, Recording as RecordingRow, Step, Thread, Wait,
@@ -102,7 +102,6 @@ impl<'a> Tables<'a> {
         let (analysis, meta) = (self.analysis, &self.analysis.meta);
         let summary = analysis.summary.as_ref();
         let (exit_code, exit_signal) = ended(summary.and_then(|summary| summary.status));
-        let quality = &analysis.quality;
         RecordingRow {
             command: who::recorded(meta),
             host: escape::raw(meta.host.as_bytes()),
@@ -113,9 +112,7 @@ impl<'a> Tables<'a> {
             wall_ns: analysis.wall(),
             exit_code,
             exit_signal,
-            incomplete: summary.is_none()
-                || quality.truncated.is_some()
-                || !quality.lost.is_empty(),
+            incomplete: is_incomplete(analysis),
         }
     }
 
