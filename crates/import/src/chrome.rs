@@ -22,9 +22,9 @@ const FORMAT: &str = "Chrome Trace Event format";
 const CUT: i64 = 2_000;
 
 #[derive(Deserialize)]
-struct Document<'a> {
-    #[serde(borrow, rename = "traceEvents")]
-    events: Option<Events<'a>>,
+struct Document {
+    #[serde(rename = "traceEvents")]
+    events: Option<Events>,
     /// clang's time of zero, in µs since 1970.
     #[serde(rename = "beginningOfTime")]
     begin_us: Option<i64>,
@@ -240,15 +240,14 @@ enum Track {
 
 /// The spans among the events, and the numbers of the others.
 #[derive(Default)]
-struct Events<'a> {
+struct Events {
     spans: Vec<Read>,
     too_many: bool,
     open: HashMap<Track, Vec<Begun>>,
     ignored: BTreeMap<&'static str, u64>,
-    of_input: std::marker::PhantomData<&'a ()>,
 }
 
-impl Events<'_> {
+impl Events {
     fn add(&mut self, mut event: Event<'_>) {
         if let Some(out) = event.out.0.take() {
             event.args.add_text(out);
@@ -349,17 +348,17 @@ impl Event<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Events<'a> {
+impl<'de> Deserialize<'de> for Events {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for All<'a> {
-            type Value = Events<'a>;
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Events;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a list of events")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events<'a>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
                 let mut events = Events::default();
                 while let Some(event) = list.next_element()? {
                     events.add(event);
@@ -367,7 +366,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Events<'a> {
                 Ok(events)
             }
         }
-        deserializer.deserialize_seq(All(std::marker::PhantomData))
+        deserializer.deserialize_seq(All)
     }
 }
 
@@ -419,12 +418,12 @@ pub(crate) fn read_array(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !crate::contains(bytes, "\"ph\"") {
         return Ok(None);
     }
-    let events = match serde_json::from_slice::<Events<'_>>(bytes) {
+    let events = match serde_json::from_slice::<Events>(bytes) {
         Err(error) if error.is_eof() => {
             let end = bytes.trim_ascii_end();
             let end = end.strip_suffix(b",").unwrap_or(end);
             let closed = [end, b"]"].concat();
-            let events: Events<'_> = serde_json::from_slice(&closed).map_err(damaged)?;
+            let events: Events = serde_json::from_slice(&closed).map_err(damaged)?;
             return spans(events, false);
         }
         events => events.map_err(damaged)?,
@@ -441,7 +440,7 @@ fn damaged(error: serde_json::Error) -> Error {
 
 /// The spans of the events. In clang's file sums over the whole compilation are on threads of their own, and the
 /// names need their details. None without a span.
-fn spans(mut events: Events<'_>, is_compilation: bool) -> Result<Option<Spans>, Error> {
+fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Error> {
     if events.too_many {
         return Err(Error::Count {
             format: FORMAT,

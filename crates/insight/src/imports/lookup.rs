@@ -130,6 +130,12 @@ pub fn names(process: &Process, word: &[u8]) -> bool {
         })
 }
 
+/// The words of an argument that is a shell's script.
+pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
+    arg.split(ends).filter(|word| !word.is_empty())
+}
+
 /// `arg` ends with the path `word`; before it is nothing, or the end of a directory or of an
 /// option's name.
 fn is_path(arg: &[u8], word: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_programs::tools::Family;
 
 use super::align::{align, Span};
-use super::lookup::{imported, signed, Lookup, Placed};
+use super::lookup::{imported, script_words, signed, Lookup, Placed};
 
 /// The most by which an output's time is before that of a command that made it, in ns: file
 /// systems have coarse clocks.
@@ -97,15 +97,12 @@ impl Edge {
 /// The processes by the words of their command lines, those of a shell's script included.
 fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], Vec<ProcessIx>> {
     let mut words: HashMap<&[u8], Vec<ProcessIx>> = HashMap::new();
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
     for ix in processes {
         let mut execs = lookup.analysis.process(*ix).execs.iter();
         // The shell's, or that of a command without a shell.
         let args = execs.next().map(|exec| exec.argv.args());
-        for word in args.into_iter().flatten().flat_map(|arg| arg.split(ends)) {
-            if !word.is_empty() {
-                words.entry(word).or_default().push(*ix);
-            }
+        for word in args.into_iter().flatten().flat_map(script_words) {
+            words.entry(word).or_default().push(*ix);
         }
     }
     words

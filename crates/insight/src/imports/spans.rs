@@ -111,22 +111,21 @@ impl Spans {
             placed.add_note("it has more spans than the search for their processes may try");
         }
         self.inherit(&mut owners);
-        if owners.iter().all(Option::is_none) && moments.are_times_of_day {
-            // The whole command is the only process that is known to have been there.
+        // The whole command is the only process that is known to have been there.
+        let is_in_command = moments.are_times_of_day && owners.iter().all(Option::is_none);
+        if is_in_command {
             let root = lookup.analysis.process_ids().next();
-            let root = root.map(|process| Owner {
+            owners.fill(root.map(|process| Owner {
                 process,
                 is_whole: false,
-            });
-            owners.fill(root);
-            let mut unsure = self.on(&owners, &moments, lookup, &mut placed);
-            for span in &mut unsure {
-                span.doubt = Some(Doubt::Runner);
-            }
-            placed.spans = unsure;
-            return placed;
+            }));
         }
         placed.spans = self.on(&owners, &moments, lookup, &mut placed);
+        if is_in_command {
+            for span in &mut placed.spans {
+                span.doubt = Some(Doubt::Runner);
+            }
+        }
         placed
     }
 

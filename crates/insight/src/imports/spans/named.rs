@@ -9,7 +9,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::clock::Moments;
 use super::{Span, Spans};
-use crate::imports::lookup::{base, names, signed, Lookup, CLOCKS};
+use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS};
 
 /// The most by which the life of a process is longer or shorter than its span at either end, in ns: a tool on a busy
 /// machine starts a process late, and sees its end late.
@@ -189,9 +189,8 @@ impl Span {
 
 /// The words of an argument: those of a shell's script, too, and the value of `--name=value`.
 fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
-    let whole = std::iter::once(arg);
-    whole.chain(arg.split(ends)).filter(|part| !part.is_empty())
+    let whole = std::iter::once(arg).filter(|arg| !arg.is_empty());
+    whole.chain(script_words(arg))
 }
 
 /// Whether a command line of a process has a word as an argument, as the end of a path, or in a shell's script.
