@@ -1,77 +1,15 @@
 //! Files and processes that are easily mistaken for each other.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
-use tr_analyze::model::{Analysis, Doubt, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
-use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
+mod common;
+
+use tr_analyze::model::{Analysis, Doubt};
+use tr_format::event::{Clock, Ktime};
 use tr_format::meta::Summary;
 use tr_import::read;
-use tr_insight::imports::{File, Import, Imports, ToolFile};
+use tr_insight::imports::{Import, Imports};
 
-/// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
-type Line = (u32, Option<u32>, u64, u64, &'static str);
-
-const MS: u64 = 1_000_000;
-
-/// The recording begins 1 s after the machine, at this time of the day: 2026-11-23T05:54:06Z.
-const REAL: u64 = 1_795_413_246_000 * MS;
-
-/// A file whose time is not known.
-fn tool_file(path: &[u8], file: File) -> ToolFile {
-    ToolFile {
-        path: path.to_vec(),
-        written: None,
-        file,
-    }
-}
-
-fn recording(lines: &[Line]) -> Analysis {
-    let at = |ms: u64| Ktime((1000 + ms) * MS);
-    let mut analysis = Analysis {
-        start: at(0),
-        end: at(100_000),
-        ..Analysis::default()
-    };
-    analysis.meta.start = at(0);
-    analysis.meta.start_clock = Clock {
-        boot: 0,
-        real: REAL,
-    };
-    for (n, (pid, parent, start, end, line)) in lines.iter().enumerate() {
-        let ix = ProcessIx(n as u32);
-        let argv = Argv::from_args(line.split(' ').map(|arg| arg.replace('~', " ")));
-        let exec = ExecSpan {
-            start: at(*start),
-            started_before: false,
-            end: at(*end),
-            ended: true,
-            filename: b"/x".as_slice().into(),
-            argv: argv.clone(),
-            comm: Comm::new(b"x"),
-            times: Times::default(),
-            ..ExecSpan::default()
-        };
-        if let Some(parent) = parent {
-            analysis.processes[*parent as usize].children.push(ix);
-        }
-        analysis.processes.push(Process {
-            pid: Tgid(*pid + 50_000),
-            ns_pid: Tid(*pid),
-            ppid: None,
-            parent: parent.map(ProcessIx),
-            comm: Comm::new(b"x"),
-            argv,
-            start: at(*start),
-            end: at(*end),
-            status: Some(0),
-            threads: vec![ThreadIx(n as u32)],
-            execs: vec![exec],
-            ..Process::default()
-        });
-        let life = (at(*start), at(*end));
-        analysis.threads.push(Thread::new(Tid(*pid), ix, life));
-    }
-    analysis
-}
+use common::{recording, tool_file, Line, MS, REAL};
 
 /// The spans of a file, one a line: process, beginning and end in ms, name, result; and its
 /// numbers.

@@ -2,20 +2,17 @@
 //! (`fixtures/spans/record.sh`), and under small ones where each of several places would be possible.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
-use tr_analyze::model::{
-    Analysis, Doubt, ExecSpan, Imported, Process, ProcessIx, Thread, ThreadIx,
-};
+mod common;
+
+use tr_analyze::model::{Analysis, Doubt, Imported};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
+use tr_format::event::Ktime;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::{Import, Imports, ToolFile};
+use tr_insight::imports::{Import, Imports};
 
-const MS: u64 = 1_000_000;
-
-/// The recording begins 1 s after the machine, at this time of the day: 2026-11-23T05:54:06Z.
-const REAL: u64 = 1_795_413_246_000 * MS;
+use common::{recording, tool_file, MS, REAL};
 
 /// A file under a recording.
 struct Placed {
@@ -27,11 +24,7 @@ struct Placed {
 impl Placed {
     fn new(analysis: Analysis, bytes: &[u8]) -> Placed {
         let file = read(bytes).unwrap().expect("of a known tool");
-        let file = ToolFile {
-            path: b"trace.json".to_vec(),
-            written: None,
-            file,
-        };
+        let file = tool_file(b"trace.json", file);
         let mut imports = Imports::place(&[file], &analysis);
         Placed {
             analysis,
@@ -161,49 +154,6 @@ fn spans_of_a_program_are_where_its_pid_was() {
             && stretch.to.since(stretch.from) > 490 * MS
     });
     assert!(asleep, "{wait:?}");
-}
-
-/// A recording of processes: pid, parent, beginning and end in ms, command line.
-fn recording(lines: &[(u32, Option<u32>, u64, u64, &str)]) -> Analysis {
-    let at = |ms: u64| Ktime((1000 + ms) * MS);
-    let mut analysis = Analysis {
-        start: at(0),
-        end: at(100_000),
-        ..Analysis::default()
-    };
-    analysis.meta.start = at(0);
-    analysis.meta.start_clock = Clock {
-        boot: 1000 * MS,
-        real: REAL,
-    };
-    for (n, (pid, parent, start, end, line)) in lines.iter().enumerate() {
-        let ix = ProcessIx(n as u32);
-        let argv = Argv::from_args(line.split(' '));
-        let life = (at(*start), at(*end));
-        if let Some(parent) = parent {
-            analysis.processes[*parent as usize].children.push(ix);
-        }
-        analysis.processes.push(Process {
-            pid: Tgid(*pid + 50_000),
-            ns_pid: Tid(*pid),
-            parent: parent.map(ProcessIx),
-            argv: argv.clone(),
-            start: life.0,
-            end: life.1,
-            threads: vec![ThreadIx(n as u32)],
-            execs: vec![ExecSpan {
-                start: life.0,
-                end: life.1,
-                ended: true,
-                argv,
-                comm: Comm::new(b"x"),
-                ..ExecSpan::default()
-            }],
-            ..Process::default()
-        });
-        analysis.threads.push(Thread::new(Tid(*pid), ix, life));
-    }
-    analysis
 }
 
 /// Two compilations at the same time; the second one's times are a second later.
