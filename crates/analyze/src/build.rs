@@ -348,6 +348,7 @@ fn process_of(
             switches,
             max_off_cpu: threads().filter_map(|t| t.max_off_cpu).max(),
             max_rss: entry.max_rss,
+            rss_bound: entry.rss_bound,
             faults: exits.faults,
             io: exits.io,
         },

@@ -581,6 +581,9 @@ pub struct Resources {
     pub max_off_cpu: Option<u64>,
     /// The largest resident set of the process in bytes, if it has exited.
     pub max_rss: Option<u64>,
+    /// A bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`, which includes the copy of
+    /// the parent that the process was before its first exec.
+    pub rss_bound: Option<u64>,
     /// The numbers of minor and major page faults of the threads that have exited, if they were recorded.
     pub faults: Option<(u64, u64)>,
     /// The numbers of bytes that the exited threads read from and wrote to storage; `None` if the kernel does

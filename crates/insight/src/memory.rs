@@ -175,6 +175,15 @@ pub fn limit(analysis: &Analysis) -> Option<u64> {
     limits.max().filter(|bytes| *bytes < 1 << 62)
 }
 
+/// The largest memory of COMMAND's cgroup in the span, in bytes. The kernel's figure is that since the cgroup's
+/// beginning, so it belongs to the span only if it has grown there.
+pub fn cgroup_peak(analysis: &Analysis) -> Option<u64> {
+    let values = samples(analysis);
+    let mut values = values.filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryPeak));
+    let first = values.next()?;
+    values.last().filter(|last| *last > first)
+}
+
 /// The samples of the machine's counters in the span.
 pub fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
     let span = analysis.start..=analysis.end;

@@ -11,4 +11,5 @@ mod output;
 mod packed;
 pub mod reports;
 pub mod schemas;
+mod size;
 pub mod summary;

@@ -16,6 +16,7 @@ use tr_insight::failure::{Failure, Failures};
 use tr_insight::path;
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
+use tr_insight::size::RunnerSize;
 use tr_insight::steps::{Step, Steps};
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
@@ -27,6 +28,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::words::RUN_QUEUE_WAIT;
 use tr_text::{escape, units};
 
+use crate::size;
 use chart::Chart;
 
 /// The most changes, steps, shares of the path and warnings.
@@ -63,6 +65,9 @@ pub struct Summary {
     steps: Vec<TimedPart>,
     /// The number of tests, and the number of failed tests.
     tests: (usize, usize),
+    /// The runner that the job needs, and the words for it.
+    size: Option<RunnerSize>,
+    size_words: Vec<String>,
     chart: Option<Chart>,
 }
 
@@ -118,6 +123,7 @@ impl Summary {
         let combined = advised.combined(advice.len());
         let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
+        let size = RunnerSize::new(view, &advised);
         let all = StepVerdicts::new(view.recording);
         let mut warnings = warnings::warnings(view.recording);
         if warnings.len() > MOST {
@@ -140,6 +146,8 @@ impl Summary {
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: longest(analysis.wall(), all.steps.list()),
             tests: tests(&all.steps),
+            size_words: size.map_or_else(Vec::new, |size| size::words(view, &size)),
+            size,
             chart: None,
         }
     }
@@ -187,6 +195,7 @@ impl Summary {
         if !self.steps.is_empty() {
             out.items("Longest steps: ", self.longest());
         }
+        out.items("Size: ", &self.size_words);
         for (name, link) in links.named() {
             out.spans([format!("{name}: {link}")]);
         }
@@ -244,6 +253,9 @@ impl Summary {
         }
         if !self.steps.is_empty() {
             let _ = writeln!(out, "- Longest steps: {}", list(&self.longest()));
+        }
+        if !self.size_words.is_empty() {
+            let _ = writeln!(out, "- Size: {}", list(&self.size_words));
         }
         if let Some(chart) = &self.chart {
             let _ = write!(out, "\n{}", chart.markdown());

@@ -105,6 +105,20 @@ pub fn bytes(count: u64) -> String {
     format!("{} {name}", self::count(whole))
 }
 
+/// Two numbers of bytes with one unit, the second at least as large as the first: `171 to 213 MiB`.
+pub fn bytes_range(least: u64, most: u64) -> String {
+    let (low, high) = (bytes(least), bytes(most));
+    if low == high {
+        return high;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((figure, low_unit)), Some((_, unit))) if low_unit == unit => {
+            format!("{figure} to {high}")
+        }
+        _ => format!("{low} to {high}"),
+    }
+}
+
 /// The number of things: `1 process`, `2 processes`.
 pub fn plural(number: u64, one: &str, more: &str) -> String {
     match number {

@@ -374,6 +374,7 @@ impl Tracker {
     ) {
         let process = &mut self.processes[self.tasks[ix].process];
         process.status = status;
+        process.rss_bound = all;
         let max_rss = last.or(grown(process.rss_before, all));
         if let Some(program) = process.execs.last_mut() {
             program.max_rss = max_rss;

@@ -37,6 +37,8 @@ pub struct ProcessEntry {
     pub status: Option<u32>,
     /// The largest resident set of the process's programs, in bytes.
     pub max_rss: Option<u64>,
+    /// The kernel's `maxrss` at the exit of the process, in bytes.
+    pub rss_bound: Option<u64>,
     /// The kernel's `maxrss` when the last program began, in bytes.
     pub rss_before: Option<u64>,
     /// Whether the fork of the process was seen.

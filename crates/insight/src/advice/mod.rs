@@ -29,6 +29,7 @@ use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 
+use crate::cpu_need::CpuNeed;
 use crate::exit;
 use crate::path;
 use crate::view::View;
@@ -170,6 +171,8 @@ pub struct BuildAdvice {
     /// For a build without any change: its time, and the least time that these CPUs need for it, in
     /// nanoseconds.
     pub nothing: Option<(u64, u64)>,
+    /// The CPUs that the build used, and how many would do.
+    pub cpus: Option<CpuNeed>,
 }
 
 /// The forecast for several changes at once: their gains do not add up. Times in ns.
@@ -341,6 +344,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         combined,
         changes,
         nothing,
+        cpus: CpuNeed::of(facts.cpus, &facts.parallelism.demand, &schedule, own),
     })
 }
 

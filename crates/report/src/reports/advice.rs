@@ -4,9 +4,11 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::output::Report;
+use crate::size;
 use tr_insight::advice;
 use tr_insight::advice::{Advice, BuildAdvice};
 use tr_insight::path;
+use tr_insight::size::RunnerSize;
 use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::page::{Page, Span};
@@ -183,6 +185,7 @@ impl Report for AdviceReport<'_> {
                 "low_ns": combined.to.0,
                 "high_ns": combined.to.1,
             })),
+            "size": RunnerSize::new(&self.view, &self.all).map(|size| size::json(&size)),
             "nothing": self.all.nothing.map(|(wall, bound)| json!({
                 "wall_ns": wall,
                 "at_least_ns": bound,

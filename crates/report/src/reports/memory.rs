@@ -11,7 +11,7 @@ use tr_format::meta::Known;
 use crate::members::{self, members, Members};
 use crate::output::Report;
 use tr_insight::label;
-use tr_insight::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
+use tr_insight::memory::{cgroup_peak, facts, largest, limit, samples, sum, MemorySum, Resident};
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::page::{Page, Span};
@@ -108,15 +108,6 @@ impl<'a> Memory<'a> {
         values.max()
     }
 
-    /// The largest memory of the cgroup in the span. The kernel's figure is that since the
-    /// cgroup's beginning: it belongs to the span if it has grown there.
-    fn cgroup_peak(&self) -> Option<u64> {
-        let values = self.samples.iter();
-        let mut values = values.filter_map(|(_, reading)| reading.get(Counter::CgroupMemoryPeak));
-        let first = values.next()?;
-        values.next_back().filter(|last| *last > first)
-    }
-
     fn head(&self) -> String {
         if let Some((peak, process)) = largest(self.view.processes()) {
             let peak = units::bytes(peak);
@@ -149,7 +140,7 @@ impl<'a> Memory<'a> {
             }
         };
         lines.extend(words.map(|words| format!("All processes together: {words}")));
-        let (least, used) = match self.cgroup_peak() {
+        let (least, used) = match cgroup_peak(self.view.analysis) {
             Some(peak) => ("", Some(peak)),
             None => ("at least ", self.most(Counter::CgroupMemory)),
         };
@@ -226,7 +217,7 @@ impl Report for Memory<'_> {
         let more = json!({
             "resident_bytes": Resident::of(analysis).least(),
             "cgroup_bytes": self.most(Counter::CgroupMemory),
-            "cgroup_peak_bytes": self.cgroup_peak(),
+            "cgroup_peak_bytes": cgroup_peak(self.view.analysis),
             "cgroup_limit_bytes": limit(self.view.analysis),
             "kills": kills.collect::<Vec<_>>(),
             "rows": self.table().rows(self.view.asked(&self.rows)),

@@ -8,6 +8,7 @@ use tr_analyze::model::Analysis;
 use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
 use crate::reports::{advice, critical_path, failed};
+use crate::size;
 use tr_insight::advice::advise;
 use tr_insight::ci::Ci;
 use tr_insight::exit;
@@ -17,6 +18,7 @@ use tr_insight::query;
 use tr_insight::query::{By, GroupRow, Sort};
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
+use tr_insight::size::RunnerSize;
 use tr_insight::view::View;
 use tr_insight::warnings;
 use tr_insight::warnings::{is_blank, lost, recorded};
@@ -113,7 +115,13 @@ impl Report for Top<'_> {
         if self.by != By::Program && path.is_none() {
             by_program(&mut below, &programs);
         }
-        peak(&mut below, &self.view);
+        let size = RunnerSize::new(&self.view, &advice);
+        let words = size.map_or_else(Vec::new, |size| size::words(&self.view, &size));
+        if words.is_empty() {
+            peak(&mut below, &self.view);
+        } else {
+            below.items("Size   ", words);
+        }
         trace(&mut below, &self.view);
         let advised = advice.to_change().next().is_some();
         next(&mut below, &self.view, advised);

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use tr_analyze::model::Analysis;
 
 use super::Summary;
+use tr_insight::size::RunnerSize;
 use tr_text::escape;
 
 /// GitHub shows ten warnings of a step.
@@ -51,6 +52,11 @@ impl Summary {
         figure("tr_wall_seconds", Some(analysis.wall()));
         figure("tr_cpu_seconds", times.on_cpu_known());
         figure("tr_run_queue_seconds", times.run_queue_known());
+        if let Some(size) = &self.size {
+            for (name, value) in sizes(size) {
+                let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");
+            }
+        }
         let _ = writeln!(out, "# TYPE tr_held_back gauge");
         let _ = writeln!(out, "tr_held_back {}", self.held().count());
         let _ = writeln!(out, "# TYPE tr_test_held_back gauge");
@@ -64,6 +70,32 @@ impl Summary {
         }
         out + "# EOF\n"
     }
+}
+
+/// The figures of a runner's size that are known.
+fn sizes(size: &RunnerSize) -> Vec<(&'static str, u64)> {
+    let memory = size.memory.as_ref();
+    let cpus = size.cpus.as_ref();
+    let all = [
+        (
+            "tr_memory_at_least_bytes",
+            memory.map(|memory| memory.at_least),
+        ),
+        (
+            "tr_memory_at_most_bytes",
+            memory.and_then(|memory| memory.at_most),
+        ),
+        (
+            "tr_memory_enough_bytes",
+            memory.and_then(|memory| memory.enough),
+        ),
+        ("tr_cpus_wanted_p90", cpus.map(|cpus| cpus.wanted)),
+        ("tr_cpus_enough", cpus.map(|cpus| cpus.enough)),
+    ];
+    let known = all
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    known.collect()
 }
 
 /// The file of a test whose name begins with a file: `tests/test_a.py::test_b`, `t/a.t`.

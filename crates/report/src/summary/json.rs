@@ -5,6 +5,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 
 use super::{Summary, TimedPart};
+use crate::size;
 use tr_insight::exit::Exit;
 use tr_insight::failure::Failure;
 use tr_insight::warnings;
@@ -86,6 +87,7 @@ impl Summary {
             "advice": advice.collect::<Vec<_>>(),
             "path": path,
             "steps": timed(&self.steps),
+            "size": self.size.as_ref().map(size::json),
             "tests": { "in_all": tests, "failed": failed, "held_back": slow.collect::<Vec<_>>() },
         });
         if let (Some(cpus), Some(document)) =

@@ -1,0 +1,86 @@
+//! The CPUs that a recorded job needs.
+
+use tr_analyze::schedule::Schedule;
+use tr_analyze::share;
+
+/// The share of the time in which the job wants at most the stated number of CPUs, in percent.
+pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
+/// A number of CPUs would do if the build takes at most this share longer on them, in percent.
+const LONGER_PERCENT: u64 = 5;
+
+/// The CPUs that a job used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuNeed {
+    /// The number of CPUs that the job could use.
+    pub available: u64,
+    /// The number of CPUs that the job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the known time.
+    pub wanted: u64,
+    /// The smallest number of CPUs that would do, of powers of two, or the available ones.
+    pub enough: u64,
+    /// The simulated time of the build on the available CPUs without other tasks, in ns.
+    pub on_available: u64,
+    /// The same on `enough` CPUs.
+    pub on_enough: u64,
+}
+
+impl CpuNeed {
+    /// The CPUs that a build needs. `available`: those that it could use; `demand`: the times in ns in which exactly n
+    /// tasks wanted a CPU; `own`: the simulated time on the available CPUs in ns.
+    pub(crate) fn of(
+        available: u64,
+        demand: &[u64],
+        schedule: &Schedule,
+        own: u64,
+    ) -> Option<CpuNeed> {
+        let wanted = wanted(available, demand)?;
+        let mut need = CpuNeed {
+            available,
+            wanted,
+            enough: available,
+            on_available: own,
+            on_enough: own,
+        };
+        let sizes = (0..u64::BITS)
+            .rev()
+            .filter_map(|power| 1_u64.checked_shl(power));
+        for cpus in sizes.filter(|cpus| *cpus < available) {
+            let on_fewer = schedule.on(cpus);
+            if on_fewer > own.saturating_add(share(own, LONGER_PERCENT, 100)) {
+                break;
+            }
+            (need.enough, need.on_enough) = (cpus, on_fewer);
+        }
+        Some(need)
+    }
+}
+
+/// The number of CPUs, of the available ones, that a job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the known
+/// time. `demand`: the times in ns in which exactly n tasks wanted a CPU.
+pub fn wanted(available: u64, demand: &[u64]) -> Option<u64> {
+    let known = demand
+        .iter()
+        .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    let most = share(known, MOST_OF_THE_TIME_PERCENT, 100);
+    let mut sum = 0_u64;
+    let reached = demand.iter().position(|ns| {
+        sum = sum.saturating_add(*ns);
+        sum >= most
+    });
+    let wanted = u64::try_from(reached?).ok()?;
+    (known > 0).then(|| wanted.clamp(1, available.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nine_tenths_of_the_time_decide() {
+        assert_eq!(wanted(4, &[5, 85, 10]), Some(1));
+        assert_eq!(wanted(4, &[5, 84, 11]), Some(2));
+        assert_eq!(wanted(4, &[0, 0, 0, 0, 0, 0, 9]), Some(4));
+        assert_eq!(wanted(4, &[9]), Some(1));
+        assert_eq!(wanted(4, &[0, 0]), None);
+        assert_eq!(wanted(4, &[]), None);
+    }
+}

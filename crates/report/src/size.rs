@@ -1,0 +1,103 @@
+//! The size of a runner in words and in JSON.
+
+use serde_json::{json, Value};
+
+use tr_insight::cpu_need::{CpuNeed, MOST_OF_THE_TIME_PERCENT};
+use tr_insight::size::{MemoryNeed, RunnerSize};
+use tr_insight::view::View;
+use tr_insight::{label, memory};
+use tr_text::units;
+
+/// The most columns of the name of the process with the most memory.
+const NAME: usize = 30;
+
+/// What a job used, a fact each, and what would do. Nothing if the CPUs alone are known and no fewer of them would do.
+pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
+    let proposal = proposal(size);
+    if size.memory.is_none() && proposal.is_none() {
+        return Vec::new();
+    }
+    let memory = size.memory.as_ref().map(used);
+    let largest = memory::largest(view.processes()).map(|(bytes, process)| {
+        let name = units::shorten(&label::label(process), NAME);
+        format!("{} in {name}", units::bytes(bytes))
+    });
+    let cpus = size.cpus.as_ref().map(wanted);
+    let used = [memory, largest, cpus, proposal];
+    used.into_iter().flatten().collect()
+}
+
+/// `memory 171 to 213 MiB of 23 GiB`
+fn used(memory: &MemoryNeed) -> String {
+    let used = match memory.at_most {
+        Some(most) => units::bytes_range(memory.at_least, most),
+        None => format!("at least {}", units::bytes(memory.at_least)),
+    };
+    let of = memory
+        .available
+        .map(|bytes| format!(" of {}", units::bytes(bytes)));
+    format!("memory {used}{}", of.unwrap_or_default())
+}
+
+/// `2 of 4 CPUs for 90 % of the time`
+fn wanted(cpus: &CpuNeed) -> String {
+    format!(
+        "{} of {} for {MOST_OF_THE_TIME_PERCENT} % of the time",
+        cpus.wanted,
+        units::cpus(cpus.available)
+    )
+}
+
+/// `2 CPUs and 512 MiB would do (8.82 s → 9.10 s)`; `None` if no smaller size would do.
+fn proposal(size: &RunnerSize) -> Option<String> {
+    let memory = size.memory.and_then(|memory| {
+        memory
+            .enough
+            .filter(|enough| memory.available.is_none_or(|all| *enough < all))
+    });
+    let fewer = size.cpus.filter(|cpus| cpus.enough < cpus.available);
+    let parts = [
+        fewer.map(|cpus| units::cpus(cpus.enough)),
+        memory.map(units::bytes),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let time = fewer.map(|cpus| {
+        let [from, to] = [cpus.on_available, cpus.on_enough].map(units::time);
+        if from == to {
+            format!(" (in the same {from})")
+        } else {
+            format!(" ({from} → {to})")
+        }
+    });
+    Some(format!(
+        "{} would do{}",
+        parts.join(" and "),
+        time.unwrap_or_default()
+    ))
+}
+
+/// The size in JSON.
+pub(crate) fn json(size: &RunnerSize) -> Value {
+    let memory = size.memory.map(|memory| {
+        json!({
+            "at_least_bytes": memory.at_least,
+            "at_most_bytes": memory.at_most,
+            "available_bytes": memory.available,
+            "with_files_bytes": memory.with_files,
+            "enough_bytes": memory.enough,
+        })
+    });
+    let cpus = size.cpus.map(|cpus| {
+        json!({
+            "available": cpus.available,
+            "wanted_p90": cpus.wanted,
+            "enough": cpus.enough,
+            "on_available_ns": cpus.on_available,
+            "on_enough_ns": cpus.on_enough,
+        })
+    });
+    json!({ "memory": memory, "cpus": cpus })
+}
