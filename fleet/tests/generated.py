@@ -38,7 +38,7 @@ def make(work, runs, repositories):
             0 AS sleep_ns, 0 AS blocked_ns, 0 AS unknown_ns, {ns(wall)} AS path_ns, {ns(wall - 3_000_000_000)} AS path_on_cpu_ns,
             1000000000 AS path_run_queue_ns, 1000000000 AS path_disk_ns, 500000000 AS path_network_ns,
             500000000 AS path_sleep_ns, 0 AS path_other_ns, 0 AS path_unknown_ns, false AS incomplete, 0 AS lost_events,
-            0 AS steps_left_out, 0 AS processes_left_out, 'large' AS label, repo, date FROM base""",
+            CAST(1073741824 * factor AS bigint) AS resident_peak_bytes, 3 AS cpus_p90, 0 AS steps_left_out, 0 AS processes_left_out, 'large' AS label, repo, date FROM base""",
         "machine": """SELECT run, 'runner-' || host AS host, 'Linux 6.1' AS kernel, 'x86_64' AS arch, 4 AS cpus,
             200000000000 AS busy_ns, 0 AS others_ns, 0 AS stolen_ns, 0 AS throttled_ns, 3000000 AS frequency_khz,
             'AMD EPYC' AS cpu_model, '25 17 1' AS cpu_stepping, '0x1' AS microcode, repo, date FROM base""",

@@ -15,6 +15,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import generated  # noqa: E402
 from tr_fleet.alerts import fresh  # noqa: E402
 from tr_fleet.gate import judged  # noqa: E402
+from tr_fleet.sizing import text  # noqa: E402
 
 REPO = "team/repository-0"
 LAST = "repo=team%2Frepository-0/date=2026-01-10"
@@ -136,6 +137,23 @@ def gate(place):
     asked(place, "--repo", REPO, "--gate", "e" * 16, "--against", "it's", status=2)
 
 
+def sizes(place):
+    """The request covers nearly all runs and the limit every one, each with a quarter beside it."""
+    jobs = list(asked(place, "--repo", REPO, "--sizing").split("---\n"))
+    assert len(jobs) == 4, jobs
+    one = jobs[0]
+    assert one.startswith(f"# {REPO} job-0\n# 230 runs: memory at most 1146 MiB, 3 of 4 CPUs\n"), one
+    assert "# GitHub: a runner with 4 CPUs and 16 GB\n" in one, one
+    assert 'requests: {"cpu": "3", "memory": "1536Mi"}\n  limits: {"memory": "1536Mi"}' in one, one
+    few = {"repo": "a\nb", "job": None, "runs": 9, "most_bytes": 5 << 20, "most_cpus": 1, "cpus": 2}
+    assert text([few]).splitlines() == [
+        "# a b (no job)",
+        "# 9 runs: memory at most 5 MiB, 1 of 2 CPUs",
+        "# no size is proposed of fewer than 10 runs",
+    ]
+    assert text([]).startswith("# no run")
+
+
 def pages(place):
     """Every chart has its axes and its changes, and every page the way back."""
     asked(place, "--repo", REPO, "--html", place / "pages")
@@ -157,6 +175,9 @@ class Answers(unittest.TestCase):
 
     def test_a_command_that_fails_again_is_reported_twice(self):
         fails_again(self.place)
+
+    def test_sizes(self):
+        sizes(self.place)
 
     def test_pages(self):
         pages(self.place)

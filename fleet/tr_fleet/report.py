@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-from . import alerts, dashboard, dataset, engines, gate, render, verdict
+from . import alerts, dashboard, dataset, engines, gate, render, sizing, verdict
 
 HERE = pathlib.Path(__file__).parent
 SQL = HERE / "sql"
@@ -28,6 +28,7 @@ ANSWERS = {
     "variable_steps": (lambda row: (-row["spread_ns"], row["series"], row["kind"], row["name"]), 50),
     "usage": (lambda row: (-row["machine_ns"], row["repo"], row["job"] or "", row["runner"] or ""), None),
     "trend": (lambda row: (row["series"], row["day"]), None),
+    "sizing": (lambda row: (row["repo"], row["job"] or ""), None),
 }
 # The largest figures of a run, in ns, bytes or counts: a trace with a larger one lies (2.3 years, 13 days of CPU time).
 # Many such runs can still have sums that no engine holds: then the next limit counts.
@@ -69,6 +70,9 @@ def arguments(words=None):
     parser.add_argument(
         "--webhook", metavar="URL", help="with --alerts: also post them there, as JSON with a field `text`"
     )
+    parser.add_argument(
+        "--sizing", action="store_true", help="print only what each job's runner needs, as YAML for Kubernetes"
+    )
     parser.add_argument("--gate", metavar="RUN", help="compare this run with those before it in its series")
     parser.add_argument(
         "--against",
@@ -83,6 +87,8 @@ def arguments(words=None):
         parser.error("--since is a day such as 2026-11-23")
     if args.webhook and not args.alerts:
         parser.error("--webhook is for --alerts")
+    if args.sizing and (args.alerts or args.html or args.format != "text"):
+        parser.error("--sizing is a format of its own")
     if args.against and not args.gate:
         parser.error("--against is for --gate")
     return args
@@ -361,7 +367,10 @@ def publish(report, args):
     if args.html:
         dashboard.write(report, args.html)
         return
-    text = alerts.fresh(report, args) if args.alerts else written(report, args)
+    if args.sizing:
+        text = sizing.text(report["sizing"])
+    else:
+        text = alerts.fresh(report, args) if args.alerts else written(report, args)
     if args.output is None:
         sys.stdout.write(text)
         return

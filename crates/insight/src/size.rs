@@ -49,21 +49,24 @@ impl RunnerSize {
     /// The size of a job's runner; `None` for a part of a recording, for the whole machine, or if nothing is known.
     pub fn new(view: &View<'_>, advice: &BuildAdvice) -> Option<RunnerSize> {
         let analysis = view.analysis;
-        if !view.has_all() || analysis.is_part() || analysis.meta.scope != Scope::Command {
+        if !view.has_all() || !is_of_command(analysis) {
             return None;
         }
-        let status = analysis.summary.as_ref().and_then(|summary| summary.status);
-        let is_whole = status.is_some_and(|status| !exit::failed(Some(status)));
         let size = RunnerSize {
-            memory: MemoryNeed::of(analysis, is_whole),
-            cpus: advice.cpus.filter(|_| is_whole),
+            memory: MemoryNeed::of(analysis),
+            cpus: advice.cpus.filter(|_| is_done(analysis)),
         };
         (size.memory.is_some() || size.cpus.is_some()).then_some(size)
     }
 }
 
 impl MemoryNeed {
-    fn of(analysis: &Analysis, is_whole: bool) -> Option<MemoryNeed> {
+    /// The memory of a recorded command; `None` for a part of a recording, for the whole machine, or if nothing is
+    /// known.
+    pub fn of(analysis: &Analysis) -> Option<MemoryNeed> {
+        if !is_of_command(analysis) {
+            return None;
+        }
         let at_most = bound(analysis);
         let with_files = cgroup_peak(analysis);
         // Containers have cgroups of their own.
@@ -78,7 +81,9 @@ impl MemoryNeed {
         let at_least = Resident::of(analysis).least()?;
         let at_least = at_most.map_or(at_least, |most| at_least.min(most));
         let is_killed = killed(analysis).next().is_some();
-        let proposed = at_most.filter(|_| is_whole && !is_killed).and_then(enough);
+        let proposed = at_most
+            .filter(|_| is_done(analysis) && !is_killed)
+            .and_then(enough);
         let available = limit(analysis).or_else(|| machine(analysis));
         Some(MemoryNeed {
             at_least,
@@ -88,6 +93,17 @@ impl MemoryNeed {
             enough: proposed,
         })
     }
+}
+
+/// Whether the recording is one of a command alone, from its beginning.
+fn is_of_command(analysis: &Analysis) -> bool {
+    !analysis.is_part() && analysis.meta.scope == Scope::Command
+}
+
+/// Whether COMMAND succeeded, so that the recording has all of the job.
+fn is_done(analysis: &Analysis) -> bool {
+    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
+    status.is_some_and(|status| !exit::failed(Some(status)))
 }
 
 /// The memory of the machine in bytes.

@@ -8,13 +8,15 @@ use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::parallelism::parallelism;
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
-use tr_format::meta::{Hardware, Metadata};
+use tr_format::meta::{Hardware, Metadata, Scope};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
 use tr_insight::ci::Ci;
+use tr_insight::cpu_need;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::known::by_tr;
 use tr_insight::loads::{Load, Loads};
@@ -23,6 +25,7 @@ use tr_insight::normal::Paths;
 use tr_insight::parts::{Part, PartTimes};
 use tr_insight::path::groups;
 use tr_insight::query;
+use tr_insight::size::MemoryNeed;
 use tr_insight::step_sums;
 use tr_insight::step_sums::add;
 use tr_insight::warnings::lost_events;
@@ -108,6 +111,8 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
             .iter()
             .filter_map(|process| process.resources.max_rss)
             .max(),
+        resident_peak_bytes: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
+        cpus_p90: cpus_wanted(analysis),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
         path_run_queue_ns: on_path("run_queue"),
@@ -131,6 +136,13 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
 pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     let quality = &analysis.quality;
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
+}
+
+/// The number of CPUs that a recorded command wanted at most for 90 % of the time.
+fn cpus_wanted(analysis: &Analysis) -> Option<u64> {
+    let is_of_command = analysis.meta.scope == Scope::Command;
+    let found = is_of_command.then(|| parallelism(analysis, &groups(analysis), None, 0));
+    cpu_need::wanted(analysis.cpus_of_build(), &found?.ok()?.demand)
 }
 
 /// The wait for a runner in ns, from the moment that the job's script told.

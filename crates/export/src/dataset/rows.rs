@@ -43,6 +43,10 @@ rows! {
         blocked_ns: Option<u64>,
         unknown_ns: u64,
         max_rss_bytes: Option<u64>,
+        /// A bound that the memory of all processes together did not exceed.
+        resident_peak_bytes: Option<u64>,
+        /// The number of CPUs that the run wanted at most for 90 % of the time.
+        cpus_p90: Option<u64>,
         /// The critical path, and its parts by use.
         path_ns: Option<u64>,
         path_on_cpu_ns: Option<u64>,
