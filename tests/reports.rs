@@ -726,3 +726,33 @@ fn a_document_has_each_key_once() -> Result<(), Failure> {
     assert_eq!(keys.len(), count, "{text}");
     Ok(())
 }
+
+/// The summary compares the recorded time with the limit of the job, and names the size of its runner.
+#[test]
+fn a_summary_has_the_limit_and_the_size() -> Result<(), Failure> {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo/busy.bin");
+    let trace = trace.to_str().ok_or("a path")?;
+    let text = output(&["summary", trace, "--limit", "46.08s"])?;
+    ensure(text.contains("50 % of the limit of 46.08 s"), || {
+        text.clone()
+    })?;
+    ensure(text.contains("memory 175 to 187 MiB of 24 GiB"), || {
+        text.clone()
+    })?;
+    let metrics = output(&["summary", trace, "--limit", "1h", "--format", "metrics"])?;
+    for line in [
+        "tr_limit_seconds 3600.000",
+        "tr_memory_enough_bytes 536870912",
+        "tr_cpus_enough 2",
+    ] {
+        ensure(metrics.contains(&format!("{line}\n")), || {
+            format!("{line}: {metrics}")
+        })?;
+    }
+    let refused = run(&["summary", trace, "--limit", "45"])?;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    ensure(
+        refused.status.code() == Some(2) && said.contains("needs a unit"),
+        || said.clone(),
+    )
+}

@@ -96,6 +96,7 @@ function summary(tr, trace, links) {
   const options = Object.entries(links)
     .filter(([, url]) => url)
     .map(([name, url]) => `--${name}=${url}`);
+  if (runner.input("limit")) options.push(`--limit=${runner.input("limit")}`);
   const done = run(tr, ["summary", ...BOUNDS, "--format=markdown", "--chart", ...options, trace]);
   if (done.status !== 0) problem(`tr summary: ${done.stderr}`);
   return done.stdout;

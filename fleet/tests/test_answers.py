@@ -13,6 +13,7 @@ import duckdb
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import generated  # noqa: E402
+from tr_fleet import limits  # noqa: E402
 from tr_fleet.alerts import fresh  # noqa: E402
 from tr_fleet.gate import judged  # noqa: E402
 from tr_fleet.sizing import text  # noqa: E402
@@ -154,6 +155,24 @@ def sizes(place):
     assert text([]).startswith("# no run")
 
 
+def near():
+    """Growth is told where it is none by chance, and never in noise."""
+
+    def told(walls, limit=45):
+        runs = [
+            {"series": "a\x1b", "back": len(walls) - n, "start_unix_ns": n * 86400 * 10**9, "wall_ns": int(wall * 60e9)}
+            for n, wall in enumerate(walls)
+        ]
+        return limits.text(list(reversed(runs)), limit * 60 * 10**9)
+
+    grown = [30 + n + 0.3 * (n % 2) for n in range(10)]
+    assert told(grown) == "a\\u{1b}: 39.3 min of 45.0 min (87 %): at the growth of its last 10 runs it meets the limit in 6 days\n", told(grown)
+    noise = [30, 38, 31, 37, 30, 38, 31, 37, 30, 38]
+    assert told(noise).endswith("(84 %)\n") and told(grown[1:]).endswith("(87 %)\n"), told(noise)
+    assert told([46]).endswith("the limit is met\n")
+    assert [limits.duration(it) for it in ["45m", "1.5h", "90s"]] == [2700 * 10**9, 5400 * 10**9, 90 * 10**9]
+
+
 def pages(place):
     """Every chart has its axes and its changes, and every page the way back."""
     asked(place, "--repo", REPO, "--html", place / "pages")
@@ -178,6 +197,12 @@ class Answers(unittest.TestCase):
 
     def test_sizes(self):
         sizes(self.place)
+
+    def test_limits(self):
+        near()
+        lines = asked(self.place, "--repo", REPO, "--limit", "2m").splitlines()
+        assert len(lines) == 4 and all(" of 2.00 min (5" in it for it in lines), lines
+        asked(self.place, "--limit", "2", status=2)
 
     def test_pages(self):
         pages(self.place)

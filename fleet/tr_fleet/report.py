@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-from . import alerts, dashboard, dataset, engines, gate, render, sizing, verdict
+from . import alerts, dashboard, dataset, engines, gate, limits, render, sizing, verdict
 
 HERE = pathlib.Path(__file__).parent
 SQL = HERE / "sql"
@@ -28,6 +28,7 @@ ANSWERS = {
     "variable_steps": (lambda row: (-row["spread_ns"], row["series"], row["kind"], row["name"]), 50),
     "usage": (lambda row: (-row["machine_ns"], row["repo"], row["job"] or "", row["runner"] or ""), None),
     "trend": (lambda row: (row["series"], row["day"]), None),
+    "limits": (lambda row: (row["series"], row["back"]), None),
     "sizing": (lambda row: (row["repo"], row["job"] or ""), None),
 }
 # The largest figures of a run, in ns, bytes or counts: a trace with a larger one lies (2.3 years, 13 days of CPU time).
@@ -73,6 +74,12 @@ def arguments(words=None):
     parser.add_argument(
         "--sizing", action="store_true", help="print only what each job's runner needs, as YAML for Kubernetes"
     )
+    parser.add_argument(
+        "--limit",
+        metavar="TIME",
+        type=limits.duration,
+        help="print only how near each series is to this limit of a job's time (45m), and when it meets it",
+    )
     parser.add_argument("--gate", metavar="RUN", help="compare this run with those before it in its series")
     parser.add_argument(
         "--against",
@@ -87,8 +94,9 @@ def arguments(words=None):
         parser.error("--since is a day such as 2026-11-23")
     if args.webhook and not args.alerts:
         parser.error("--webhook is for --alerts")
-    if args.sizing and (args.alerts or args.html or args.format != "text"):
-        parser.error("--sizing is a format of its own")
+    one = args.sizing or args.limit
+    if one and (args.alerts or args.html or args.format != "text") or args.sizing and args.limit:
+        parser.error("--sizing and --limit are formats of their own")
     if args.against and not args.gate:
         parser.error("--against is for --gate")
     return args
@@ -369,6 +377,8 @@ def publish(report, args):
         return
     if args.sizing:
         text = sizing.text(report["sizing"])
+    elif args.limit:
+        text = limits.text(report["limits"], args.limit)
     else:
         text = alerts.fresh(report, args) if args.alerts else written(report, args)
     if args.output is None:

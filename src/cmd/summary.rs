@@ -1,12 +1,14 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use tr_insight::query::Filter;
 use tr_report::reports::{Ask, View};
 use tr_report::summary::{Links, Summary};
 
+use crate::args;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::open;
@@ -31,6 +33,7 @@ Examples:
   tr summary trace.bin
   tr summary trace.bin --format metrics > metrics.txt
   tr summary trace.bin --format json
+  tr summary trace.bin --limit 45m
   tr summary trace.bin --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
 pub struct Args {
     /// The trace; - is standard input
@@ -42,6 +45,9 @@ pub struct Args {
     /// Add pictures in mermaid to markdown, which GitHub and GitLab draw: the steps over time, CPUs, memory
     #[arg(long)]
     chart: bool,
+    /// Limit of the job's time, which the summary compares with the recorded time
+    #[arg(long, value_name = "TIME", value_parser = args::duration_with_unit)]
+    limit: Option<Duration>,
     /// Link to the page of tr report
     #[arg(long, value_name = "URL")]
     page: Option<String>,
@@ -107,6 +113,10 @@ fn run(args: &Args) -> Done {
     let mut summary = Summary::new(&view);
     if args.chart {
         summary = summary.with_chart(&view);
+    }
+    if let Some(limit) = args.limit {
+        let ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        summary = summary.within(ns, &recording.analysis);
     }
     let links = Links {
         page: args.page.as_deref(),

@@ -74,6 +74,7 @@ impl Job {
             ("CI_PROJECT_DIR", &place),
             ("CI_JOB_NAME", "test @everyone: [1/2]"),
             ("CI_JOB_URL", "https://gitlab.example/o/p/-/jobs/9"),
+            ("CI_JOB_TIMEOUT", "3600"),
             ("CI_PROJECT_ID", "3"),
             ("CI_API_V4_URL", &format!("{}/api/v4", forge.url)),
             ("TR_PATH", TR),
@@ -126,7 +127,9 @@ fn command() -> Result<(), Failed> {
         let (status, text) = job.run(shell, "tr_record sh -c 'sleep 0.1; exit 7'");
         assert_eq!(status, Some(7), "{text}");
         let page = "https://gitlab.example/o/p/-/jobs/9/artifacts/file/tr-recording/report.html";
-        assert!(job.read("summary.md").contains(page), "{text}");
+        let summary = job.read("summary.md");
+        let limit = "of the limit of";
+        assert!(summary.contains(page) && summary.contains(limit), "{text}");
         assert!(job.read("report.html").contains("<html"), "{text}");
     }
     Ok(())

@@ -69,6 +69,8 @@ pub struct Summary {
     size: Option<RunnerSize>,
     size_words: Vec<String>,
     chart: Option<Chart>,
+    /// The limit of the job's time in ns.
+    limit: Option<u64>,
 }
 
 struct Path {
@@ -149,6 +151,7 @@ impl Summary {
             size_words: size.map_or_else(Vec::new, |size| size::words(view, &size)),
             size,
             chart: None,
+            limit: None,
         }
     }
 
@@ -158,6 +161,17 @@ impl Summary {
         let path = path::path_of(view).ok();
         let title = self.command.clone();
         self.chart = Some(Chart::new(view.analysis, title, &steps, path.as_ref()));
+        self
+    }
+
+    /// Compares the recorded time with the limit of the job's time, in ns.
+    pub fn within(mut self, limit: u64, analysis: &Analysis) -> Summary {
+        self.limit = Some(limit);
+        if !warnings::is_blank(analysis) {
+            let share = units::share(analysis.wall(), limit);
+            self.facts
+                .push(format!("{share} of the limit of {}", units::time(limit)));
+        }
         self
     }
 

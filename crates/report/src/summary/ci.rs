@@ -52,6 +52,7 @@ impl Summary {
         figure("tr_wall_seconds", Some(analysis.wall()));
         figure("tr_cpu_seconds", times.on_cpu_known());
         figure("tr_run_queue_seconds", times.run_queue_known());
+        figure("tr_limit_seconds", self.limit);
         if let Some(size) = &self.size {
             for (name, value) in sizes(size) {
                 let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");

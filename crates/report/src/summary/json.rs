@@ -87,6 +87,7 @@ impl Summary {
             "advice": advice.collect::<Vec<_>>(),
             "path": path,
             "steps": timed(&self.steps),
+            "limit_ns": self.limit,
             "size": self.size.as_ref().map(size::json),
             "tests": { "in_all": tests, "failed": failed, "held_back": slow.collect::<Vec<_>>() },
         });
