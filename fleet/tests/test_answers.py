@@ -166,7 +166,10 @@ def near():
         return limits.text(list(reversed(runs)), limit * 60 * 10**9)
 
     grown = [30 + n + 0.3 * (n % 2) for n in range(10)]
-    assert told(grown) == "a\\u{1b}: 39.3 min of 45.0 min (87 %): at the growth of its last 10 runs it meets the limit in 6 days\n", told(grown)
+    assert (
+        told(grown)
+        == "a\\u{1b}: 39.3 min of 45.0 min (87 %): at the growth of its last 10 runs it meets the limit in 6 days\n"
+    ), told(grown)
     noise = [30, 38, 31, 37, 30, 38, 31, 37, 30, 38]
     assert told(noise).endswith("(84 %)\n") and told(grown[1:]).endswith("(87 %)\n"), told(noise)
     assert told([46]).endswith("the limit is met\n")

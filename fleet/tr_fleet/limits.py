@@ -26,7 +26,10 @@ def duration(text):
 
 def growth(runs):
     """The growth in ns a day: the median of the slopes between every two runs (Theil and Sen); None if it may be chance."""
-    pairs = [(b["start_unix_ns"] - a["start_unix_ns"], b["wall_ns"] - a["wall_ns"]) for a, b in itertools.combinations(runs, 2)]
+    pairs = [
+        (b["start_unix_ns"] - a["start_unix_ns"], b["wall_ns"] - a["wall_ns"])
+        for a, b in itertools.combinations(runs, 2)
+    ]
     more = sum((change > 0) - (change < 0) for _, change in pairs)
     slopes = [change / passed * DAY for passed, change in pairs if passed > 0]
     return statistics.median(slopes) if len(runs) >= LEAST and more >= PAIRS and slopes else None

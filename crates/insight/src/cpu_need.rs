@@ -19,7 +19,7 @@ pub struct CpuNeed {
     pub enough: u64,
     /// The simulated time of the build on the available CPUs without other tasks, in ns.
     pub on_available: u64,
-    /// The same on `enough` CPUs.
+    /// The simulated time of the build on `enough` CPUs without other tasks, in ns.
     pub on_enough: u64,
 }
 

@@ -11,7 +11,8 @@ use tr_text::units;
 /// The most columns of the name of the process with the most memory.
 const NAME: usize = 30;
 
-/// What a job used, a fact each, and what would do. Nothing if the CPUs alone are known and no fewer of them would do.
+/// The facts of a job's size, and the size that would do. There are none if the CPUs alone are known and no fewer of them
+/// would do.
 pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     let proposal = proposal(size);
     if size.memory.is_none() && proposal.is_none() {
