@@ -40,13 +40,13 @@ parts() {
 book() {
 	local page up at
 	at=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)/blob/v$version
-	mkdir -p "$1/docs"
+	mkdir -p "$1/docs/tasks"
 	cp docs/*.png "$1/docs"
-	for page in README.md CHANGELOG.md SECURITY.md docs/*.md; do
-		up=$(dirname "$page" | sed 's#^\.$##; s#^docs$#../#')
+	for page in README.md CHANGELOG.md SECURITY.md docs/*.md docs/tasks/*.md; do
+		up=$(dirname "$page" | sed 's#^\.$##; s#^docs$#../#; s#^docs/tasks$#../../#')
 		sed -E -e "s#\]\($up([a-zA-Z.])#](@\1#g" \
 			-e "s#\]\(@([a-z]+://|docs/|(README|CHANGELOG|SECURITY)\.md)#](${up}\1#g" \
-			-e "s#\]\(@#]($at/#g" "$page" >"$1/$page"
+			-e "s#\]\(@#]($at/#g" -e "s#\]\(decisions/#]($at/docs/decisions/#g" "$page" >"$1/$page"
 	done
 }
 

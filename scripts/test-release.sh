@@ -178,7 +178,7 @@ panic() { TR_PROGRAM=$native scripts/cargo.sh test --locked --test recorder -- a
 # Each link of the packaged pages leads to a packaged file.
 documents() {
 	local page link
-	for page in "$work"/native/share/doc/tr/{,docs/}*.md; do
+	for page in "$work"/native/share/doc/tr/{,docs/,docs/tasks/}*.md; do
 		for link in $(grep -oE '(\]\(|src(set)?=")[^)"#]+' "$page" | sed -E 's/^(\]\(|src(set)?=")//' | grep -v ://); do
 			[ -e "${page%/*}/$link" ] || { echo "$page: $link is not there" && return 1; }
 		done

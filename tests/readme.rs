@@ -14,6 +14,8 @@ use tr_report::reports::{ReportKind, Topic};
 struct Example {
     /// The line of the command, counted from 0.
     at: usize,
+    /// The blanks before its lines: four, or more in an item of a list.
+    indent: String,
     command: String,
     shown: Vec<String>,
 }
@@ -22,22 +24,26 @@ fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut open = false;
     for (at, line) in page.lines().enumerate() {
-        let code = line.strip_prefix("    ");
-        match code.and_then(|code| code.strip_prefix("$ ")) {
-            Some(command) => {
-                examples.push(Example {
-                    at,
-                    command: command.to_owned(),
-                    shown: Vec::new(),
-                });
-                open = true;
-            }
-            // An empty line may be one of the output's.
-            None if open && (code.is_some() || line.is_empty()) => {
-                let shown = code.unwrap_or_default().to_owned();
-                examples.last_mut().expect("open").shown.push(shown);
-            }
-            None => open = false,
+        let text = line.trim_start();
+        let indent = &line[..line.len() - text.len()];
+        if let Some(command) = text.strip_prefix("$ ").filter(|_| indent.len() >= 4) {
+            examples.push(Example {
+                at,
+                indent: indent.to_owned(),
+                command: command.to_owned(),
+                shown: Vec::new(),
+            });
+            open = true;
+            continue;
+        }
+        let Some(example) = examples.last_mut().filter(|_| open) else {
+            continue;
+        };
+        let code = line.strip_prefix(example.indent.as_str());
+        // An empty line may be one of the output's.
+        open = code.is_some() || line.is_empty();
+        if open {
+            example.shown.push(code.unwrap_or_default().to_owned());
         }
     }
     for example in &mut examples {
@@ -48,14 +54,16 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// README.md, SECURITY.md, CONTRIBUTING.md and the pages of docs/.
+/// README.md, SECURITY.md, CONTRIBUTING.md and the pages of docs/ and docs/tasks/.
 fn pages() -> Result<Vec<PathBuf>, Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let at_the_top = ["README.md", "SECURITY.md", "CONTRIBUTING.md"];
     let mut pages = at_the_top.map(|name| root.join(name)).to_vec();
-    for entry in std::fs::read_dir(root.join("docs"))? {
-        let page = entry?.path();
-        pages.extend(Some(page).filter(|page| page.extension().is_some_and(|e| e == "md")));
+    for folder in ["docs", "docs/tasks"] {
+        for entry in std::fs::read_dir(root.join(folder))? {
+            let page = entry?.path();
+            pages.extend(Some(page).filter(|page| page.extension().is_some_and(|e| e == "md")));
+        }
     }
     pages.sort();
     assert!(pages.len() >= 5, "{pages:?}");
@@ -102,7 +110,7 @@ fn examples_print_the_shown_output() -> Result<(), Failure> {
             wrong.push(format!("{name}:{at}: {}", example.command));
             let new = is
                 .iter()
-                .map(|line| format!("    {line}").trim_end().to_owned());
+                .map(|line| format!("{}{line}", example.indent).trim_end().to_owned());
             lines.splice(at..at + example.shown.len(), new);
         }
         if std::env::var_os("TR_UPDATE").is_some() {
@@ -222,7 +230,7 @@ fn the_contents_have_every_page() -> Result<(), Failure> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let contents = std::fs::read_to_string(docs.join("README.md"))?;
     for page in pages()?.iter().filter(|page| page.starts_with(&docs)) {
-        let name = page.file_name().unwrap().to_string_lossy();
+        let name = page.strip_prefix(&docs)?.display().to_string();
         let link = format!("]({name})");
         let lines = contents.lines().filter(|line| line.contains(&link));
         let lines = lines.count();
