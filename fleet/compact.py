@@ -3,7 +3,7 @@
 
 import sys
 
-from tr_fleet.compact import main
+from tr_fleet.cli import compact
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compact())

@@ -3,7 +3,7 @@
 
 import sys
 
-from tr_fleet.report import main
+from tr_fleet.cli import report
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{ensure, Failure, TR};
-use tr_report::reports::{ReportKind, Topic};
+use tr_report::reports::ReportKind;
 
 /// A command and its output, as a page shows them.
 struct Example {
@@ -192,35 +192,45 @@ fn section_of(page: &str, report: &str) -> Option<String> {
         .next()
 }
 
-/// The list at the top of docs/reports.md has every report, by its topic, with a link to its section if it has one. After a
-/// new row of `ReportKind`, `TR_UPDATE=1 cargo test --test readme` writes the list.
+/// A row of the reference of reports: the name, with a link to its section if the page has one, what the report shows, and
+/// what a recording needs for it.
+fn reference(page: &str, kind: ReportKind) -> String {
+    let name = match section_of(page, kind.name()) {
+        Some(title) => format!(
+            "[{}](#{})",
+            kind.name(),
+            title.to_lowercase().replace(' ', "-")
+        ),
+        None => kind.name().to_owned(),
+    };
+    let needs = match kind.option() {
+        Some(option) => format!("`{option}`"),
+        None if kind.needs_events() => "bpf, sudo".to_owned(),
+        None => String::new(),
+    };
+    format!("| {name} | {} | {needs} |", kind.title())
+}
+
+/// The table at the top of docs/reports.md is made from the declarations of the reports, by topic. After a new row of
+/// `ReportKind`, `TR_UPDATE=1 cargo test --test readme` writes the table.
 #[test]
-fn the_list_has_every_report() -> Result<(), Failure> {
-    const HEAD: &str = "| about | `--report` |\n| --- | --- |\n";
+fn the_reference_has_every_report() -> Result<(), Failure> {
+    const HEAD: &str = "| `--report` | shows | needs |\n| --- | --- | --- |\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reports.md");
     let page = std::fs::read_to_string(&path)?;
-    let (before, rest) = page.split_once(HEAD).expect("a list");
-    let (_, after) = rest.split_once("\n\n").expect("text after the list");
-    let cell = |kind: &ReportKind| {
-        let section = section_of(&page, kind.name());
-        let anchor = section.map(|title| title.to_lowercase().replace(' ', "-"));
-        match anchor {
-            Some(anchor) => format!("[{}](#{anchor})", kind.name()),
-            None => format!("{} ({})", kind.name(), kind.title()),
-        }
-    };
-    let rows = Topic::ALL.map(|topic| {
-        let kinds = ReportKind::ALL.iter().filter(|kind| kind.topic() == topic);
-        let cells: Vec<String> = kinds.map(cell).collect();
-        format!("| {} | {} |", topic.title(), cells.join(", "))
-    });
+    let (before, rest) = page.split_once(HEAD).expect("a table");
+    let (_, after) = rest.split_once("\n\n").expect("text after the table");
+    let rows: Vec<String> = ReportKind::by_topic()
+        .map(|kind| reference(&page, kind))
+        .collect();
     let is = format!("{before}{HEAD}{}\n\n{after}", rows.join("\n"));
     if std::env::var_os("TR_UPDATE").is_some() {
         std::fs::write(&path, is)?;
         return Ok(());
     }
     ensure(is == page, || {
-        "docs/reports.md lists other reports; `TR_UPDATE=1 cargo test --test readme` writes the list".to_owned()
+        "docs/reports.md has another table; `TR_UPDATE=1 cargo test --test readme` writes it"
+            .to_owned()
     })
 }
 

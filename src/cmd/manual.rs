@@ -1,28 +1,13 @@
-//! `tr completions` and `tr man`: from the same definitions as the command line itself.
+//! `tr man`: from the same definitions as the command line itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-use clap_complete::Shell;
 
 use tr_text::called::{SECOND, TR};
 
 use crate::errors::Done;
 use crate::subcommand::{Program, Subcommand};
-use crate::{called, errors, open, output};
-
-/// Print a shell's completions for tr
-#[derive(clap::Args, Debug)]
-#[command(after_help = "\
-Examples:
-  tr completions bash > /etc/bash_completion.d/tr
-  tr completions zsh > /usr/local/share/zsh/site-functions/_tr
-  tr completions fish > ~/.config/fish/completions/tr.fish")]
-pub struct CompletionsArgs {
-    /// The shell
-    #[arg(value_name = "SHELL", value_enum)]
-    shell: Shell,
-}
+use crate::{called, errors, output};
 
 /// Write tr's manual pages into a directory
 #[derive(clap::Args, Debug)]
@@ -36,18 +21,6 @@ pub struct ManArgs {
     /// The directory; it is created if needed
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-}
-
-impl Subcommand for CompletionsArgs {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr completions bash > /etc/bash_completion.d/tr", "")];
-
-    fn run(self, program: &Program) -> Done {
-        let mut script = Vec::new();
-        let mut command = called::command(program.rows);
-        clap_complete::generate(self.shell, &mut command, TR.name(), &mut script);
-        Ok(open::print(&script))
-    }
 }
 
 impl Subcommand for ManArgs {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "report")]
 pub mod analyze;
+pub mod completions;
 #[cfg(feature = "compare")]
 pub mod diff;
 #[cfg(feature = "record")]
@@ -227,7 +228,7 @@ pub static ROWS: &[Row] = &[
     Row {
         names: &["completions"],
         task: Task::Manage,
-        built: Some(Built::of::<manual::CompletionsArgs>()),
+        built: Some(Built::of::<completions::CompletionsArgs>()),
         ..PLAIN
     },
     Row {

@@ -207,10 +207,16 @@ impl Refusal {
                     "record from a shell without no_new_privs",
                     format!("sudo {tr} {record}"),
                 ),
-                ("or start the container with both capabilities", format!("{docker} …")),
+                (
+                    "or start the container with both capabilities",
+                    format!("{docker} …"),
+                ),
             ],
             Refusal::Container(_) => vec![
-                ("start the container with both capabilities", format!("{docker} …")),
+                (
+                    "start the container with both capabilities",
+                    format!("{docker} …"),
+                ),
                 (
                     "or, if Docker knows neither (20.10 of Debian 12)",
                     "docker run --cap-add SYS_ADMIN …".into(),

@@ -129,7 +129,10 @@ fn besides(diff: &Diff) -> Vec<String> {
             (Cause::Order, Some(alone)) => {
                 let by = relative(alone);
                 let note = doubt_of(diff, share);
-                but.push(format!("{}{note} ({by}, with the CPUs to itself)", words(share)));
+                but.push(format!(
+                    "{}{note} ({by}, with the CPUs to itself)",
+                    words(share)
+                ));
             }
             _ => but.push(words_of(diff, share)),
         }

@@ -205,7 +205,13 @@ fn show_parts(diff: &Diff, to: &mut impl Medium) {
     let rest = ("the rest", None, wall.difference() - shown);
     let parts = parts.into_iter();
     let alone = diff.causes.alone;
-    let alone = alone.map(|alone| ("all, with the CPUs to itself", Some(alone), alone.difference()));
+    let alone = alone.map(|alone| {
+        (
+            "all, with the CPUs to itself",
+            Some(alone),
+            alone.difference(),
+        )
+    });
     let rows = parts.chain([rest]).chain(alone);
     let rows = rows.filter(|(.., difference)| *difference != 0);
     let side = |of: fn(&Difference) -> u64| {

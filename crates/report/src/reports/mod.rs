@@ -181,8 +181,24 @@ impl ReportKind {
     }
 
     /// Whether only scheduling events provide what the report shows.
-    fn needs_events(self) -> bool {
+    pub fn needs_events(self) -> bool {
         matches!(self.about().source, Source::SumsOfEvents | Source::Events)
+    }
+
+    /// The facts that the report needs beyond those of every recording, with the option of `tr record` that asks for
+    /// them. Either kind of stack is enough for the functions.
+    fn extra(self, has_stacks: bool) -> Option<(Extra, Option<&'static str>)> {
+        match self {
+            ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),
+            ReportKind::Flame if !has_stacks => Some((Extra::Stacks, Some("--stacks"))),
+            ReportKind::Network => Some((Extra::Network, None)),
+            _ => None,
+        }
+    }
+
+    /// The option of `tr record` without which a recording lacks the facts of this report.
+    pub fn option(self) -> Option<&'static str> {
+        self.extra(false).and_then(|(_, option)| option)
     }
 
     /// The reason why the recording does not have what the report shows.
@@ -192,12 +208,7 @@ impl ReportKind {
         if self.needs_events() && analysis.basis() != Basis::Events {
             return Some(not_known::without_events(meta));
         }
-        let lacking = match self {
-            ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),
-            ReportKind::Flame if !meta.has_stacks() => Some((Extra::Stacks, Some("--stacks"))),
-            ReportKind::Network => Some((Extra::Network, None)),
-            _ => None,
-        };
+        let lacking = self.extra(meta.has_stacks());
         if let Some((fact, option)) = lacking.filter(|(fact, _)| !meta.has(*fact)) {
             return Some(not_known::without(meta, fact, option));
         }
