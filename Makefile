@@ -25,7 +25,7 @@ build: ## install the packages for building, and build tr
 
 demo: ## build tr, record a build, and analyze it: installs packages, takes two minutes
 	@echo "demo: builds tr first, which installs packages that are missing and takes two minutes"
-	@$(MAKE) --no-print-directory build BUILD_OPTIONS=--demo
+	@scripts/heartbeat.sh "demo: step 1 of 3, building tr" $(MAKE) --no-print-directory build BUILD_OPTIONS=--demo
 	@scripts/demo.sh "$(DEMO)"
 
 install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace, GROUP=name for that group alone

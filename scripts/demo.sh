@@ -16,8 +16,9 @@ record() {
 	rm -rf "$dir/build"
 	status=0
 	set -- "$tr" record "$@" -o "$trace" -- "${build[@]}"
+	echo "demo: step 2 of 3, recording a build of eight seconds on two free CPUs"
 	echo "+ $*"
-	"$@" || status=$?
+	scripts/heartbeat.sh "demo: recording" "$@" || status=$?
 }
 echo "The demo project's tests sleep on purpose, and one fails, which make ignores:"
 options=()
@@ -40,6 +41,7 @@ if [ "$status" -eq 125 ]; then
 elif [ "$status" -ne 0 ]; then
 	exit "$status"
 fi
+echo "demo: step 3 of 3, analyzing it"
 echo "+ tr analyze $trace --top 20"
 "$tr" analyze "$trace" --top 20
 page=$dir/report.html
