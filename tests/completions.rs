@@ -115,14 +115,16 @@ fn zsh_completes_commands_and_lists() -> Result<(), Failure> {
             ("record -- mazu", "record -- mazurka"),
             ("analyze --report disk,tre", "analyze --report disk,tree"),
         ] {
+            // Ctrl-B prints the line as the shell has it: what the terminal shows also has signs of its own.
             let script = format!(
                 "zmodload zsh/zpty; zpty shell zsh -f -i
-                zpty -w shell 'PROMPT=; fpath=(. $fpath); autoload -U compinit; compinit -u -D; echo rea''dy'
+                zpty -w shell 'PROMPT=; fpath=({} $fpath); autoload -U compinit; compinit -u -D'
+                zpty -w shell 'line() {{ print -r -- \"line=$BUFFER\"; }}; zle -N line; bindkey \"^B\" line; echo rea\"\"dy'
                 zpty -r -m shell text '*ready*'
-                zpty -w -n shell $'{name} {line}\\t'
-                sleep 1
-                zpty -r -m shell text '*{name} {word}*' && print -r -- \"$text\"
-                zpty -d shell"
+                zpty -w -n shell $'{name} {line}\\t'; sleep 1; zpty -w -n shell $'\\x02'
+                zpty -r -m shell text '*line=*{word}*' && print -r -- \"$text\"
+                zpty -d shell",
+                place.path().display()
             );
             let text = prints("timeout", &["60", "zsh", "-f", "-c", &script], place.path())?;
             ensure(text.contains(word), || format!("{line}: {text}"))?;

@@ -29,7 +29,12 @@ impl Subcommand for CompletionsArgs {
     fn run(self, program: &Program) -> Done {
         let mut command = called::command(program.rows);
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut command, TR.name(), &mut script);
+        // In bash's script of a name with a dash, the labels of the subcommands do not agree with one another.
+        let name = match self.shell {
+            Shell::Bash => function(TR.name()),
+            _ => TR.name().to_owned(),
+        };
+        clap_complete::generate(self.shell, &mut command, name, &mut script);
         let script = String::from_utf8_lossy(&script).into_owned();
         let script = match self.shell {
             Shell::Bash => bash(&script, TR.name()),
@@ -84,12 +89,15 @@ fn function(name: &str) -> String {
     name.replace('-', "_")
 }
 
-fn bash(script: &str, name: &str) -> String {
+fn bash(script: &str, called: &str) -> String {
+    let name = function(called);
     let words = include_str!("completions/words.bash").replace("_NAME", &format!("_{name}"));
     let Some((before, registers)) = script.rsplit_once("\nif [[ \"${BASH_VERSINFO[0]}\"") else {
         return script.to_owned();
     };
-    let registers = registers.replace(&format!("-F _{name} "), &format!("-F _{name}_words "));
+    let registers = registers
+        .replace(&format!("-F _{name} "), &format!("-F _{name}_words "))
+        .replace(&format!(" {name}\n"), &format!(" {called}\n"));
     format!("{before}\n{words}if [[ \"${{BASH_VERSINFO[0]}}\"{registers}")
 }
 

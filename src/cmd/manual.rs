@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tr_text::called::{SECOND, TR};
+use tr_text::called::SECOND;
 
 use crate::errors::Done;
 use crate::subcommand::{Program, Subcommand};
