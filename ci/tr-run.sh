@@ -29,7 +29,7 @@ tr_start() {
 tr_try() {
 	tr_version "$tr_program" >/dev/null || { echo "$tr_program is missing, is not tr or cannot run here"; return 1; }
 	mkdir -p "${tr_file%/*}" && tr_trial=$(mktemp -d "${tr_file%/*}/trial.XXXXXX") || return 1
-	tr_answer=$(tr_start "$tr_trial/trace.bin" --best-effort -- echo ran) || tr_answer="tr record ended with status $?"
+	tr_answer=$(tr_start "$tr_trial/trace.bin" --best-effort -- echo ran) || tr_answer="tr-trace record ended with status $?"
 	rm -rf "$tr_trial" "$tr_file" || return 1
 	[ "$tr_answer" = ran ] || { echo "$tr_answer"; return 1; }
 }

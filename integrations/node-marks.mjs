@@ -1,7 +1,7 @@
-// Tests of `node --test` become steps of a recording by `tr record`. It needs Node 20.16, or 22.3 and later: the hooks of
+// Tests of `node --test` become steps of a recording by `tr-trace record`. It needs Node 20.16, or 22.3 and later: the hooks of
 // older ones know neither the result nor the groups of a test, and nothing is marked there.
 //
-//     tr record -- node --import ./integrations/node-marks.mjs --test
+//     tr-trace record -- node --import ./integrations/node-marks.mjs --test
 //
 // Node runs each file in a process of its own. The hooks run there, so the times are those of the
 // tests; a reporter gets them later, file by file. Outside of a recording this does nothing.

@@ -1,6 +1,6 @@
-"""A pytest plugin: every test becomes a step of a recording by `tr record`.
+"""A pytest plugin: every test becomes a step of a recording by `tr-trace record`.
 
-    PYTHONPATH=integrations tr record -- pytest -p pytest_tr_marks
+    PYTHONPATH=integrations tr-trace record -- pytest -p pytest_tr_marks
 
 Setup and teardown are steps of their own if they take 5 ms or more. Outside of a recording the
 plugin does nothing.

@@ -1,10 +1,10 @@
-# Shell functions: marks of a recording by `tr record`, from any POSIX shell.
+# Shell functions: marks of a recording by `tr-trace record`, from any POSIX shell.
 #
 #     . integrations/tr-marks.sh
 #     tr_step 'unit tests' make check
 #     tr_begin deploy; ./push.sh; tr_end deploy
 #
-# They write to the file of the recorder that runs, and do nothing without one. `tr mark` does the
+# They write to the file of the recorder that runs, and do nothing without one. `tr-trace mark` does the
 # same by an exec; these also work where the tr on PATH is the system's. date(1) must know %N.
 # shellcheck shell=sh
 

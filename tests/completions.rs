@@ -28,7 +28,7 @@ fn place(shell: &str, name: &str) -> Result<tempfile::TempDir, Failure> {
     Ok(place)
 }
 
-/// What a shell prints by these lines, with the place's programs first on `PATH`.
+/// The output of a shell for these lines, with the place's programs first on `PATH`.
 fn prints(shell: &str, args: &[&str], place: &Path) -> Result<String, Failure> {
     let path = std::env::var("PATH")?;
     let out = Command::new(shell)

@@ -46,7 +46,7 @@ export async function script(tr, trace) {
   // As the runner runs a step that names no shell.
   const shell = spawnSync("bash", ["-c", ":"]).status === 0 ? "bash" : "sh";
   const text = `${process.env.INPUT_RUN}\n`;
-  // The same name in each run, so that tr diff matches the processes.
+  // The same name in each run, so that tr-trace diff matches the processes.
   const file = path.join(process.env.RUNNER_TEMP ?? os.tmpdir(), `${recordingName()}.sh`);
   try {
     fs.writeFileSync(file, text);
@@ -92,7 +92,7 @@ export async function start(tr, trace) {
   child.unref();
   let ended;
   child.on("error", (error) => (ended = error.message));
-  child.on("exit", (code) => (ended = `tr record ended with status ${code}`));
+  child.on("exit", (code) => (ended = `tr-trace record ended with status ${code}`));
   // The file appears when recording has begun. The last wait is part of it, so a wait is short.
   for (let waited = 0; waited < 3000 && !fs.existsSync(trace); waited += 1) {
     if (ended) throw new Error(`${ended}: ${fs.readFileSync(log, "utf8").trim()}`);
@@ -100,7 +100,7 @@ export async function start(tr, trace) {
   }
   if (!fs.existsSync(trace)) {
     child.kill("SIGINT");
-    throw new Error("tr record did not start within 30 s");
+    throw new Error("tr-trace record did not start within 30 s");
   }
   return { pid: child.pid, start: stat(child.pid)?.start ?? "" };
 }
@@ -114,5 +114,5 @@ export async function stop(trace, pid, begun) {
   if (alive()) process.kill(pid, "SIGINT");
   for (let waited = 0; waited < 300 && alive(); waited += 1) await sleep(100);
   process.stdout.write(fs.readFileSync(`${trace}.log`, "utf8"));
-  if (alive()) throw new Error("tr record did not end within 30 s");
+  if (alive()) throw new Error("tr-trace record did not end within 30 s");
 }

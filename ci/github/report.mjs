@@ -66,7 +66,7 @@ async function compare(tr, trace, name, branch) {
   const done = diff("markdown");
   // A command that failed fails its step, and the comment says so: it is no problem of the action.
   const problematic = done.status !== 0 && done.status !== 1 && (gated || !commandFailed(diff));
-  if (problematic) problem(`tr diff: ${done.stderr.replace(/^tr: /, "")}`);
+  if (problematic) problem(`tr-trace diff: ${done.stderr.replace(/^tr: /, "")}`);
   return { markdown: done.stdout, fails: gated ? gateFails(done.status, diff) : undefined };
 }
 
@@ -98,7 +98,7 @@ function summary(tr, trace, links) {
     .map(([name, url]) => `--${name}=${url}`);
   if (runner.input("limit")) options.push(`--limit=${runner.input("limit")}`);
   const done = run(tr, ["summary", ...BOUNDS, "--format=markdown", "--chart", ...options, trace]);
-  if (done.status !== 0) problem(`tr summary: ${done.stderr}`);
+  if (done.status !== 0) problem(`tr-trace summary: ${done.stderr}`);
   return done.stdout;
 }
 
@@ -119,7 +119,7 @@ async function artifacts(name, trace, page) {
 
 function outputs(tr, trace) {
   const done = run(tr, ["info", ...BOUNDS, "--format=json", trace]);
-  if (done.status !== 0) return problem(`tr info: ${done.stderr}`);
+  if (done.status !== 0) return problem(`tr-trace info: ${done.stderr}`);
   const info = JSON.parse(done.stdout);
   if (info.not_traced) problem(`not traced: ${info.not_traced}`);
   runner.output("wall", Math.round(info.duration_ns / 1e6));
@@ -135,7 +135,7 @@ export async function report(tr, { trace, page }) {
   }
   outputs(tr, trace);
   const drawn = run(tr, ["report", ...BOUNDS, "-o", page, trace]);
-  if (drawn.status !== 0) problem(`tr report: ${drawn.stderr}`);
+  if (drawn.status !== 0) problem(`tr-trace report: ${drawn.stderr}`);
   const name = runner.recordingName();
   const links = await artifacts(name, trace, page);
   const text = summary(tr, trace, links);

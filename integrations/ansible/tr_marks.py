@@ -1,6 +1,6 @@
-"""An Ansible callback plugin: plays and tasks become steps of a recording by `tr record`.
+"""An Ansible callback plugin: plays and tasks become steps of a recording by `tr-trace record`.
 
-    ANSIBLE_CALLBACK_PLUGINS=integrations/ansible tr record -- ansible-playbook site.yml
+    ANSIBLE_CALLBACK_PLUGINS=integrations/ansible tr-trace record -- ansible-playbook site.yml
 
 A task has its module, its name and its result; with several hosts each host has a step inside the
 task. Outside of a recording the plugin does nothing.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
@@ -85,25 +86,61 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// On a machine of CI `tr` is the system's.
-fn names_tr_trace() -> Result<(), Failed> {
-    for (file, begin) in [
-        ("ci", "    "),
-        ("other-ci", "    "),
-        ("fleets", "    - run: "),
-        ("fleets", "    tr export"),
-    ] {
-        let text = fs::read_to_string(root().join(format!("docs/{file}.md")))?;
-        let ours = ["record", "report", "summary", "diff", "export", "pipeline"];
-        let wrong = text.lines().filter(|line| line.starts_with(begin));
-        let wrong = wrong.filter(|line| {
-            ours.iter()
-                .any(|name| format!(" {line}").contains(&format!(" tr {name}")))
-        });
-        // The first lines of docs/fleets.md are for one's own machine.
-        let most = usize::from(begin.contains("export"));
-        assert!(wrong.count() <= most, "{file}");
+/// The subcommands that people write into scripts.
+const OURS: [&str; 13] = [
+    "record", "analyze", "report", "summary", "diff", "export", "pipeline", "info", "mark",
+    "doctor", "predict", "redact", "mcp",
+];
+
+/// The lines of a text with a call of ours by the name `tr`, which on a machine of CI is the system's.
+fn calls_of_tr(text: &str) -> Vec<&str> {
+    let is_call = |line: &str| {
+        let words: Vec<&str> = line
+            .split(|c: char| !(c.is_alphanumeric() || "-_./$".contains(c)))
+            .collect();
+        words
+            .windows(2)
+            .any(|pair| matches!(pair, ["tr", next] if OURS.contains(next)))
+    };
+    text.lines().filter(|line| is_call(line)).collect()
+}
+
+/// All files below a directory.
+fn below(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failed> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            below(&path, files)?;
+        } else {
+            files.push(path);
+        }
     }
+    Ok(())
+}
+
+/// On a machine of CI `tr` is the system's: what runs there, and what people copy to it, says `tr-trace`.
+fn names_tr_trace() -> Result<(), Failed> {
+    assert_eq!(calls_of_tr("a\n$ tr record -- x\ntr-trace record\ntr a b").len(), 1);
+    let mut files = vec![root().join("action.yml")];
+    files.extend(["ci", "other-ci", "SKILL"].map(|page| root().join(format!("docs/{page}.md"))));
+    for directory in ["ci", "integrations"] {
+        below(&root().join(directory), &mut files)?;
+    }
+    assert!(files.len() > 15, "{files:?}");
+    for file in &files {
+        // A compiled file of Python is no text.
+        let Ok(text) = fs::read_to_string(file) else {
+            continue;
+        };
+        let wrong = calls_of_tr(&text);
+        assert!(wrong.is_empty(), "{}: {wrong:?}", file.display());
+    }
+    // The first lines of docs/fleets.md are for one's own machine.
+    let text = fs::read_to_string(root().join("docs/fleets.md"))?;
+    let wrong = calls_of_tr(&text)
+        .into_iter()
+        .filter(|line| line.starts_with("    - run: ") || line.starts_with("    tr export"));
+    assert!(wrong.count() <= 1);
     Ok(())
 }
 

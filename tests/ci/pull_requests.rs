@@ -156,7 +156,7 @@ fn undecided() -> Result<(), Failed> {
         let out = job.step();
         let text = said(&out);
         assert_eq!(out.status.code(), want, "{text}");
-        assert!(text.contains("tr diff: "), "{text}");
+        assert!(text.contains("tr-trace diff: "), "{text}");
         let fails = text.contains("::error title=tr::fail-over cannot judge");
         assert_eq!(fails, want == Some(1), "{text}");
     }
