@@ -300,7 +300,7 @@ fn reports() -> Result<(), Failed> {
     for want in [
         "Recorded   by ptrace",
         "sleep or blocked",
-        "Chain of forks and exits",
+        "Critical path by forks and exits",
         "not known: wake-ups",
     ] {
         ensure(shown.contains(want), || {

@@ -30,7 +30,7 @@ pub fn groups(analysis: &Analysis) -> Groups {
 pub fn title(analysis: &Analysis) -> &'static str {
     match analysis.basis() {
         Basis::Events => "Critical path",
-        _ => "Chain of forks and exits",
+        _ => "Critical path by forks and exits",
     }
 }
 
