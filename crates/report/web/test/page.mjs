@@ -1429,7 +1429,9 @@ const tests = {
     const { totals, processes } = analysis("totals");
     assert.equal(totals.sleep_ns, null);
     // Its path is a chain of forks and exits, as in the terminal.
-    assert.ok((await page.textContent("#view-overview")).includes("Critical path by forks and exits: what set the build time"));
+    assert.ok(
+      (await page.textContent("#view-overview")).includes("Critical path by forks and exits: what set the build time"),
+    );
     await page.view("timeline");
     const words = await page.evaluate(() =>
       [
