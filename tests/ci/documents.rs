@@ -120,7 +120,10 @@ fn below(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failed> {
 
 /// On a machine of CI `tr` is the system's: what runs there, and what people copy to it, says `tr-trace`.
 fn names_tr_trace() -> Result<(), Failed> {
-    assert_eq!(calls_of_tr("a\n$ tr record -- x\ntr-trace record\ntr a b").len(), 1);
+    assert_eq!(
+        calls_of_tr("a\n$ tr record -- x\ntr-trace record\ntr a b").len(),
+        1
+    );
     let mut files = vec![root().join("action.yml")];
     files.extend(["ci", "other-ci", "SKILL"].map(|page| root().join(format!("docs/{page}.md"))));
     for directory in ["ci", "integrations"] {
