@@ -254,7 +254,9 @@ fn polled() -> Result<(), Failed> {
     let (podman, conmon) = (path("podman"), path("conmon"));
     let command = [&podman, &daemon.script, "watch", &conmon, "naps", "1"];
     let command = command.map(str::to_owned);
-    is_advised(&daemon.trace("polled"), &command)
+    // Beside other load one of 16 recordings was not advised so.
+    let trace = daemon.trace("polled");
+    is_advised(&trace, &command).or_else(|_| is_advised(&trace, &command))
 }
 
 /// Most of the second that a container sleeps is the first advice.
