@@ -354,3 +354,26 @@ fn a_subcommand_is_in_two_files() {
         }
     }
 }
+
+/// Builds and tests name absent files below the target directory or in `/proc`, where nobody can make them: another
+/// program's mistake has made a path at the root exist.
+#[test]
+fn nothing_expects_a_path_at_the_root_to_be_absent() {
+    let mut all = vec![root().join("Makefile")];
+    for directory in ["tests", "scripts", "src", "ci"] {
+        files(&root().join(directory), &mut all);
+    }
+    for krate in std::fs::read_dir(root().join("crates")).unwrap() {
+        let krate = krate.unwrap().path();
+        files(&krate.join("src"), &mut all);
+        all.push(krate.join("build.rs"));
+    }
+    assert!(all.len() > 500, "{}", all.len());
+    let absent = concat!("/non", "existent");
+    for file in all {
+        let text = std::fs::read(&file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = text.lines().filter(|line| line.contains(absent));
+        assert_eq!(lines.next(), None, "{}", file.display());
+    }
+}

@@ -1,15 +1,17 @@
 //! Kits and situations: in every cell the job has the status and the output that it has without the kit. The job
 //! belongs to an ordinary user without the right to use BPF.
 //!
-//! Cells that do not exist: the hook and the shell lines have no input for options. The role for Ansible starts no
-//! job, so that neither sudo nor a pipe in one concern it; the other cells are those of `ansible_costs_no_job`.
+//! Each kit's trial prints its line of the table in docs/ci.md and compares the two. The hook and the shell lines have no
+//! input for options: there a job with a wrong option runs without one. The role for Ansible runs no job: the job runs
+//! between its two plays.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{chown, symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,7 +26,7 @@ pub fn trials() -> Vec<Trial> {
     let table =
         |name: &str, kit: Kit, reason: Option<String>| trial(name, reason, move || Ok(cells(kit)?));
     let node = || lacks_node().or_else(reason);
-    let ansible = lacks("ansible-playbook").or_else(no_other_user);
+    let ansible = || lacks("ansible-playbook").or_else(reason);
     vec![
         table("table_of_github", Kit::GitHub, node()),
         table("table_of_github_job", Kit::GitHubJob, node()),
@@ -34,7 +36,8 @@ pub fn trials() -> Vec<Trial> {
         table("table_of_buildkite", Kit::Buildkite, reason()),
         table("table_of_the_hook", Kit::Hook, reason()),
         table("table_of_shell_lines", Kit::Lines, reason()),
-        trial("ansible_costs_no_job", ansible, ansible_costs_no_job),
+        table("table_of_the_function", Kit::Function, reason()),
+        table("table_of_ansible", Kit::Ansible, ansible()),
     ]
 }
 
@@ -47,6 +50,27 @@ pub enum Kit {
     Buildkite,
     Hook,
     Lines,
+    /// The functions of `ci/tr-run.sh` by themselves.
+    Function,
+    Ansible,
+}
+
+impl Kit {
+    /// The kit's name in the table of docs/ci.md.
+    fn name(self) -> &'static str {
+        match self {
+            Kit::GitHub => "GitHub, a command",
+            Kit::GitHubJob => "GitHub, the whole job",
+            Kit::GitLab("bash") => "GitLab, a command in bash",
+            Kit::GitLab(_) => "GitLab, a command in sh",
+            Kit::GitLabJob => "GitLab, the whole job",
+            Kit::Buildkite => "Buildkite",
+            Kit::Hook => "the hook",
+            Kit::Lines => "the lines of shell",
+            Kit::Function => "the function that all share",
+            Kit::Ansible => "Zuul, Ansible",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,22 +94,22 @@ pub enum Situation {
 
 use Situation::*;
 
-const SITUATIONS: [Situation; 15] = [
-    Usual,
-    SudoInJob,
-    SudoInput,
-    NoProgram,
-    WrongArchitecture,
-    WrongLibc,
-    NotExecutable,
-    OtherProgram,
-    Leftover,
-    ReadOnly,
-    FullDisk,
-    BadOption,
-    OptionThatRecordsNothing,
-    Pipe,
-    Gate,
+/// The columns of the table in docs/ci.md, and the situations of each. A gate is no column.
+const COLUMNS: [&[Situation]; 8] = [
+    &[Usual, SudoInput],
+    &[SudoInJob],
+    &[
+        NoProgram,
+        WrongArchitecture,
+        WrongLibc,
+        NotExecutable,
+        OtherProgram,
+    ],
+    &[Leftover],
+    &[ReadOnly, FullDisk],
+    &[BadOption, OptionThatRecordsNothing],
+    &[Pipe],
+    &[Gate],
 ];
 
 impl Situation {
@@ -203,7 +227,10 @@ pub fn harness(kit: Kit, with: bool, situation: Situation) -> String {
     match (kit, with) {
         (Kit::GitHub, true) => format!("exec node {main}"),
         (Kit::GitHubJob, true) => format!("node {main} || exit 90; exec bash -e $JOB"),
-        (Kit::GitHub | Kit::GitHubJob | Kit::Hook, false) => "exec bash -e $JOB".into(),
+        // The plays run before and after the job.
+        (Kit::Ansible, _) | (Kit::GitHub | Kit::GitHubJob | Kit::Hook | Kit::Function, false) => {
+            "exec bash -e $JOB".into()
+        }
         (Kit::GitLab(shell), true) => gitlab(shell, &situation.lines("tr_record ")),
         (Kit::GitLab(shell), false) => gitlab(shell, &situation.lines("")),
         (Kit::GitLabJob, _) => gitlab("bash", ". $JOB"),
@@ -213,6 +240,9 @@ pub fn harness(kit: Kit, with: bool, situation: Situation) -> String {
         (Kit::Hook, true) => format!("BASH_ENV='{ci}/hook/tr-job.sh' exec bash -e $JOB"),
         (Kit::Lines, true) => format!("exec sh -e -c {}", quoted(&recipe())),
         (Kit::Lines, false) => "exec make test".into(),
+        (Kit::Function, true) => format!(
+            "exec sh -eu '{ci}/tr-run.sh' tr_run tr-recording/trace.bin \"$TR_PATH\" \"$TR_OPTIONS\" bash -e $JOB"
+        ),
     }
 }
 
@@ -306,13 +336,15 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
                 .values("GITHUB_OUTPUT")
                 .remove("trace")
                 .map(PathBuf::from),
-            Kit::GitLab(_) | Kit::Buildkite => Some(workspace.join("tr-recording/trace.bin")),
+            Kit::GitLab(_) | Kit::Buildkite | Kit::Function => {
+                Some(workspace.join("tr-recording/trace.bin"))
+            }
             Kit::Lines => Some(workspace.join("trace.bin")),
             Kit::GitLabJob if situation == SudoInput => {
                 Some(workspace.join("tr-recording/trace.bin"))
             }
             // A recorder beside the job needs BPF.
-            Kit::GitHubJob | Kit::GitLabJob | Kit::Hook => None,
+            Kit::GitHubJob | Kit::GitLabJob | Kit::Hook | Kit::Ansible => None,
         };
         if let Some(trace) = trace {
             let info = Command::new(TR)
@@ -321,7 +353,8 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
                 .output()?;
             let info: Value = serde_json::from_slice(&info.stdout)
                 .map_err(|error| format!("{kit:?}, {situation:?}: {error}: {}", said(&out)))?;
-            let by_sudo = situation == SudoInput && kit != Kit::Lines && why_not().is_none();
+            let has_input = !matches!(kit, Kit::Lines | Kit::Function);
+            let by_sudo = situation == SudoInput && has_input && why_not().is_none();
             ensure(!by_sudo || info["method"] == "sudo", || {
                 format!("{kit:?}: {info}")
             })?;
@@ -351,60 +384,87 @@ pub fn outcome(out: &Output) -> (Option<i32>, String) {
     (out.status.code(), lines.join("\n"))
 }
 
-fn cells(kit: Kit) -> Result<(), Failure> {
-    let programs = Programs::new()?;
-    let mut wrong = Vec::new();
-    for situation in SITUATIONS {
-        if matches!(situation, SudoInJob | SudoInput) && lacks("sudo").is_some() {
-            continue;
+/// The situations that cost two plays each and show nothing new, or are not the role's.
+const NO_PLAYS: [Situation; 7] = [
+    SudoInput,
+    WrongLibc,
+    NotExecutable,
+    OtherProgram,
+    FullDisk,
+    OptionThatRecordsNothing,
+    Gate,
+];
+
+/// The run of a job by nobody, between the two plays of the role on the job's machine.
+fn between_plays(situation: Situation, programs: &Programs) -> Result<Output, Failure> {
+    let directory = tempfile::tempdir()?;
+    let node = directory.path().join("node");
+    match situation {
+        Leftover => {
+            fs::create_dir(&node)?;
+            chown(&node, Some(65534), None)?;
         }
-        let plain = run(kit, false, situation, &programs)?;
-        match run(kit, true, situation, &programs) {
-            Ok(kept) if outcome(&plain) == outcome(&kept) => {}
-            Ok(kept) => wrong.push(format!(
-                "{situation:?}: {:?} instead of {:?}: {}",
-                outcome(&kept),
-                outcome(&plain),
-                said(&kept)
-            )),
-            Err(error) => wrong.push(format!("{situation:?}: {error}")),
-        }
+        ReadOnly => symlink("/proc/none", &node)?,
+        _ => {}
     }
-    ensure(wrong.is_empty(), || wrong.join("\n"))
+    let program = programs.path(situation).display().to_string();
+    let options = format!("        tr_record_options: ['{}']", situation.options());
+    let options = if situation == BadOption { &options } else { "" };
+    let play = |action: &str| {
+        let out = ansible::play(&directory, action, &program, options);
+        let is_silent = !said(&out).contains("no recording of node1");
+        let is_recorded = matches!(situation, Usual | SudoInJob | Pipe) && why_not().is_none();
+        ensure(out.status.success() && is_silent == is_recorded, || {
+            format!("{action}: {}", said(&out))
+        })
+    };
+    play("start")?;
+    let out = run(Kit::Ansible, true, situation, programs)?;
+    play("stop")?;
+    Ok(out)
 }
 
-fn ansible_costs_no_job() -> Result<(), Failed> {
+/// Runs the job with and without the kit in every situation.
+fn cells(kit: Kit) -> Result<(), Failure> {
     let programs = Programs::new()?;
-    for situation in [
-        NoProgram,
-        WrongArchitecture,
-        WrongLibc,
-        NotExecutable,
-        Leftover,
-        ReadOnly,
-        BadOption,
-    ] {
-        let directory = tempfile::tempdir()?;
-        let node = directory.path().join("node");
-        match situation {
-            Leftover => {
-                fs::create_dir(&node)?;
-                chown(&node, Some(65534), None)?;
+    let (mut line, mut wrong) = (format!("| {} |", kit.name()), Vec::new());
+    for column in COLUMNS {
+        let mut statuses = BTreeSet::new();
+        for situation in column {
+            let needs_sudo = matches!(situation, SudoInJob | SudoInput);
+            if needs_sudo && lacks("sudo").is_some() {
+                continue;
             }
-            ReadOnly => symlink("/proc/none", &node)?,
-            _ => {}
+            if kit == Kit::Ansible && NO_PLAYS.contains(situation) {
+                continue;
+            }
+            let plain = outcome(&run(kit, false, *situation, &programs)?);
+            let kept = if kit == Kit::Ansible {
+                between_plays(*situation, &programs)
+            } else {
+                run(kit, true, *situation, &programs)
+            };
+            let kept = kept.map(|out| (outcome(&out), said(&out)));
+            match kept {
+                Ok((kept, _)) if kept == plain => {}
+                Ok((kept, said)) => {
+                    wrong.push(format!(
+                        "{situation:?}: {kept:?} instead of {plain:?}: {said}"
+                    ));
+                }
+                Err(error) => wrong.push(format!("{situation:?}: {error}")),
+            }
+            statuses.extend(plain.0);
         }
-        let program = programs.path(situation).display().to_string();
-        let options = format!("        tr_record_options: ['{}']", situation.options());
-        for action in ["start", "stop"] {
-            let out = ansible::play(&directory, action, &program, &options);
-            let text = said(&out);
-            assert!(out.status.success(), "{situation:?}: {text}");
-            assert!(
-                text.contains("no recording of node1"),
-                "{situation:?}: {text}"
-            );
+        let statuses: Vec<String> = statuses.iter().map(i32::to_string).collect();
+        if column != [Gate] {
+            line += &format!(" {} |", statuses.join(", "));
         }
     }
-    Ok(())
+    println!("{line}");
+    ensure(wrong.is_empty(), || wrong.join("\n"))?;
+    let page = fs::read_to_string(root().join("docs/ci.md"))?;
+    // Without sudo a column is empty.
+    let is_there = lacks("sudo").is_some() || page.lines().any(|of_page| of_page == line);
+    ensure(is_there, || format!("docs/ci.md lacks the line {line}"))
 }

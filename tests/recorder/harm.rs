@@ -24,7 +24,11 @@ pub const TESTS: &[Test] = &[
     ("a_panic_of_the_recorder_leaves_the_command_alone", panics),
     ("daemons_are_named_or_waited_for", outlive),
     ("recordings_nest_and_run_side_by_side", nested),
+    (REAPED, reaped),
 ];
+
+/// This test needs strace, and a right to real-time scheduling.
+pub const REAPED: &str = "the_thread_that_reaps_the_command_is_not_real_time";
 
 /// Tests that count the kernel's objects.
 pub const COUNTED: &[Test] = &[
@@ -333,6 +337,37 @@ fn outlive() -> Result<(), Failed> {
     ensure(analyze(&trace)?["trace"]["truncated"] == false, || {
         "cut".into()
     })
+}
+
+/// While a process is reaped the kernel can spin for long, so the thread that waits for COMMAND has given up its
+/// real-time priority by then.
+fn reaped() -> Result<(), Failed> {
+    let (trace, calls) = (scratch("reaped.bin"), scratch("reaped.calls"));
+    let tr = recording(&trace, &["-q", "--method", "bpf"], &["sh", "-c", "exit 7"]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", "trace=sched_setscheduler,wait4", "-o"]);
+    let out = strace
+        .arg(&calls)
+        .arg(tr.get_program())
+        .args(tr.get_args())
+        .output()?;
+    ensure(out.status.code() == Some(7), || format!("{out:?}"))?;
+    let calls = std::fs::read_to_string(&calls)?;
+    let reaper = calls
+        .lines()
+        .find(|line| line.contains("WEXITSTATUS(s) == 7"));
+    let reaper = reaper.and_then(|line| line.split_whitespace().next());
+    let own = |line: &&str| line.split_whitespace().next() == reaper;
+    let own: Vec<&str> = calls.lines().filter(own).collect();
+    let waits = own.iter().position(|line| line.contains("wait4("));
+    let before = own.get(..waits.unwrap_or(0)).unwrap_or_default();
+    // Not each strace knows the names of the policies.
+    let is_real_time = |line: &&str| line.contains("sched_setscheduler(") && !line.contains("[0])");
+    ensure(before.iter().any(&is_real_time), || calls.clone())?;
+    ensure(
+        before.last().is_some_and(|line| !is_real_time(line)),
+        || calls.clone(),
+    )
 }
 
 /// The number of execs of /bin/true.

@@ -139,9 +139,13 @@ fn short_lives() -> Result<(), Failed> {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
     let options = ["--light", "-q", "--rotate", "2s"];
-    // Some of them end at any time.
-    let script = "for i in $(seq 30); do (for j in $(seq 80); do sleep 0.1; done) & done; wait";
-    let out = record(&dir.join("host.bin"), &options, &["sh", "-c", script])?;
+    // Some of them end at any time, also between a part's beginning and the list of its living tasks.
+    let script = "for i in $(seq 30); do (until [ -e over ]; do sleep 0.01; done) & done; sleep 8; touch over; wait";
+    let over = dir.with_extension("d");
+    let _ = std::fs::remove_dir_all(&over);
+    std::fs::create_dir_all(&over)?;
+    let script = format!("cd {}; {script}", over.display());
+    let out = record(&dir.join("host.bin"), &options, &["sh", "-c", &script])?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let files = files(&dir)?;
     ensure(files.len() > 2, || format!("{files:?}"))?;

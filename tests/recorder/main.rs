@@ -204,6 +204,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         | ptrace::MANY => common::lacks("gcc"),
         "ptrace_has_the_kernels_figures" => common::lacks("make"),
         "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
+        harm::REAPED => common::lacks("strace").or_else(storm::no_real_time),
         "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
         "a_cgroup_without_memory_does_not_kill_the_command" | limits::HALF => {
             limits::no_memory_cgroup()

@@ -205,11 +205,14 @@ fn user() -> Result<(), Failed> {
     ensure(said.starts_with(&format!("65534\n{groups}")), || {
         said.clone()
     })?;
+    let entry = Command::new("getent").args(["passwd", "nobody"]).output()?;
+    let home = text(&entry.stdout);
+    let home = home.split(':').nth(5).ok_or("nobody has no home")?;
     for want in [
         "KEPT=yes\n",
         "USER=nobody\n",
         "LOGNAME=nobody\n",
-        "HOME=/nonexistent\n",
+        &format!("HOME={home}\n"),
         "CapEff:\t0000000000000000\n",
         "CapPrm:\t0000000000000000\n",
     ] {
@@ -225,11 +228,7 @@ fn user() -> Result<(), Failed> {
     for (user, path, reason) in [
         ("no such user", path.as_str(), "there is no such user"),
         ("--help", &path, "there is no such user"),
-        (
-            "nobody",
-            "/nonexistent",
-            "getent: No such file or directory",
-        ),
+        ("nobody", "/proc/none", "getent: No such file or directory"),
     ] {
         let option = format!("--user={user}");
         let out = recording(&trace, &[&option], &["/bin/true"])
@@ -280,9 +279,9 @@ const TOOLS: &[&str] = &[
     "su -c id </dev/null",
     "ping -c 1 -W 1 127.0.0.1 >/dev/null",
     "newuidmap 1 0 0 1",
-    "fusermount -u /nonexistent",
-    "fusermount3 -u /nonexistent",
-    "mount /nonexistent /mnt",
+    "fusermount -u /proc/none",
+    "fusermount3 -u /proc/none",
+    "mount /proc/none /mnt",
     "passwd -S",
 ];
 
@@ -399,7 +398,7 @@ fn capabilities() -> Result<(), Failed> {
             .arg(&copy)
             .args(args)
             // Variables that the loader removes for a program with capabilities.
-            .env("LD_LIBRARY_PATH", "/nonexistent")
+            .env("LD_LIBRARY_PATH", "/proc/none")
             .env("TMPDIR", "/kept")
             .env("PATH", &path)
             .stdin(Stdio::null())
@@ -430,7 +429,7 @@ fn capabilities() -> Result<(), Failed> {
     std::fs::remove_file(&copy)?;
     std::fs::remove_dir_all(&bin)?;
     let passed_on = text(&passed_on?.stdout);
-    for kept in ["LD_LIBRARY_PATH=/nonexistent", "TMPDIR=/kept"] {
+    for kept in ["LD_LIBRARY_PATH=/proc/none", "TMPDIR=/kept"] {
         ensure(passed_on.lines().any(|line| line == kept), || {
             format!("{kept} is missing: {passed_on}")
         })?;
@@ -444,7 +443,7 @@ fn capabilities() -> Result<(), Failed> {
         "CapEff:\t0000000000000000\n",
         "CapPrm:\t0000000000000000\n",
         "CapAmb:\t0000000000000000\n",
-        "LD_LIBRARY_PATH=/nonexistent\n",
+        "LD_LIBRARY_PATH=/proc/none\n",
         "TMPDIR=/kept\n",
     ] {
         ensure(said.contains(want), || format!("{want} is missing: {said}"))?;

@@ -341,7 +341,7 @@ fn refusals() -> Result<(), Failed> {
         ],
     )?;
     let mut absent = place.record(&["--method", "sudo"], &echo)?;
-    let absent = absent.env("PATH", "/nonexistent");
+    let absent = absent.env("PATH", "/proc/none");
     fails(
         absent,
         &["sudo is not installed", "setcap cap_bpf,cap_perfmon+p /"],

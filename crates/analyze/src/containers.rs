@@ -210,25 +210,46 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
 
 /// Links the sleeps of container programs that poll. A container program that is an ancestor of the
 /// runtime may query again and again whether the container has ended. The sleep during which the container
-/// ends is a wait for that end.
+/// ends is a wait for that end. If none of its sleeps contains the end, because it waited for a CPU or queried then,
+/// it is the sleep before.
 fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Container) {
     let Some((last, at)) = container.main.and_then(|main| end_of(analysis, main)) else {
         return;
     };
+    let begin = analysis.process(container.process).start;
     for process in askers(analysis, container) {
         for thread in &analysis.process(process).threads {
-            let stretch = timeline.around(*thread, at);
-            let sleeps = |stretch: Stretch| {
-                matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker().is_timer()
+            let Some((number, sleep)) = last_sleep(timeline, *thread, (begin, at)) else {
+                continue;
             };
-            if stretch.is_some_and(sleeps) {
+            if sleep.to > at {
                 timeline.divide(*thread, at, Actor::Thread(last));
+            } else {
+                timeline.end_by(*thread, number, Actor::Thread(last));
             }
         }
     }
-    let lives = (analysis.process(container.process).start, at);
     let timer = |by: Actor| by.is_timer();
-    end_waits(analysis, timeline, container, (lives, timer));
+    end_waits(analysis, timeline, container, ((begin, at), timer));
+}
+
+/// The most stretches of a thread on and for a CPU that are searched for the sleep before them.
+const QUERY: usize = 64;
+
+/// The sleep of a thread in which a container ended, or that before the thread was on or waited for a CPU at that
+/// time, and its number.
+fn last_sleep(
+    timeline: &Timeline,
+    thread: ThreadIx,
+    (begin, end): (Ktime, Ktime),
+) -> Option<(usize, Stretch)> {
+    let around = timeline.at(thread, end)?;
+    let numbers = (0..=around).rev().take(QUERY);
+    let mut stretches = numbers.filter_map(|number| Some((number, timeline.get(thread, number)?)));
+    let runs = |doing| matches!(doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. });
+    let (number, sleep) = stretches.find(|(_, stretch)| !runs(stretch.doing))?;
+    let sleeps = matches!(sleep.doing, Bucket::Wait(_)) && sleep.waker().is_timer();
+    (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
 /// Links waits to the tasks that ran in a container: the waits of the processes that wait for the container,

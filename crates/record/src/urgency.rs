@@ -37,13 +37,16 @@ pub fn real_time() {
 /// Gives the calling thread the highest priority below real-time tasks. It packs or
 /// writes events, which may wait as long as the queues have room.
 pub fn high() {
+    if BEFORE.get().is_none() {
+        BEFORE.set(scheduling());
+    }
     // SAFETY: a plain system call; on Linux it applies to the calling thread.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, -20);
     }
 }
 
-/// Gives the calling thread the priority that it had before [`real_time`]. A thread that waits for a
+/// Gives the calling thread the priority that it had before [`real_time`] or [`high`]. A thread that waits for a
 /// process has to do so first: while the kernel drops the process from `/proc`, it can spin until another
 /// thread lets go of an entry there (`d_invalidate`), which never runs on a CPU that a real-time thread keeps.
 pub fn normal() {
@@ -80,10 +83,16 @@ mod tests {
 
     #[test]
     fn a_thread_gets_its_priority_back() {
+        for raise in [real_time, high] {
+            gets_its_priority_back(raise);
+        }
+    }
+
+    fn gets_its_priority_back(raise: fn()) {
         // In a thread of its own, which has the priority of the test's.
-        let all = std::thread::spawn(|| {
+        let all = std::thread::spawn(move || {
             let before = scheduling();
-            real_time();
+            raise();
             let urgent = scheduling();
             normal();
             let after = scheduling();

