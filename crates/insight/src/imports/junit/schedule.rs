@@ -21,7 +21,7 @@ const ROUNDS: usize = 8;
 
 /// The least error of a length, in ns, however many digits the file has: a runner reads two clocks, and a tracepoint
 /// is a little before or after what it traces.
-const LEAST_ERROR: i64 = 100_000;
+pub const LEAST_ERROR: i64 = 100_000;
 
 /// The places of tests in their suite, by that of the test around them.
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
@@ -35,11 +35,12 @@ pub struct Schedule {
     pub decided: Vec<ProcessIx>,
 }
 
-/// The process that ran the tests of a suite.
-#[derive(Clone, Copy, Debug)]
+/// The process that ran the tests of a suite, or several of a program of which each began after the end of the one
+/// before: a runner that begins a new worker after a failed test, or one for each test.
+#[derive(Clone, Debug)]
 pub struct Scheduled {
-    pub process: ProcessIx,
-    /// One thread of the process ran the tests, and no other can have.
+    pub processes: Vec<ProcessIx>,
+    /// One thread of each process ran the tests, and no other can have.
     pub is_one_thread: bool,
 }
 
@@ -53,7 +54,7 @@ impl Placer<'_> {
         }
         let groups = self.groups(suite);
         if let Some(runner) = runner {
-            let found = self.scheduled(suite, &groups, runner);
+            let found = self.scheduled(suite, &groups, &[runner]);
             return found.or_else(|| self.only(suite, &groups, &[runner]));
         }
         let lists = std::mem::take(&mut self.runners);
@@ -90,53 +91,102 @@ impl Placer<'_> {
             signed(process.end).saturating_sub(signed(process.start))
         };
         self.spend(all.len())?;
-        all.retain(|process| length(process) >= suite.sum());
-        let mut found = all
+        let mut runners = self.chains(&all);
+        runners.extend(all.into_iter().map(|process| vec![process]));
+        runners.retain(|runner| runner.iter().map(length).sum::<i64>() >= suite.sum());
+        let mut found = runners
             .into_iter()
-            .filter_map(|process| self.scheduled(suite, groups, process));
+            .filter_map(|runner| self.scheduled(suite, groups, &runner));
         let first = found.next()?;
         found.next().is_none().then_some(first)
     }
 
-    /// The spans of the tests of a suite as the recording bounds them, if the process ran them one after the other
+    /// The children of each process that are of one program and follow each other without overlap.
+    fn chains(&self, parents: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+        let analysis = self.lookup.analysis;
+        let mut chains = Vec::new();
+        for parent in parents {
+            // The interpreter and its script, if the program has one.
+            let mut by_program: BTreeMap<Vec<&[u8]>, Vec<ProcessIx>> = BTreeMap::new();
+            for child in &analysis.process(*parent).children {
+                let process = analysis.process(*child);
+                if !process.execs.is_empty() {
+                    let program: Vec<&[u8]> = process.argv.args().take(2).collect();
+                    by_program.entry(program).or_default().push(*child);
+                }
+            }
+            let life = |process: &ProcessIx| {
+                let process = analysis.process(*process);
+                (process.start, process.end)
+            };
+            chains.extend(by_program.into_values().filter(|children| {
+                let follows = |pair: &[ProcessIx]| match pair {
+                    [a, b] => life(a).1 < life(b).0,
+                    _ => false,
+                };
+                (2..=TRIED).contains(&children.len()) && children.windows(2).all(follows)
+            }));
+        }
+        chains
+    }
+
+    /// The spans of the tests of a suite as the recording bounds them, if the processes ran them one after the other
     /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
-    /// meaning and its zone are proven; without one a test can be anywhere in the life of its runner.
+    /// meaning and its zone are proven; without one a test can be anywhere in the lives of its runners.
     fn scheduled(
         &mut self,
         suite: &Suite,
         groups: &Groups,
-        process: ProcessIx,
+        processes: &[ProcessIx],
     ) -> Option<Schedule> {
-        let facts = self.facts(process)?;
-        let around = self.window(suite, process);
-        let threads = facts.threads.iter();
-        let mut alone = threads.filter_map(|active| self.bounds(suite, groups, &around, active));
+        let facts = processes.iter().map(|process| self.facts(*process));
+        let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
+        let around = self.window(suite, processes)?;
+        let starts = processes
+            .iter()
+            .map(|process| signed(self.lookup.analysis.process(*process).start));
+        let starts: Vec<i64> = starts.collect();
+        // The threads with one number do the same in all processes of a program.
+        let number = facts.iter().map(|facts| facts.threads.len()).min();
+        let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
+            let active = starts.iter().zip(&facts);
+            let active = active.map(|(start, facts)| Some((*start, facts.threads.get(thread)?)));
+            let active: Vec<(i64, &Active)> = active.collect::<Option<_>>()?;
+            self.bounds(suite, groups, &around, &Active::chain(&active))
+        });
+        let mut alone = threads.fuse();
         let only = alone.next().filter(|_| alone.next().is_none());
         let runner = Scheduled {
-            process,
+            processes: processes.to_vec(),
             is_one_thread: only.is_some(),
         };
         let places = match only {
             Some(places) => places,
-            None => self.bounds(suite, groups, &around, &facts.any)?,
+            None => {
+                let active = starts.iter().zip(&facts);
+                let active = active.map(|(start, facts)| (*start, &facts.any));
+                let active: Vec<(i64, &Active)> = active.collect();
+                self.bounds(suite, groups, &around, &Active::chain(&active))?
+            }
         };
         Some(self.spans(suite, runner, &facts, places))
     }
 
     /// The facts about a process; none without a timeline.
-    fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
+    pub fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
         let analysis = self.lookup.analysis;
         let new = || RunnerFacts::new(analysis, process).map(Rc::new);
         self.facts.entry(process).or_insert_with(new).clone()
     }
 
-    /// The time in which the tests of a suite can have run in a process.
-    fn window(&self, suite: &Suite, process: ProcessIx) -> RangeInclusive<i64> {
-        let process = self.lookup.analysis.process(process);
-        let (mut from, mut to) = (signed(process.start), signed(process.end));
+    /// The time in which the tests of a suite can have run in processes that follow each other.
+    fn window(&self, suite: &Suite, processes: &[ProcessIx]) -> Option<RangeInclusive<i64>> {
+        let life = |process: &ProcessIx| self.lookup.analysis.process(*process);
+        let mut from = signed(life(processes.first()?).start);
+        let mut to = signed(life(processes.last()?).end);
         to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
-            return from..=to;
+            return Some(from..=to);
         };
         let error = self.stamp_error(times.digit);
         match self.of_suites {
@@ -150,7 +200,7 @@ impl Placer<'_> {
                 }
             }
         }
-        from..=to
+        Some(from..=to)
     }
 
     /// The tests of a suite that have a place to find, by the test around them, in the order of their times.
@@ -241,24 +291,12 @@ impl Placer<'_> {
         if !suite.is_by_result() {
             return serial::places(&tests, around, active);
         }
-        if cases.iter().any(|case| case.attributes.at.is_some()) {
-            return self.beside_each_other(&cases, &tests, around, active);
-        }
-        let mut failed =
-            (0..cases.len()).filter(|at| cases.get(*at).is_some_and(|case| case.has_failed()));
-        match (failed.next(), failed.next()) {
-            (None, _) => serial::places(&tests, around, active),
-            (Some(only), None) if tests.len() <= ORDERS => {
-                self.spend(tests.len().saturating_mul(tests.len()))?;
-                anywhere(only, &tests, around, active)
-            }
-            _ => None,
-        }
+        self.mixed(&cases, &tests, around, active)
     }
 
-    /// The bounds of tests with times of their own. Tests with the same time that differ in their results can be
-    /// anywhere among them.
-    fn beside_each_other(
+    /// The bounds of tests in a file that can be ordered by result. The failed tests have an order, and so have the others;
+    /// among tests with the same time, or without times, the union of all orders that the recording allows counts.
+    fn mixed(
         &self,
         cases: &[&Case],
         tests: &[Test],
@@ -266,29 +304,38 @@ impl Placer<'_> {
         active: &Active,
     ) -> Option<Vec<Place>> {
         let stamp = |case: &Case| case.attributes.at.map(|date| self.time(date));
-        let mut blocks: Vec<&[Test]> = Vec::with_capacity(tests.len());
+        let has_stamps = cases.iter().any(|case| stamp(case).is_some());
+        let mut blocks: Vec<Block<'_>> = Vec::new();
         let mut rest = tests;
         for same in cases.chunk_by(|a, b| stamp(a) == stamp(b)) {
             let (block, after) = rest.split_at_checked(same.len())?;
             rest = after;
-            let mut results = same.iter().map(|case| case.has_failed());
-            let first = results.next();
-            if results.any(|failed| Some(failed) != first) {
-                blocks.push(block);
-            } else {
-                blocks.extend(block.chunks(1));
-            }
+            let failed = same.iter().map(|case| case.has_failed());
+            blocks.extend(Block::of(block, failed.collect()));
         }
-        let joined: Vec<Test> = blocks.iter().filter_map(|block| joined(block)).collect();
+        let joined: Vec<Test> = blocks
+            .iter()
+            .filter_map(|block| joined(block.tests))
+            .collect();
         let mut places = Vec::with_capacity(tests.len());
         for (block, place) in blocks.iter().zip(serial::places(&joined, around, active)?) {
-            if let [_] = block {
+            if let [_] = block.tests {
                 places.push(place);
                 continue;
             }
             let around = *place.begin.start()..=*place.end.end();
-            for test in *block {
-                places.extend(serial::places(std::slice::from_ref(test), &around, active)?);
+            match block.orders() {
+                Some(orders) => {
+                    self.spend(orders.len().saturating_mul(block.tests.len()))?;
+                    places.extend(block.in_any_order(&orders, &around, active)?);
+                }
+                None if has_stamps => {
+                    for test in block.tests {
+                        let alone = std::slice::from_ref(test);
+                        places.extend(serial::places(alone, &around, active)?);
+                    }
+                }
+                None => return None,
             }
         }
         Some(places)
@@ -323,7 +370,7 @@ impl Placer<'_> {
         &self,
         suite: &Suite,
         runner: Scheduled,
-        facts: &RunnerFacts,
+        facts: &[Rc<RunnerFacts>],
         places: Vec<Option<Place>>,
     ) -> Schedule {
         let analysis = self.lookup.analysis;
@@ -331,18 +378,16 @@ impl Placer<'_> {
         let place = |at: usize| places.get(at).and_then(Option::as_ref);
         order.retain(|at| place(*at).is_some());
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
-        let mut spans: Vec<Option<(i64, i64)>> = Vec::with_capacity(places.len());
-        spans.extend(places.iter().zip(&suite.cases).map(|(place, case)| {
-            let place = place.as_ref()?;
-            let (to, length) = (*place.end.end(), case.attributes.length.unwrap_or(0));
-            let from = to.saturating_sub(length).min(*place.begin.end());
-            Some((from.max(*place.begin.start()), to))
-        }));
+        // The latest places of tests in one order are a schedule: none of them overlap.
+        let latest = |place: &Place| (*place.begin.end(), *place.end.end());
+        let mut spans: Vec<Option<(i64, i64)>> =
+            places.iter().map(|place| place.as_ref().map(latest)).collect();
         let mut decided = Vec::new();
-        for child in &analysis.process(runner.process).children {
-            let Some((first, last)) = facts.waited.get(child).copied() else {
-                continue;
-            };
+        let children = runner.processes.iter().zip(facts).flat_map(|(process, facts)| {
+            let children = analysis.process(*process).children.iter();
+            children.filter_map(|child| Some((child, *facts.waited.get(child)?)))
+        });
+        for (child, (first, last)) in children {
             let start = signed(analysis.process(*child).start);
             // The test that has begun for certain in the middle of the time of the child.
             let middle = start.midpoint(last);
@@ -366,6 +411,19 @@ impl Placer<'_> {
             let before = after.checked_sub(2).and_then(|at| order.get(at));
             if let Some(Some((_, to))) = before.and_then(|at| spans.get_mut(*at)) {
                 *to = start.min(*to);
+            }
+        }
+        // A test is around those that it holds.
+        let around = suite.around();
+        for at in 0..spans.len() {
+            let Some((from, to)) = spans.get(at).copied().flatten() else {
+                continue;
+            };
+            let next = |at: usize| around.get(at).copied().flatten();
+            for outer in std::iter::successors(next(at), |outer| next(*outer)) {
+                if let Some(Some(outer)) = spans.get_mut(outer) {
+                    *outer = (outer.0.min(from), outer.1.max(to));
+                }
             }
         }
         let times = places.iter().zip(spans).map(|(place, span)| {
@@ -402,31 +460,77 @@ fn joined(tests: &[Test]) -> Option<Test> {
     })
 }
 
-/// The bounds of tests of which one can be before or behind any other.
-fn anywhere(
-    moved: usize,
-    tests: &[Test],
-    around: &RangeInclusive<i64>,
-    active: &Active,
-) -> Option<Vec<Place>> {
-    let mut all: Option<Vec<Place>> = None;
-    for to in 0..tests.len() {
-        let mut order: Vec<Test> = tests.to_vec();
-        let test = order.remove(moved);
-        order.insert(to, test);
-        let Some(mut places) = serial::places(&order, around, active) else {
-            continue;
-        };
-        let place = places.remove(to);
-        places.insert(moved, place);
-        all = Some(match all {
-            None => places,
-            Some(before) => before
-                .into_iter()
-                .zip(places)
-                .map(|(a, b)| a.reach(&b))
-                .collect(),
+/// Tests with the same time.
+struct Block<'a> {
+    tests: &'a [Test],
+    /// For each test whether it failed.
+    failed: Vec<bool>,
+}
+
+impl<'a> Block<'a> {
+    /// The block of some tests, or one block for each test if all have the same result: then their order is that of the
+    /// file.
+    fn of(tests: &'a [Test], failed: Vec<bool>) -> Vec<Block<'a>> {
+        if failed.iter().any(|is| Some(is) != failed.first()) {
+            return vec![Block { tests, failed }];
+        }
+        let alone = tests.chunks(1).zip(failed);
+        let alone = alone.map(|(tests, failed)| Block {
+            tests,
+            failed: vec![failed],
         });
+        alone.collect()
     }
-    all
+
+    /// The orders of the tests in which the failed ones follow each other as in the file, and the others, too; none if
+    /// these are more than [`ORDERS`].
+    fn orders(&self) -> Option<Vec<Vec<usize>>> {
+        let places = || self.failed.iter().enumerate();
+        let with = |wanted: bool| {
+            let those = places().filter(move |(_, failed)| **failed == wanted);
+            those.map(|(at, _)| at).collect::<Vec<usize>>()
+        };
+        let (failed, others) = (with(true), with(false));
+        // An order, with the number of failed tests in it.
+        let mut orders: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), 0)];
+        for _ in places() {
+            let mut longer = Vec::new();
+            for (order, count) in orders {
+                let next_failed = failed.get(count).map(|next| (*next, count + 1));
+                let next_other = others.get(order.len() - count).map(|next| (*next, count));
+                for (next, count) in next_failed.into_iter().chain(next_other) {
+                    longer.push(([&order[..], &[next]].concat(), count));
+                }
+            }
+            orders = longer;
+            if orders.len() > ORDERS {
+                return None;
+            }
+        }
+        Some(orders.into_iter().map(|(order, _)| order).collect())
+    }
+
+    /// The bounds of each test over some orders; none if the recording allows none of them.
+    fn in_any_order(
+        &self,
+        orders: &[Vec<usize>],
+        around: &RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Place>> {
+        let mut all: Vec<Option<Place>> = vec![None; self.tests.len()];
+        for order in orders {
+            let tests = order.iter().filter_map(|at| self.tests.get(*at).cloned());
+            let tests: Vec<Test> = tests.collect();
+            let Some(places) = serial::places(&tests, around, active) else {
+                continue;
+            };
+            for (at, place) in order.iter().zip(places) {
+                if let Some(slot) = all.get_mut(*at) {
+                    let reach = slot.as_ref().map(|before| before.reach(&place));
+                    *slot = Some(reach.unwrap_or(place));
+                }
+            }
+        }
+        all.into_iter().collect()
+    }
 }
