@@ -36,6 +36,8 @@ pub struct Report {
 pub struct Suite {
     pub attributes: Attributes,
     pub cases: Vec<Case>,
+    /// The tests stand in the file as they ran.
+    pub has_order: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -750,7 +752,7 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        let is_proven = suite.is_measured() && !suite.is_by_result();
+        let is_proven = suite.is_measured() && suite.has_order && !suite.is_by_result();
         let doubt = around.doubt.or((!is_proven).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {

@@ -25,7 +25,7 @@ impl OwnProcesses {
     /// Looks for the names of a report's tests, and for those of suites without any time.
     pub fn new(report: &Report, lookup: &Lookup<'_>) -> OwnProcesses {
         let cases = report.suites.iter().flat_map(|suite| &suite.cases);
-        let names = cases.map(|case| (case.attributes.name.as_bytes().to_vec(), Vec::new()));
+        let names = cases.map(|case| (case.plain_name().as_bytes().to_vec(), Vec::new()));
         let suites = report.suites.iter().filter(|suite| suite.is_timeless());
         let suites = suites.map(|suite| (suite.attributes.name.as_bytes().to_vec(), Vec::new()));
         let mut own = OwnProcesses {
@@ -45,6 +45,8 @@ impl OwnProcesses {
             let mut suites: Vec<Vec<u8>> = Vec::new();
             for word in program.into_iter().chain(words) {
                 own.add_test(word, ix);
+                own.add_test(base(word), ix);
+                own.add_test(stem(base(word)), ix);
                 own.add_test(&function_of_bats(word).unwrap_or_default(), ix);
                 if !own.of_suites.is_empty() {
                     suites.extend(suite_names(word).filter(|name| own.of_suites.contains_key(name)));
@@ -67,6 +69,12 @@ impl OwnProcesses {
             }
         }
     }
+}
+
+/// The name of a file without its last extension.
+fn stem(name: &[u8]) -> &[u8] {
+    let stem = name.rsplitn(2, |byte| *byte == b'.').last();
+    stem.unwrap_or(name)
 }
 
 /// The name of a test that bats spells as a function: `test_`, and in the name `_` for a blank and `-2e` for another sign.
@@ -101,6 +109,16 @@ fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     })
 }
 
+impl Case {
+    /// The name without that of the class before a colon, as Meson writes it.
+    fn plain_name(&self) -> &str {
+        let (name, class) = (&self.attributes.name, &self.attributes.class);
+        let rest = name.strip_prefix(class.as_str());
+        let rest = rest.and_then(|rest| rest.strip_prefix(':'));
+        rest.filter(|_| !class.is_empty()).unwrap_or(name)
+    }
+}
+
 impl Suite {
     /// Whether neither the suite nor a test of it has a length or a time.
     fn is_timeless(&self) -> bool {
@@ -128,7 +146,7 @@ impl Placer<'_> {
                 && at_its_time
                 && !self.used.contains(*ix)
         };
-        let own = self.own.of_tests.get(case.attributes.name.as_bytes())?;
+        let own = self.own.of_tests.get(case.plain_name().as_bytes())?;
         let first = self.outermost(own.iter().filter(fits).copied())?;
         self.used.insert(first);
         Some(first)

@@ -55,10 +55,15 @@ impl Placer<'_> {
         let groups = self.groups(suite);
         if let Some(runner) = runner {
             let found = self.scheduled(suite, &groups, &[runner]);
-            return found.or_else(|| self.only(suite, &groups, &[runner]));
+            let found = found.or_else(|| self.only(suite, &groups, &[runner]));
+            if found.is_some() {
+                return found;
+            }
         }
         let lists = std::mem::take(&mut self.runners);
-        let mut likely = lists.iter();
+        // A process that is known as a runner and has no schedule may be one of several workers.
+        let known = if runner.is_some() { lists.len() - 1 } else { 0 };
+        let mut likely = lists.iter().skip(known);
         let found = likely.find_map(|likely| self.only(suite, &groups, likely));
         self.runners = lists;
         found
@@ -288,16 +293,18 @@ impl Placer<'_> {
         self.spend(group.len().max(1))?;
         let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
         let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
-        if !suite.is_by_result() {
+        if suite.has_order && !suite.is_by_result() {
             return serial::places(&tests, around, active);
         }
-        self.mixed(&cases, &tests, around, active)
+        self.mixed(suite.has_order, &cases, &tests, around, active)
     }
 
-    /// The bounds of tests in a file that can be ordered by result. The failed tests have an order, and so have the others;
-    /// among tests with the same time, or without times, the union of all orders that the recording allows counts.
+    /// The bounds of tests in a file that can be ordered by result, or whose order means nothing. In the former, the failed
+    /// tests have an order, and so have the others. Among tests with the same time, or without times, the union of all
+    /// orders that the recording allows counts.
     fn mixed(
         &self,
+        has_order: bool,
         cases: &[&Case],
         tests: &[Test],
         around: &RangeInclusive<i64>,
@@ -310,8 +317,12 @@ impl Placer<'_> {
         for same in cases.chunk_by(|a, b| stamp(a) == stamp(b)) {
             let (block, after) = rest.split_at_checked(same.len())?;
             rest = after;
-            let failed = same.iter().map(|case| case.has_failed());
-            blocks.extend(Block::of(block, failed.collect()));
+            let lane = |(at, case): (usize, &&Case)| match (has_order, case.has_failed()) {
+                (false, _) => at,
+                (true, failed) => usize::from(failed),
+            };
+            let lanes = same.iter().enumerate().map(lane);
+            blocks.extend(Block::of(block, lanes.collect()));
         }
         let joined: Vec<Test> = blocks
             .iter()
@@ -463,51 +474,45 @@ fn joined(tests: &[Test]) -> Option<Test> {
 /// Tests with the same time.
 struct Block<'a> {
     tests: &'a [Test],
-    /// For each test whether it failed.
-    failed: Vec<bool>,
+    /// For each test the number of its lane: the tests of a lane follow each other as in the file.
+    lanes: Vec<usize>,
 }
 
 impl<'a> Block<'a> {
-    /// The block of some tests, or one block for each test if all have the same result: then their order is that of the
-    /// file.
-    fn of(tests: &'a [Test], failed: Vec<bool>) -> Vec<Block<'a>> {
-        if failed.iter().any(|is| Some(is) != failed.first()) {
-            return vec![Block { tests, failed }];
+    /// The block of some tests, or one block for each test if all are in one lane.
+    fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
+        if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
+            return vec![Block { tests, lanes }];
         }
-        let alone = tests.chunks(1).zip(failed);
-        let alone = alone.map(|(tests, failed)| Block {
+        let alone = tests.chunks(1).zip(lanes);
+        let alone = alone.map(|(tests, lane)| Block {
             tests,
-            failed: vec![failed],
+            lanes: vec![lane],
         });
         alone.collect()
     }
 
-    /// The orders of the tests in which the failed ones follow each other as in the file, and the others, too; none if
-    /// these are more than [`ORDERS`].
+    /// The orders of the tests that keep the order of each lane; none if these are more than [`ORDERS`].
     fn orders(&self) -> Option<Vec<Vec<usize>>> {
-        let places = || self.failed.iter().enumerate();
-        let with = |wanted: bool| {
-            let those = places().filter(move |(_, failed)| **failed == wanted);
-            those.map(|(at, _)| at).collect::<Vec<usize>>()
-        };
-        let (failed, others) = (with(true), with(false));
-        // An order, with the number of failed tests in it.
-        let mut orders: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), 0)];
-        for _ in places() {
+        let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
+        for _ in &self.lanes {
             let mut longer = Vec::new();
-            for (order, count) in orders {
-                let next_failed = failed.get(count).map(|next| (*next, count + 1));
-                let next_other = others.get(order.len() - count).map(|next| (*next, count));
-                for (next, count) in next_failed.into_iter().chain(next_other) {
-                    longer.push(([&order[..], &[next]].concat(), count));
+            for order in orders {
+                let mut tried: Vec<usize> = Vec::new();
+                for (at, lane) in self.lanes.iter().enumerate() {
+                    // The first test of each lane that the order does not have yet.
+                    if !order.contains(&at) && !tried.contains(lane) {
+                        tried.push(*lane);
+                        longer.push([&order[..], &[at]].concat());
+                    }
+                }
+                if longer.len() > ORDERS {
+                    return None;
                 }
             }
             orders = longer;
-            if orders.len() > ORDERS {
-                return None;
-            }
         }
-        Some(orders.into_iter().map(|(order, _)| order).collect())
+        Some(orders)
     }
 
     /// The bounds of each test over some orders; none if the recording allows none of them.
@@ -532,5 +537,33 @@ impl<'a> Block<'a> {
             }
         }
         all.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_keep_that_of_each_lane() {
+        let test = Test {
+            begin: None,
+            end: None,
+            length: 1,
+            error: 0,
+        };
+        let tests = vec![test; 6];
+        let orders = |lanes: &[usize]| {
+            let tests = tests.get(..lanes.len())?;
+            let lanes = lanes.to_vec();
+            Block { tests, lanes }.orders()
+        };
+        assert_eq!(
+            orders(&[0, 1, 0]),
+            Some(vec![vec![0, 1, 2], vec![0, 2, 1], vec![1, 0, 2]])
+        );
+        assert_eq!(orders(&[0, 1, 2, 3, 4]).map(|all| all.len()), Some(120));
+        // 720 orders.
+        assert_eq!(orders(&[0, 1, 2, 3, 4, 5]), None);
     }
 }
