@@ -225,12 +225,6 @@ class XTest extends PHPUnit\\Framework\\TestCase {
 }
 """
 
-SCRIPTS = {
-    "b_sleeps_0.sh": "sleep 0.4\n",
-    "c_helper_400.sh": SHELL_HELPER % "0.4" + "\n",
-    "f_fails_0.sh": "sleep 0.3; exit 1\n",
-}
-
 DOCTEST = (
     "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n"
     + C
@@ -251,9 +245,9 @@ BOOST = (
 
 CPPUTEST = (
     C
-    + '#include <CppUTest/TestHarness.h>\n#include <CppUTest/CommandLineTestRunner.h>\nTEST_GROUP(S) {};\n'
+    + "#include <CppUTest/TestHarness.h>\n#include <CppUTest/CommandLineTestRunner.h>\nTEST_GROUP(S) {};\n"
     # The last one of the file runs first.
-    + "TEST(S, g_computes_500) { compute(.5); }\nTEST(S, f_fails_0) { nap(.3); FAIL(\"x\"); }\n"
+    + 'TEST(S, g_computes_500) { compute(.5); }\nTEST(S, f_fails_0) { nap(.3); FAIL("x"); }\n'
     + "TEST(S, e_both_100) { compute(.1); nap(.2); }\nTEST(S, b_sleeps_0) { nap(.4); }\nTEST(S, a_computes_300) { compute(.3); }\n"
     + "int main(int n, char** a) { return CommandLineTestRunner::RunAllTests(n, a); }\n"
 )
@@ -325,15 +319,23 @@ SUREFIRE = {
 
 SUREFIRE_GOAL = "org.apache.maven.plugins:maven-surefire-plugin:2.22.3:test"
 
-MESON = {
-    "meson.build": "project('x')\nsh = find_program('sh')\n"
-    + "".join(
-        f"test('{name}', sh, args: [files('{name}.sh')])\n" for name in ("b_sleeps_0", "c_helper_400", "f_fails_0")
-    ),
-    **{name: text for name, text in SCRIPTS.items()},
+SCRIPTS = {
+    "b_sleeps_0.sh": "sleep 0.4\n",
+    "c_helper_400.sh": SHELL_HELPER % "0.4" + "\n",
+    "d_helper_200.sh": SHELL_HELPER % "0.2" + "; sleep 0.1\n",
+    "f_fails_0.sh": "sleep 0.3; exit 1\n",
+    "g_helper_500.sh": "exec " + SHELL_HELPER % "0.5" + "\n",
 }
 
-AVOCADO = {f"{name}": "#!/bin/sh\n" + text for name, text in SCRIPTS.items()}
+NAMES = [name.removesuffix(".sh") for name in SCRIPTS]
+
+MESON = {
+    "meson.build": "project('x')\nsh = find_program('sh')\n"
+    + "".join(f"test('{name}', sh, args: [files('{name}.sh')])\n" for name in NAMES),
+    **SCRIPTS,
+}
+
+AVOCADO = {name: "#!/bin/sh\n" + text for name, text in SCRIPTS.items()}
 
 PROVE = {
     f"t/{name}.t": f'#!/usr/bin/perl\n{body}; print "1..1\\n{result} 1\\n";\n'
@@ -347,11 +349,14 @@ PROVE = {
 
 CTEST = {
     "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nenable_testing()\n"
-    + "".join(
-        f"add_test(NAME {name} COMMAND sh ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n"
-        for name in ("b_sleeps_0", "c_helper_400", "f_fails_0")
-    ),
+    + "".join(f"add_test(NAME {name} COMMAND sh ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n" for name in NAMES),
     **SCRIPTS,
+}
+
+CTEST_GTEST = {
+    "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(x CXX)\nenable_testing()\nfind_package(GTest REQUIRED)\n"
+    + "add_executable(t t.cc)\ntarget_link_libraries(t GTest::gtest_main)\ninclude(GoogleTest)\ngtest_discover_tests(t)\n",
+    "t.cc": GTEST,
 }
 
 NEXTEST = {
@@ -362,6 +367,8 @@ use std::{process::Command, thread::sleep, time::Duration};
 #[test] fn b_sleeps_0() { sleep(Duration::from_millis(400)); }
 #[test] fn c_helper_400() { Command::new("python3").args(["-S", "-c", "import time\\nwhile time.process_time() < 0.4: pass"]).status().unwrap(); }
 #[test] fn f_fails_0() { sleep(Duration::from_millis(300)); panic!() }
+#[test] fn d_helper_200() { Command::new("python3").args(["-S", "-c", "import time\nwhile time.process_time() < 0.2: pass"]).status().unwrap(); }
+#[test] fn g_helper_500() { Command::new("python3").args(["-S", "-c", "import time\nwhile time.process_time() < 0.5: pass"]).status().unwrap(); }
 }
 """,
 }
@@ -447,6 +454,13 @@ REPORTERS = {
     "ctest": Reporter(
         ["ctest"], CTEST, "ctest --test-dir b --output-junit ../out.xml", "out.xml", before="cmake -S . -B b"
     ),
+    "ctest, gtest": Reporter(
+        ["ctest", "g++"],
+        CTEST_GTEST,
+        "ctest --test-dir b --output-junit ../out.xml",
+        "out.xml",
+        before="cmake -S . -B b && cmake --build b",
+    ),
     "gotestsum": Reporter(
         ["go", "gotestsum"],
         {"x_test.go": GO, "go.mod": "module x\ngo 1.19\n"},
@@ -465,9 +479,7 @@ REPORTERS = {
     "mocha xunit": Reporter(
         ["mocha"], js(DESCRIBE, "t.cjs"), "mocha --reporter xunit --reporter-option output=out.xml t.cjs", "out.xml"
     ),
-    "doctest": Reporter(
-        ["g++"], {"t.cc": DOCTEST}, "./t -r=junit -o=out.xml", "out.xml", before="g++ -O0 t.cc -o t"
-    ),
+    "doctest": Reporter(["g++"], {"t.cc": DOCTEST}, "./t -r=junit -o=out.xml", "out.xml", before="g++ -O0 t.cc -o t"),
     "boost": Reporter(
         ["g++"],
         {"t.cc": BOOST},
@@ -498,13 +510,11 @@ REPORTERS = {
     "avocado": Reporter(
         ["avocado"],
         AVOCADO,
-        "avocado run --max-parallel-tasks=1 --xunit out.xml b_sleeps_0.sh c_helper_400.sh f_fails_0.sh",
+        "avocado run --max-parallel-tasks=1 --xunit out.xml " + " ".join(SCRIPTS),
         "out.xml",
         before="chmod +x *.sh",
     ),
-    "meson": Reporter(
-        ["meson"], MESON, "meson test -C b", "b/meson-logs/testlog.junit.xml", before="meson setup b"
-    ),
+    "meson": Reporter(["meson"], MESON, "meson test -C b", "b/meson-logs/testlog.junit.xml", before="meson setup b"),
     "nextest": Reporter(
         ["cargo-nextest"],
         NEXTEST,

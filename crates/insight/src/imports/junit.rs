@@ -589,6 +589,7 @@ impl Placer<'_> {
             whole: within.is_none(),
             result: Some(case.result),
             error: error.unsigned_abs(),
+            doubt: within.and_then(|times| times.doubt),
             ..imported(ImportedKind::Test, name.as_bytes(), (process, at))
         });
     }

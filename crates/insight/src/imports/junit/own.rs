@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Doubt, ProcessIx};
 
-use super::active::Active;
 use super::schedule::LEAST_ERROR;
-use super::serial::{self, Test};
+use super::serial::{self, Place, Test};
 use super::{Case, Placer, Report, Suite, Times, LONGER, TOLERATED, TRIED};
-use crate::imports::lookup::{base, signed, Lookup};
+use crate::imports::lookup::{base, signed, Lookup, CLOCKS};
 
 /// The most last parts of a path that are compared with the name of a suite.
 const PARTS: usize = 8;
@@ -168,33 +167,39 @@ impl Placer<'_> {
         own.take(TRIED).all(is_around).then_some(first)
     }
 
-    /// The place of a test within a process of its own that lived longer by more than a tenth: its runner prepares the
-    /// test there, and cleans up behind it.
+    /// The place of a test within a process of its own that lived longer by more than clocks differ and a tenth: its runner
+    /// prepares the test there, and cleans up behind it. The life is the place of any other.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);
         let around = signed(life.start)..=signed(life.end);
-        let longer = around.end().saturating_sub(*around.start());
-        if longer.saturating_sub(length) <= length / TOLERATED {
+        let lived = around.end().saturating_sub(*around.start());
+        let longer = lived.saturating_sub(length);
+        if longer <= CLOCKS.max(length / TOLERATED) {
             return None;
         }
-        let facts = self.facts(process)?;
         let test = Test {
             begin: None,
             end: None,
             length,
             error: case.attributes.digit.max(LEAST_ERROR),
         };
-        let active: &Active = &facts.any;
-        let place = serial::places(&[test], &around, active)?.pop()?;
+        let facts = self.facts(process);
+        let places = facts.and_then(|facts| serial::places(&[test], &around, &facts.any));
+        let place = places.and_then(|mut places| places.pop());
+        let place = place.unwrap_or(Place {
+            begin: *around.start()..=around.end().saturating_sub(length),
+            end: around.start().saturating_add(length)..=*around.end(),
+        });
         let error = place.error();
-        (error <= length / TOLERATED).then(|| Times {
+        let is_off = error > length / TOLERATED;
+        Some(Times {
             from: *place.begin.start(),
             to: *place.end.end(),
             digit: 0,
             early: error,
             error: Some(error),
-            doubt: None,
+            doubt: is_off.then_some(Doubt::Off(error.unsigned_abs())),
         })
     }
 }

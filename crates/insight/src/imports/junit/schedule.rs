@@ -55,7 +55,13 @@ impl Placer<'_> {
         let groups = self.groups(suite);
         if let Some(runner) = runner {
             let found = self.scheduled(suite, &groups, &[runner]);
-            let found = found.or_else(|| self.only(suite, &groups, &[runner]));
+            if found.as_ref().is_some_and(|found| self.is_alone(found)) {
+                return found;
+            }
+            // A runner of many threads fits much, and one that hears of each test from a worker fits, too.
+            let below = self.only(suite, &groups, &[runner], Some(runner));
+            let below = below.filter(|below| found.is_none() || self.is_alone(below));
+            let found = below.or(found);
             if found.is_some() {
                 return found;
             }
@@ -64,7 +70,7 @@ impl Placer<'_> {
         // A process that is known as a runner and has no schedule may be one of several workers.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let mut likely = lists.iter().skip(known);
-        let found = likely.find_map(|likely| self.only(suite, &groups, likely));
+        let found = likely.find_map(|likely| self.only(suite, &groups, likely, None));
         self.runners = lists;
         found
     }
@@ -80,8 +86,21 @@ impl Placer<'_> {
         })
     }
 
-    /// The schedule of the only process that has one, of some and of all below them.
-    fn only(&mut self, suite: &Suite, groups: &Groups, likely: &[ProcessIx]) -> Option<Schedule> {
+    /// Whether one thread ran the tests of a schedule.
+    fn is_alone(&self, schedule: &Schedule) -> bool {
+        let mut processes = schedule.runner.processes.iter();
+        let has_one = |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
+        schedule.runner.is_one_thread || processes.all(has_one)
+    }
+
+    /// The schedule of the only process that has one, of some and of all below them, but one.
+    fn only(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        likely: &[ProcessIx],
+        but: Option<ProcessIx>,
+    ) -> Option<Schedule> {
         let analysis = self.lookup.analysis;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = likely.to_vec();
@@ -97,7 +116,8 @@ impl Placer<'_> {
         };
         self.spend(all.len())?;
         let mut runners = self.chains(&all);
-        runners.extend(all.into_iter().map(|process| vec![process]));
+        let all = all.into_iter().filter(|process| Some(*process) != but);
+        runners.extend(all.map(|process| vec![process]));
         runners.retain(|runner| runner.iter().map(length).sum::<i64>() >= suite.sum());
         let mut found = runners
             .into_iter()
@@ -424,8 +444,30 @@ impl Placer<'_> {
                 *to = start.min(*to);
             }
         }
-        // A test is around those that it holds.
+        // Neighbours of which each can be anywhere within its bounds do not overlap, either.
         let around = suite.around();
+        order.sort_by_key(|at| spans.get(*at).copied().flatten());
+        for (before, after) in order.iter().zip(order.iter().skip(1)) {
+            let (Some(place_before), Some(place_after)) = (place(*before), place(*after)) else {
+                continue;
+            };
+            let (Some(Some(first)), Some(Some(second))) =
+                (spans.get(*before).copied(), spans.get(*after).copied())
+            else {
+                continue;
+            };
+            let cut = second.0.max(*place_before.end.start());
+            let is_free = cut <= *place_after.begin.end() && cut < first.1;
+            if is_free && around.get(*before) == around.get(*after) {
+                if let Some(slot) = spans.get_mut(*before) {
+                    *slot = Some((first.0, cut));
+                }
+                if let Some(slot) = spans.get_mut(*after) {
+                    *slot = Some((cut, second.1));
+                }
+            }
+        }
+        // A test is around those that it holds.
         for at in 0..spans.len() {
             let Some((from, to)) = spans.get(at).copied().flatten() else {
                 continue;
