@@ -264,7 +264,7 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
 }
 
 /// So many zeros at the end of all lengths are no chance: Go rounds to 10 ms and writes `0.300000`.
-const ZEROS: u32 = 3;
+const ZEROS: u32 = 4;
 
 /// Gives each element the finest digit that any of their lengths has. Zeros that end all of them were not measured.
 fn share_digits(elements: Vec<&mut Attributes>) {
@@ -385,13 +385,18 @@ mod tests {
     #[test]
     fn zeros_that_end_all_lengths_are_no_digits() {
         let digits = |lengths: &[&str]| {
-            let cases = lengths.iter().map(|time| format!("<testcase time='{time}'/>"));
+            let cases = lengths
+                .iter()
+                .map(|time| format!("<testcase time='{time}'/>"));
             let file = format!("<testsuite>{}</testsuite>", cases.collect::<String>());
             let report = read(file.as_bytes()).expect("a file").expect("a report");
             let suite = report.suites.first().expect("a suite");
             suite.cases.first().map(|case| case.attributes.digit)
         };
-        assert_eq!(digits(&["0.300000", "0.010000", "0.000000"]), Some(10_000_000));
+        assert_eq!(
+            digits(&["0.300000", "0.010000", "0.000000"]),
+            Some(10_000_000)
+        );
         assert_eq!(digits(&["0.300000", "0.010001"]), Some(1_000));
         assert_eq!(digits(&["0.400", "0.300"]), Some(1_000_000));
         assert_eq!(digits(&["0.000000"]), Some(1_000));

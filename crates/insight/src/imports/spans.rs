@@ -33,6 +33,8 @@ pub struct Spans {
     pub spans: Vec<Span>,
     /// The file is the one of a compilation by clang.
     pub is_compilation: bool,
+    /// The file is one of many that a tool writes, each with a span or two.
+    pub is_part: bool,
     /// The parts of the file that are not spans.
     pub note: Option<String>,
     /// The tool and its version, if the file names them.

@@ -33,22 +33,25 @@ impl OwnProcesses {
         };
         own.of_suites.remove(&b""[..]);
         for ix in lookup.analysis.process_ids() {
-            let mut args = lookup.analysis.process(ix).argv.args();
-            let program = args.next().map(base);
+            // A script can become its last program.
+            let process = lookup.analysis.process(ix);
+            let execs = process.execs.iter().map(|exec| &exec.argv);
+            let lines = execs.chain(process.execs.is_empty().then_some(&process.argv));
             // `--gtest_filter=NAME`.
-            let words = args.flat_map(|arg| {
+            let words = lines.flat_map(|line| line.args()).flat_map(|arg| {
                 let equals = arg.iter().position(|byte| *byte == b'=');
                 let value = equals.and_then(|at| arg.get(at + 1..));
                 std::iter::once(arg).chain(value)
             });
             let mut suites: Vec<Vec<u8>> = Vec::new();
-            for word in program.into_iter().chain(words) {
+            for word in words {
                 own.add_test(word, ix);
                 own.add_test(base(word), ix);
                 own.add_test(stem(base(word)), ix);
                 own.add_test(&function_of_bats(word).unwrap_or_default(), ix);
                 if !own.of_suites.is_empty() {
-                    suites.extend(suite_names(word).filter(|name| own.of_suites.contains_key(name)));
+                    suites
+                        .extend(suite_names(word).filter(|name| own.of_suites.contains_key(name)));
                 }
             }
             suites.sort_unstable();
@@ -103,7 +106,13 @@ fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let starts = slashes.map(|(at, _)| at + 1).chain([0]).take(PARTS);
     starts.filter_map(|at| {
         let path = word.get(at..)?.iter();
-        let spelled = path.map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'_' });
+        let spelled = path.map(|byte| {
+            if byte.is_ascii_alphanumeric() {
+                *byte
+            } else {
+                b'_'
+            }
+        });
         Some(spelled.collect())
     })
 }

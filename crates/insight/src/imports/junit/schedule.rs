@@ -89,7 +89,8 @@ impl Placer<'_> {
     /// Whether one thread ran the tests of a schedule.
     fn is_alone(&self, schedule: &Schedule) -> bool {
         let mut processes = schedule.runner.processes.iter();
-        let has_one = |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
+        let has_one =
+            |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
         schedule.runner.is_one_thread || processes.all(has_one)
     }
 
@@ -355,11 +356,11 @@ impl Placer<'_> {
                 continue;
             }
             let around = *place.begin.start()..=*place.end.end();
+            if let Some(count) = block.count() {
+                self.spend(count.saturating_mul(block.tests.len()))?;
+            }
             match block.orders() {
-                Some(orders) => {
-                    self.spend(orders.len().saturating_mul(block.tests.len()))?;
-                    places.extend(block.in_any_order(&orders, &around, active)?);
-                }
+                Some(orders) => places.extend(block.in_any_order(&orders, &around, active)?),
                 None if has_stamps => {
                     for test in block.tests {
                         let alone = std::slice::from_ref(test);
@@ -411,13 +412,19 @@ impl Placer<'_> {
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
         // The latest places of tests in one order are a schedule: none of them overlap.
         let latest = |place: &Place| (*place.begin.end(), *place.end.end());
-        let mut spans: Vec<Option<(i64, i64)>> =
-            places.iter().map(|place| place.as_ref().map(latest)).collect();
+        let mut spans: Vec<Option<(i64, i64)>> = places
+            .iter()
+            .map(|place| place.as_ref().map(latest))
+            .collect();
         let mut decided = Vec::new();
-        let children = runner.processes.iter().zip(facts).flat_map(|(process, facts)| {
-            let children = analysis.process(*process).children.iter();
-            children.filter_map(|child| Some((child, *facts.waited.get(child)?)))
-        });
+        let children = runner
+            .processes
+            .iter()
+            .zip(facts)
+            .flat_map(|(process, facts)| {
+                let children = analysis.process(*process).children.iter();
+                children.filter_map(|child| Some((child, *facts.waited.get(child)?)))
+            });
         for (child, (first, last)) in children {
             let start = signed(analysis.process(*child).start);
             // The test that has begun for certain in the middle of the time of the child.
@@ -534,27 +541,48 @@ impl<'a> Block<'a> {
         alone.collect()
     }
 
-    /// The orders of the tests that keep the order of each lane; none if these are more than [`ORDERS`].
-    fn orders(&self) -> Option<Vec<Vec<usize>>> {
-        let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
-        for _ in &self.lanes {
-            let mut longer = Vec::new();
-            for order in orders {
-                let mut tried: Vec<usize> = Vec::new();
-                for (at, lane) in self.lanes.iter().enumerate() {
-                    // The first test of each lane that the order does not have yet.
-                    if !order.contains(&at) && !tried.contains(lane) {
-                        tried.push(*lane);
-                        longer.push([&order[..], &[at]].concat());
-                    }
-                }
-                if longer.len() > ORDERS {
+    /// The tests of each lane.
+    fn by_lane(&self) -> BTreeMap<usize, Vec<usize>> {
+        let mut by_lane: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, lane) in self.lanes.iter().enumerate() {
+            by_lane.entry(*lane).or_default().push(at);
+        }
+        by_lane
+    }
+
+    /// The number of orders that keep the order of each lane; none if these are more than [`ORDERS`].
+    fn count(&self) -> Option<usize> {
+        let (mut count, mut tests) = (1_usize, 0_usize);
+        for lane in self.by_lane().into_values() {
+            for place in 1..=lane.len() {
+                tests += 1;
+                // A binomial coefficient grows to its end, and each step of it divides without a rest.
+                count = count.checked_mul(tests)? / place;
+                if count > ORDERS {
                     return None;
                 }
             }
-            orders = longer;
         }
-        Some(orders)
+        Some(count)
+    }
+
+    /// The orders of the tests that keep the order of each lane; none if these are more than [`ORDERS`].
+    fn orders(&self) -> Option<Vec<Vec<usize>>> {
+        let mut orders = Vec::with_capacity(self.count()?);
+        let by_lane = self.by_lane();
+        let mut lanes = self.lanes.clone();
+        lanes.sort_unstable();
+        loop {
+            let mut open: BTreeMap<usize, std::slice::Iter<'_, usize>> = by_lane
+                .iter()
+                .map(|(lane, tests)| (*lane, tests.iter()))
+                .collect();
+            let next = lanes.iter().filter_map(|lane| open.get_mut(lane)?.next());
+            orders.push(next.copied().collect());
+            if !step(&mut lanes) {
+                return Some(orders);
+            }
+        }
     }
 
     /// The bounds of each test over some orders; none if the recording allows none of them.
@@ -582,6 +610,23 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Changes a list into the next larger one of the same numbers, if there is one.
+fn step(list: &mut [usize]) -> bool {
+    let rises = |pair: &[usize]| matches!(pair, [a, b] if a < b);
+    let Some(last) = list.windows(2).rposition(rises) else {
+        return false;
+    };
+    let larger = |number: &usize| list.get(last).is_some_and(|least| number > least);
+    let Some(other) = list.iter().rposition(larger) else {
+        return false;
+    };
+    list.swap(last, other);
+    if let Some(rest) = list.get_mut(last + 1..) {
+        rest.reverse();
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -607,5 +652,11 @@ mod tests {
         assert_eq!(orders(&[0, 1, 2, 3, 4]).map(|all| all.len()), Some(120));
         // 720 orders.
         assert_eq!(orders(&[0, 1, 2, 3, 4, 5]), None);
+        let many: Vec<usize> = (0..100_000).map(|at| at % 2).collect();
+        let block = Block {
+            tests: &[],
+            lanes: many,
+        };
+        assert_eq!(block.count(), None);
     }
 }

@@ -182,10 +182,7 @@ mod tests {
         let place = |begin, end| Place { begin, end };
         assert_eq!(
             found,
-            [
-                place(95..=100, 400..=405),
-                place(800..=801, 1_000..=1_001)
-            ]
+            [place(95..=100, 400..=405), place(800..=801, 1_000..=1_001)]
         );
         // No process has so much time.
         assert_eq!(places(&[test(600)], &(0..=1_100), &active), None);

@@ -187,10 +187,15 @@ impl Span {
     }
 }
 
-/// The words of an argument: those of a shell's script, too, and the value of `--name=value`.
+/// The words of an argument: those of a shell's script, too, the value of `--name=value`, and a path without a number at its end
+/// (a pid, as in BitBake's `run.do_compile.1234`).
 fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = std::iter::once(arg).filter(|arg| !arg.is_empty());
-    whole.chain(script_words(arg))
+    let at = arg.iter().rposition(|byte| *byte == b'.');
+    let (before, number) = arg.split_at_checked(at.unwrap_or(0)).unwrap_or_default();
+    let is_number = number.len() > 1 && number.iter().skip(1).all(u8::is_ascii_digit);
+    let numbered = Some(before).filter(|before| is_number && !before.is_empty());
+    whole.chain(numbered).chain(script_words(arg))
 }
 
 /// Whether a command line of a process has a word as an argument, as the end of a path, or in a shell's script.
