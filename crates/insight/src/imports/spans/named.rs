@@ -69,6 +69,14 @@ impl<'a> Candidates<'a> {
         self.work.get() == 0
     }
 
+    /// Whether a command line has the last part of a span's word.
+    pub fn knows(&self, span: &Span) -> bool {
+        let mut words = span
+            .sought()
+            .filter_map(|word| self.by_word.get(base(word)));
+        words.any(|processes| !processes.is_empty())
+    }
+
     /// Counts the arguments of a process that are compared; none if they were too many before.
     fn spend(&self, analysis: &Analysis, ix: ProcessIx) -> Option<()> {
         let execs = analysis.process(ix).execs.iter();
