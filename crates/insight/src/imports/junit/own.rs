@@ -176,15 +176,16 @@ impl Placer<'_> {
         own.take(TRIED).all(is_around).then_some(first)
     }
 
-    /// The place of a test within a process of its own that lived longer by more than clocks differ and a tenth: its runner
-    /// prepares the test there, and cleans up behind it. The life is the place of any other.
+    /// The place of a test within a process of its own that lived longer: its runner prepares the test there, and cleans up
+    /// behind it. The whole life is the place of a test that is not longer by more than clocks differ and a tenth, if the
+    /// recording proves no better one.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);
         let around = signed(life.start)..=signed(life.end);
         let lived = around.end().saturating_sub(*around.start());
         let longer = lived.saturating_sub(length);
-        if longer <= CLOCKS.max(length / TOLERATED) {
+        if longer <= CLOCKS / 4 {
             return None;
         }
         let test = Test {
@@ -202,6 +203,9 @@ impl Placer<'_> {
         });
         let error = place.error();
         let is_off = error > length / TOLERATED;
+        if is_off && longer <= CLOCKS.max(length / TOLERATED) {
+            return None;
+        }
         Some(Times {
             from: *place.begin.start(),
             to: *place.end.end(),
