@@ -165,15 +165,9 @@ fn units_of_the_log_of_cargo_are_its_processes() {
     assert_eq!((placed.import.spans, placed.import.placed), (4, 4));
     assert_eq!(placed.import.tool.as_deref(), Some("rustc 1.95.0"));
     for (name, part) in [
-        (
-            "small-package v1.2.3",
-            "--crate-name small_package src/lib.rs",
-        ),
+        ("small-package v1.2.3", " src/lib.rs"),
         ("small-package v1.2.3 small-package \"bin\"", "src/main.rs"),
-        (
-            "small-package v1.2.3 build-script",
-            "build_script_build build.rs",
-        ),
+        ("small-package v1.2.3 build-script", " build.rs"),
         (
             "small-package v1.2.3 build-script (run)",
             "/build-script-build",
