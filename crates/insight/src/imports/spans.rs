@@ -163,11 +163,11 @@ impl Spans {
             }
         }
         let reasons = [
-            (wordless, "name nothing that a command line could have"),
-            (unnamed, "name what no command line has"),
+            (wordless, "without a word for a command line"),
+            (unnamed, "with words that no command line has"),
             (
                 unclear,
-                "name what no process or several processes had at that time",
+                "with words of no process or of several ones at that time",
             ),
         ];
         let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
