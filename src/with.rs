@@ -59,7 +59,7 @@ impl With {
             let new = |found: &&tr_import::Found| seen.insert(found.path.canonicalize().ok());
             for it in found.iter().filter(new) {
                 match tr_import::open(it, &mut room) {
-                    Ok(Some(file)) => files.push(file),
+                    Ok(Some(file)) => tr_import::add(&mut files, file),
                     Ok(None) => {}
                     Err(error) if it.named => return Err(said(&it.path, error)),
                     Err(error) => {

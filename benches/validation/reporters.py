@@ -9,8 +9,10 @@ is *none*, and the reason is printed. --load runs so many busy loops beside them
 `--path`, which stands before it) is skipped and reported:
 
   pip install pytest pytest-xdist unittest-xml-reporting nose2 robotframework behave cmake
+  pip install green avocado-framework meson ninja
   npm install mocha@10 mocha-junit-reporter jest jest-junit vitest jasmine jasmine-reporters @playwright/test
   apt install bats libtap-formatter-junit-perl libgtest-dev catch2 ruby-rspec-junit-formatter golang-go gotestsum phpunit
+  apt install doctest-dev libboost-test-dev cpputest libcmocka-dev lua-busted ruby-minitest-reporters junit5 libsurefire-java maven default-jdk
 """
 
 import argparse
@@ -223,6 +225,131 @@ class XTest extends PHPUnit\\Framework\\TestCase {
 }
 """
 
+DOCTEST = (
+    "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n"
+    + C
+    + 'TEST_CASE("a computes 300") { compute(.3); CHECK(true); }\nTEST_CASE("b sleeps 0") { nap(.4); CHECK(true); }\n'
+    + 'TEST_CASE("e both 100") { compute(.1); nap(.2); CHECK(true); }\nTEST_CASE("f fails 0") { nap(.3); CHECK(false); }\n'
+    + 'TEST_CASE("g computes 500") { compute(.5); CHECK(true); }\n'
+)
+
+BOOST = (
+    "#define BOOST_TEST_MODULE x\n#include <boost/test/included/unit_test.hpp>\n"
+    + C
+    + "BOOST_AUTO_TEST_CASE(a_computes_300) { compute(.3); BOOST_CHECK(true); }\n"
+    + "BOOST_AUTO_TEST_CASE(b_sleeps_0) { nap(.4); BOOST_CHECK(true); }\n"
+    + "BOOST_AUTO_TEST_CASE(e_both_100) { compute(.1); nap(.2); BOOST_CHECK(true); }\n"
+    + "BOOST_AUTO_TEST_CASE(f_fails_0) { nap(.3); BOOST_CHECK(false); }\n"
+    + "BOOST_AUTO_TEST_CASE(g_computes_500) { compute(.5); BOOST_CHECK(true); }\n"
+)
+
+CPPUTEST = (
+    C
+    + "#include <CppUTest/TestHarness.h>\n#include <CppUTest/CommandLineTestRunner.h>\nTEST_GROUP(S) {};\n"
+    # The last one of the file runs first.
+    + 'TEST(S, g_computes_500) { compute(.5); }\nTEST(S, f_fails_0) { nap(.3); FAIL("x"); }\n'
+    + "TEST(S, e_both_100) { compute(.1); nap(.2); }\nTEST(S, b_sleeps_0) { nap(.4); }\nTEST(S, a_computes_300) { compute(.3); }\n"
+    + "int main(int n, char** a) { return CommandLineTestRunner::RunAllTests(n, a); }\n"
+)
+
+CMOCKA = (
+    "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <cmocka.h>\n"
+    + C
+    + "static void a_computes_300(void** s) { compute(.3); }\nstatic void b_sleeps_0(void** s) { nap(.4); }\n"
+    + "static void e_both_100(void** s) { compute(.1); nap(.2); }\nstatic void f_fails_0(void** s) { nap(.3); fail(); }\n"
+    + "static void g_computes_500(void** s) { compute(.5); }\n#define T(x) cmocka_unit_test(x)\n"
+    + "int main(void) { const struct CMUnitTest all[] = {T(a_computes_300), T(b_sleeps_0), T(e_both_100), T(f_fails_0),"
+    + " T(g_computes_500)};\n"
+    + 'cmocka_set_message_output(CM_OUTPUT_XML); return cmocka_run_group_tests_name("S", all, 0, 0); }\n'
+)
+
+MINITEST = (
+    """require 'minitest/autorun'
+require 'minitest/reporters'
+Minitest::Reporters.use! Minitest::Reporters::JUnitReporter.new('reports')
+"""
+    + RUBY
+    + """
+class T < Minitest::Test
+  i_suck_and_my_tests_are_order_dependent!
+  def test_a_computes_300; compute(0.3); end
+  def test_b_sleeps_0; sleep 0.4; end
+  def test_e_both_100; compute(0.1); sleep 0.2; end
+  def test_f_fails_0; sleep 0.3; flunk 'x'; end
+  def test_g_computes_500; compute(0.5); end
+end
+"""
+)
+
+BUSTED = """
+local function compute(s) local stop = os.clock() + s; while os.clock() < stop do end end
+local function nap(s) require('system').sleep(s) end
+describe('s', function()
+  it('a computes 300', function() compute(0.3) end)
+  it('b sleeps 0', function() nap(0.4) end)
+  it('e both 100', function() compute(0.1); nap(0.2) end)
+  it('f fails 0', function() nap(0.3); error('x') end)
+  it('g computes 500', function() compute(0.5) end)
+end)
+"""
+
+JAVA = """
+class Work {
+  static void compute(double s) {
+    var bean = java.lang.management.ManagementFactory.getThreadMXBean();
+    long stop = bean.getCurrentThreadCpuTime() + (long)(s * 1e9);
+    while (bean.getCurrentThreadCpuTime() < stop) { }
+  }
+  static void nap(double s) throws Exception { Thread.sleep((long)(s * 1000)); }
+}
+"""
+
+JUNIT = """
+import org.junit.jupiter.api.*;
+@TestMethodOrder(MethodOrderer.MethodName.class)
+public class XTest {
+  // The classes of a failure are loaded once.
+  static { try { Assertions.fail("x"); } catch (AssertionError error) { } }
+  @Test void a_computes_300() { Work.compute(.3); }
+  @Test void b_sleeps_0() throws Exception { Work.nap(.4); }
+  @Test void e_both_100() throws Exception { Work.compute(.1); Work.nap(.2); }
+  @Test void f_fails_0() throws Exception { Work.nap(.3); Assertions.fail("x"); }
+  @Test void g_computes_500() { Work.compute(.5); }
+}
+"""
+
+SUREFIRE = {
+    "XTest.java": JUNIT.replace("org.junit.jupiter.api.*", "org.junit.*;\nimport org.junit.runners.MethodSorters")
+    .replace("@TestMethodOrder(MethodOrderer.MethodName.class)", "@FixMethodOrder(MethodSorters.NAME_ASCENDING)")
+    .replace("@Test void", "@Test public void")
+    .replace("Assertions", "Assert"),
+    "Work.java": JAVA,
+    "pom.xml": """<project><modelVersion>4.0.0</modelVersion><groupId>x</groupId><artifactId>x</artifactId><version>1</version>
+<dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.x</version></dependency></dependencies>
+</project>
+""",
+}
+
+SUREFIRE_GOAL = "org.apache.maven.plugins:maven-surefire-plugin:2.22.3:test"
+
+SCRIPTS = {
+    "b_sleeps_0.sh": "sleep 0.4\n",
+    "c_helper_400.sh": SHELL_HELPER % "0.4" + "\n",
+    "d_helper_200.sh": SHELL_HELPER % "0.2" + "; sleep 0.1\n",
+    "f_fails_0.sh": "sleep 0.3; exit 1\n",
+    "g_helper_500.sh": "exec " + SHELL_HELPER % "0.5" + "\n",
+}
+
+NAMES = [name.removesuffix(".sh") for name in SCRIPTS]
+
+MESON = {
+    "meson.build": "project('x')\nsh = find_program('sh')\n"
+    + "".join(f"test('{name}', sh, args: [files('{name}.sh')])\n" for name in NAMES),
+    **SCRIPTS,
+}
+
+AVOCADO = {name: "#!/bin/sh\n" + text for name, text in SCRIPTS.items()}
+
 PROVE = {
     f"t/{name}.t": f'#!/usr/bin/perl\n{body}; print "1..1\\n{result} 1\\n";\n'
     for name, body, result in [
@@ -235,13 +362,14 @@ PROVE = {
 
 CTEST = {
     "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nenable_testing()\n"
-    + "".join(
-        f"add_test(NAME {name} COMMAND sh ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n"
-        for name in ("b_sleeps_0", "c_helper_400", "f_fails_0")
-    ),
-    "b_sleeps_0.sh": "sleep 0.4\n",
-    "c_helper_400.sh": SHELL_HELPER % "0.4" + "\n",
-    "f_fails_0.sh": "sleep 0.3; exit 1\n",
+    + "".join(f"add_test(NAME {name} COMMAND sh ${{CMAKE_SOURCE_DIR}}/{name}.sh)\n" for name in NAMES),
+    **SCRIPTS,
+}
+
+CTEST_GTEST = {
+    "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(x CXX)\nenable_testing()\nfind_package(GTest REQUIRED)\n"
+    + "add_executable(t t.cc)\ntarget_link_libraries(t GTest::gtest_main)\ninclude(GoogleTest)\ngtest_discover_tests(t)\n",
+    "t.cc": GTEST,
 }
 
 NEXTEST = {
@@ -252,6 +380,8 @@ use std::{process::Command, thread::sleep, time::Duration};
 #[test] fn b_sleeps_0() { sleep(Duration::from_millis(400)); }
 #[test] fn c_helper_400() { Command::new("python3").args(["-S", "-c", "import time\\nwhile time.process_time() < 0.4: pass"]).status().unwrap(); }
 #[test] fn f_fails_0() { sleep(Duration::from_millis(300)); panic!() }
+#[test] fn d_helper_200() { Command::new("python3").args(["-S", "-c", "import time\nwhile time.process_time() < 0.2: pass"]).status().unwrap(); }
+#[test] fn g_helper_500() { Command::new("python3").args(["-S", "-c", "import time\nwhile time.process_time() < 0.5: pass"]).status().unwrap(); }
 }
 """,
 }
@@ -337,6 +467,13 @@ REPORTERS = {
     "ctest": Reporter(
         ["ctest"], CTEST, "ctest --test-dir b --output-junit ../out.xml", "out.xml", before="cmake -S . -B b"
     ),
+    "ctest, gtest": Reporter(
+        ["ctest", "g++"],
+        CTEST_GTEST,
+        "ctest --test-dir b --output-junit ../out.xml",
+        "out.xml",
+        before="cmake -S . -B b && cmake --build b",
+    ),
     "gotestsum": Reporter(
         ["go", "gotestsum"],
         {"x_test.go": GO, "go.mod": "module x\ngo 1.19\n"},
@@ -352,6 +489,53 @@ REPORTERS = {
         "out.xml",
     ),
     "phpunit": Reporter(["phpunit"], {"XTest.php": PHPUNIT}, "phpunit --log-junit out.xml XTest.php", "out.xml"),
+    "mocha xunit": Reporter(
+        ["mocha"], js(DESCRIBE, "t.cjs"), "mocha --reporter xunit --reporter-option output=out.xml t.cjs", "out.xml"
+    ),
+    "doctest": Reporter(["g++"], {"t.cc": DOCTEST}, "./t -r=junit -o=out.xml", "out.xml", before="g++ -O0 t.cc -o t"),
+    "boost": Reporter(
+        ["g++"],
+        {"t.cc": BOOST},
+        "./t --log_format=JUNIT --log_level=test_suite --log_sink=out.xml",
+        "out.xml",
+        before="g++ -O0 t.cc -o t",
+    ),
+    "cpputest": Reporter(
+        ["g++"], {"t.cc": CPPUTEST}, "./t -ojunit", "cpputest_S.xml", before="g++ -O0 t.cc -o t -lCppUTest"
+    ),
+    "cmocka": Reporter(
+        ["gcc"],
+        {"t.c": CMOCKA},
+        "./t",
+        "out.xml",
+        before="gcc -O0 t.c -o t -lcmocka",
+        environment={"CMOCKA_XML_FILE": "out.xml"},
+    ),
+    "minitest": Reporter(["ruby"], {"t.rb": MINITEST}, "ruby t.rb", "reports/*.xml"),
+    "busted": Reporter(["busted"], {"t_spec.lua": BUSTED}, "sh -c 'busted -o junit t_spec.lua > out.xml'", "out.xml"),
+    "junit5 console": Reporter(
+        ["javac"],
+        {"XTest.java": JUNIT, "Work.java": JAVA},
+        "java -cp '.:/usr/share/java/*' org.junit.platform.console.ConsoleLauncher -c XTest --reports-dir reports",
+        "reports/TEST-junit-jupiter.xml",
+        before="javac -cp '/usr/share/java/*' *.java",
+    ),
+    "surefire": Reporter(
+        ["mvn", "javac"],
+        SUREFIRE,
+        f"mvn -o -q -Dmaven.repo.local=/usr/share/maven-repo {SUREFIRE_GOAL}",
+        "target/surefire-reports/*.xml",
+        before="javac -d target/test-classes -cp /usr/share/java/junit4.jar *.java",
+    ),
+    "green": Reporter(["green"], PY, "green -s 1 --junit-report out.xml test_p.py", "out.xml"),
+    "avocado": Reporter(
+        ["avocado"],
+        AVOCADO,
+        "avocado run --max-parallel-tasks=1 --xunit out.xml " + " ".join(SCRIPTS),
+        "out.xml",
+        before="chmod +x *.sh",
+    ),
+    "meson": Reporter(["meson"], MESON, "meson test -C b", "b/meson-logs/testlog.junit.xml", before="meson setup b"),
     "nextest": Reporter(
         ["cargo-nextest"],
         NEXTEST,

@@ -36,6 +36,33 @@ class Changes(unittest.TestCase):
                 with self.subTest(kind=kind, seed=seed):
                     self.assertFalse(found, [(offset + fit.first, fit.size) for offset, fit in found])
 
+    def test_the_smallest_step_is_found_and_half_of_it_is_not(self):
+        """At places that were not tried, in noise that moves, comes in bursts, or differs by the day."""
+        whole, half, sizes = 0, 0, {}
+        kinds = ["independent", "bursts", "autocorrelated", "heavy_tailed", "random_walk", "pools", "day_and_night"]
+        for kind in kinds:
+            for seed in range(6):
+                wall, days, members, at = noise.series(kind, seed)
+                size = changes.smallest(wall, days, members)
+                self.assertIsNotNone(size, (kind, seed))
+                sizes.setdefault(kind, []).append(size)
+                values = np.log(wall)
+                for offset, fit in changes.changes(wall, days, members):
+                    values = values - fit.shape(len(values), offset)
+                whole += changes.has_step(values, days, members, at, size)
+                half += changes.has_step(values, days, members, at, size / 2)
+        count = 6 * len(kinds)
+        self.assertGreaterEqual(whole, 0.9 * count)
+        self.assertLessEqual(half, 0.2 * count)
+        self.assertGreater(np.median(sizes["autocorrelated"]), 4 * np.median(sizes["independent"]))
+
+    def test_a_series_that_is_too_noisy_or_too_short_shows_no_step(self):
+        rng = np.random.default_rng(1)
+        days = 20_000 + np.arange(200) // 8
+        wild = 60e9 * np.exp(rng.normal(0, 1.5, 200))
+        self.assertIsNone(changes.smallest(wild, days, np.full(200, -1)))
+        self.assertIsNone(changes.smallest(wild[:19], days[:19], np.full(19, -1)))
+
 
 if __name__ == "__main__":
     unittest.main()

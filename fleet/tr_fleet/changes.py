@@ -585,6 +585,46 @@ def explained(wall, days, members):
     return found if weeks else lasting(found, days, first), none
 
 
+# The steps that are tried for the smallest change that a series could show: each is larger than the one before by the square
+# root of two.
+TRIED = [SHARE * 2 ** (k / 2) for k in range(12)]
+# The parts of the series before the steps, and the newest runs in which they are tried.
+PLACES, NEWEST = (0.25, 0.5, 0.75), 200
+
+
+def smallest(wall, days, members):
+    """The smallest step, as a part of the time, that would be found in this series wherever it is, beside the noise of its
+    newest runs. None: not even the largest of TRIED, or the series is too short."""
+    wall, days, members = (np.asarray(column)[-NEWEST:] for column in (wall, days, members))
+    if len(wall) < FEWEST:
+        return None
+    values = np.log(np.maximum(wall.astype(float), 1.0))
+    # A change that is there is no noise.
+    for offset, fit in changes(wall, days, members):
+        values = values - fit.shape(len(values), offset)
+
+    def is_found(size):
+        return all(has_step(values, days, members, int(len(values) * place), size) for place in PLACES)
+
+    least, most = 0, len(TRIED)
+    while least < most:
+        middle = (least + most) // 2
+        if is_found(TRIED[middle]):
+            most = middle
+        else:
+            least = middle + 1
+    return TRIED[least] if least < len(TRIED) else None
+
+
+def has_step(values, days, members, at, size):
+    """Whether a step of this size is found where it is added to the logarithms of the times."""
+    at = min(max(at, LEAST), len(values) - LEAST)
+    planted = values + math.log1p(size) * (np.arange(len(values)) >= at)
+    found = changes(np.exp(planted), days, members)
+    near = max(LEAST, len(values) // 20)
+    return any(fit.size > 0 and abs(offset + fit.first - at) <= near for offset, fit in found)
+
+
 def lasting(found, days, first):
     """Without changes that are undone within a week, where too few weeks tell what a Monday is."""
     out = []

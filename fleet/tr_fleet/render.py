@@ -4,7 +4,7 @@ import base64
 import hashlib
 import html as markup
 
-from . import chart
+from . import changes, chart
 
 CAUSES = {
     ("shape", 1): "The CPU work is the same, but more of it is on the critical path: less runs in parallel.",
@@ -189,7 +189,21 @@ def plainly(value):
     return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
+def step(share):
+    """The smallest step that a series could show."""
+    return f"none below {100 * changes.TRIED[-1]:.0f} %" if share is None else f"{100 * share:.2g} %"
+
+
 TABLES = [
+    (
+        "smallest",
+        "Smallest step that would be found, by the noise of the newest runs",
+        [
+            ("smallest_share", "step", step),
+            ("runs", "runs", str),
+            ("name", "command", None),
+        ],
+    ),
     (
         "failures",
         "Failures",

@@ -3,12 +3,13 @@
 import argparse
 import hashlib
 import json
+import math
 import os
 import pathlib
 import re
 import sys
 
-from . import alerts, dashboard, dataset, engines, gate, limits, render, sizing, verdict
+from . import alerts, changes, dashboard, dataset, engines, gate, limits, render, sizing, verdict
 
 HERE = pathlib.Path(__file__).parent
 SQL = HERE / "sql"
@@ -210,6 +211,23 @@ def _answers(engine):
         out[name] = engine.rows(name)
         for row in out[name]:
             row.setdefault("repo", owners.get(row.get("series")))
+    engine.define("newest", question("newest"))
+    out["smallest"] = smallest(engine.rows("newest"), owners)
+    return out
+
+
+def smallest(runs, owners):
+    """For each command the smallest step that its noise lets be found."""
+    columns = {}
+    for row in runs:
+        columns.setdefault((row["series"], row["runs"]), []).append(
+            (row["n"], row["wall_ns"], row["day_number"], row["pool"])
+        )
+    out = []
+    for (series, count), own in columns.items():
+        _, wall, days, members = zip(*sorted(own))
+        share = changes.smallest(wall, days, members)
+        out.append({"repo": owners.get(series), "series": series, "runs": count, "smallest_share": share})
     return out
 
 
@@ -285,11 +303,16 @@ def answer(engine, args):
     report = {"schema": "tr.fleet/1", "left_out": left_out}
     for name, (order, _) in ANSWERS.items():
         report[name] = sorted((row for part in parts for row in part[name]), key=order)
+    report["smallest"] = sorted((row for part in parts for row in part["smallest"]), key=_noisiest)
     verdict.judge(report["causes"], len(report["coverage"]))
     for row in report["usage"]:
         row["cost"] = None if args.price is None else round(row["machine_ns"] / 60e9 * args.price, 4)
     report["engine"] = engine().about()
     return report
+
+
+def _noisiest(row):
+    return (-(row["smallest_share"] or math.inf), row["series"])
 
 
 def _of_repositories(engine, tables, args, left_out):

@@ -13,7 +13,7 @@ const UNITS: &[u8] = b"const UNIT_DATA = ";
 const RUSTC: &[u8] = b"<td>rustc:</td><td>rustc ";
 
 /// The most units: the largest workspaces have some thousands.
-const MOST: usize = 20_000;
+pub(crate) const MOST: usize = 20_000;
 
 /// The longest version.
 const MOST_VERSION: usize = 32;
@@ -102,7 +102,7 @@ fn rustc(page: &[u8]) -> Option<String> {
 }
 
 /// Nanoseconds of seconds; 0 for what no time is.
-fn ns(seconds: f64) -> i64 {
+pub(crate) fn ns(seconds: f64) -> i64 {
     // `as` saturates, and makes 0 of what is no number.
     (seconds.clamp(0.0, 1e9) * 1e9) as i64
 }

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use tr_insight::imports::ToolFile;
+use tr_insight::imports::spans::Spans;
+use tr_insight::imports::{File, ToolFile};
 
 use crate::{read, Error, FILE};
 
@@ -131,8 +132,18 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
 /// `cargo-timing.html`.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let ends = [".json", ".json.gz", ".xml", ".time-trace", ".profile.gz"];
-    name == b".ninja_log"
+    // BitBake's tasks are `do_compile` and the like.
+    let is_task = name.starts_with(b"do_") && !name.contains(&b'.');
+    let ends = [
+        ".json",
+        ".jsonl",
+        ".json.gz",
+        ".xml",
+        ".time-trace",
+        ".profile.gz",
+    ];
+    is_task
+        || name == b".ninja_log"
         || name == b"cargo-timing.html"
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
@@ -162,6 +173,28 @@ pub fn open(found: &Found, room: &mut u64) -> Result<Option<ToolFile>, Error> {
         written: written.and_then(|since| i64::try_from(since.as_nanos()).ok()),
         file,
     }))
+}
+
+/// Adds a file to others. Small files of one tool, each with a span or two, become one: the directory with the directories that
+/// they are in.
+pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
+    let directory = |path: &[u8]| {
+        let mut parts = path.rsplitn(3, |byte| *byte == b'/');
+        parts.nth(2).unwrap_or_default().to_vec()
+    };
+    let File::Spans(Spans { is_part: true, .. }) = &file.file else {
+        files.push(file);
+        return;
+    };
+    let path = directory(&file.path);
+    if let Some(last) = files.last_mut().filter(|last| last.path == path) {
+        if let (File::Spans(all), File::Spans(part)) = (&mut last.file, file.file) {
+            all.spans.extend(part.spans);
+            all.note = all.note.take().or(part.note);
+        }
+        return;
+    }
+    files.push(ToolFile { path, ..file });
 }
 
 /// Reads a file of at most `room` bytes.

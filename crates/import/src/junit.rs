@@ -18,6 +18,9 @@ pub const DEPTH: usize = 100;
 /// The most attributes of an element that are looked at.
 const ATTRIBUTES: usize = 100;
 
+/// The beginning of the output that the JUnit platform writes for each test.
+const PLATFORM: &str = "unique-id: [engine:";
+
 /// An element that is open.
 enum Open {
     /// An open suite, by its place in the list.
@@ -95,6 +98,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
                 }
             }
             Event::End(_) => drop(parser.open.pop()),
+            Event::CData(ref text) => parser.text(text),
             Event::Eof if !parser.open.is_empty() => {
                 return Err(damaged(at, "the end is missing".to_owned()));
             }
@@ -127,10 +131,20 @@ impl Parser {
             self.suites.push(Suite {
                 attributes: Attributes::default(),
                 cases: Vec::new(),
+                has_order: true,
             });
             self.loose = Some(self.suites.len() - 1);
         }
         self.loose
+    }
+
+    /// Takes the output of a test. JUnit's platform writes tests as it found them, whatever the order in which they ran.
+    fn text(&mut self, text: &str) {
+        if text.trim_start().starts_with(PLATFORM) {
+            for suite in &mut self.suites {
+                suite.has_order = false;
+            }
+        }
     }
 
     /// Notes how the comma of a length can be read.
@@ -178,6 +192,7 @@ impl Parser {
                 self.suites.push(Suite {
                     attributes,
                     cases: Vec::new(),
+                    has_order: true,
                 });
                 self.cases += 1;
                 Ok(Open::Suite(at))
@@ -248,10 +263,21 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// Gives each element the finest digit that any of their lengths has.
+/// So many zeros at the end of all lengths are no chance: Go rounds to 10 ms and writes `0.300000`.
+const ZEROS: u32 = 4;
+
+/// Gives each element the finest digit that any of their lengths has. Zeros that end all of them were not measured.
 fn share_digits(elements: Vec<&mut Attributes>) {
-    let finest = elements.iter().filter(|element| element.length.is_some());
-    let finest = finest.map(|element| element.digit).min().unwrap_or(0);
+    let lengths = || elements.iter().filter(|element| element.length.is_some());
+    let written = lengths().map(|element| element.digit).min().unwrap_or(0);
+    let is_multiple = |digit: i64| {
+        let mut lengths = lengths().filter_map(|element| element.length);
+        lengths.all(|length| length % digit == 0)
+    };
+    let has_length = lengths().any(|element| element.length > Some(0));
+    let coarser = (ZEROS..=9).filter_map(|zeros| written.checked_mul(10_i64.pow(zeros)));
+    let coarser = coarser.take_while(|digit| has_length && *digit > 0 && is_multiple(*digit));
+    let finest = coarser.last().unwrap_or(written);
     for element in elements {
         element.digit = finest;
     }
@@ -329,7 +355,7 @@ fn number(text: &str) -> Option<(i64, i64)> {
     let digits = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len());
     let digit = 10_i64.pow(9_u32.saturating_sub(u32::try_from(digits).unwrap_or(9)));
     let is_length = (0.0..1e9).contains(&seconds);
-    is_length.then_some(((seconds * 1e9) as i64, digit))
+    is_length.then_some(((seconds * 1e9).round() as i64, digit))
 }
 
 #[cfg(test)]
@@ -353,6 +379,27 @@ mod tests {
         assert_eq!(lengths("0,266"), [1_500, 1_234, 266].map(Some));
         let thousands = [1_500_000, 1_234_000, 1].map(Some);
         assert_eq!(lengths("0.001"), thousands);
+    }
+
+    /// Go rounds to 10 ms; a runner that measures has other digits somewhere.
+    #[test]
+    fn zeros_that_end_all_lengths_are_no_digits() {
+        let digits = |lengths: &[&str]| {
+            let cases = lengths
+                .iter()
+                .map(|time| format!("<testcase time='{time}'/>"));
+            let file = format!("<testsuite>{}</testsuite>", cases.collect::<String>());
+            let report = read(file.as_bytes()).expect("a file").expect("a report");
+            let suite = report.suites.first().expect("a suite");
+            suite.cases.first().map(|case| case.attributes.digit)
+        };
+        assert_eq!(
+            digits(&["0.300000", "0.010000", "0.000000"]),
+            Some(10_000_000)
+        );
+        assert_eq!(digits(&["0.300000", "0.010001"]), Some(1_000));
+        assert_eq!(digits(&["0.400", "0.300"]), Some(1_000_000));
+        assert_eq!(digits(&["0.000000"]), Some(1_000));
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! Parses other tools' files: the Chrome Trace Event format, OTLP, `.ninja_log`, `cargo build --timings`, JUnit XML, and the
-//! jobs of a CI run. [`tr_insight::imports`] places their spans in a recording.
+//! Parses other tools' files: the Chrome Trace Event format, OTLP, `.ninja_log`, `cargo build --timings` and
+//! `-Zbuild-analysis`, BitBake's buildstats, JUnit XML, and the jobs of a CI run. [`tr_insight::imports`] places their spans in a recording.
 //!
 //! A file is foreign: every length and count has a limit, and an error names the place.
 #![forbid(unsafe_code)]
 
+mod bitbake;
 mod cargo;
+mod cargo_log;
 mod chrome;
 mod date;
 mod encoding;
@@ -18,7 +20,7 @@ pub mod otlp;
 use tr_insight::imports::File;
 
 pub use error::Error;
-pub use files::{bytes, find, open, Files, Found, Skipped};
+pub use files::{add, bytes, find, open, Files, Found, Skipped};
 
 /// The most bytes of a file.
 pub const FILE: u64 = 64 << 20;
@@ -34,9 +36,15 @@ type Reader = fn(&[u8]) -> Result<Option<File>, Error>;
 
 /// The readers, with the bytes with which their files begin. A reader of a further tool is a row here; one whose spans
 /// have names, times and perhaps a pid makes [`spans::Spans`](tr_insight::imports::spans::Spans), which have a place.
-const READERS: [(&[u8], Reader); 7] = [
+const READERS: [(&[u8], Reader); 9] = [
     (ninja::MAGIC, |bytes| {
         ninja::read(bytes).map(File::Ninja).map(Some)
+    }),
+    (bitbake::MAGIC, |bytes| {
+        bitbake::read(bytes).map(File::Spans).map(Some)
+    }),
+    (cargo_log::MAGIC, |bytes| {
+        cargo_log::read(bytes).map(File::Cargo).map(Some)
     }),
     (b"{", |bytes| {
         Ok(chrome::read_object(bytes)?.map(File::Spans))

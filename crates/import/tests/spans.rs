@@ -156,6 +156,105 @@ fn spans_of_a_program_are_where_its_pid_was() {
     assert!(asleep, "{wait:?}");
 }
 
+/// cargo's log has the units of the page of `--timings`, by a process each.
+#[test]
+fn units_of_the_log_of_cargo_are_its_processes() {
+    let analysis = recorded(include_bytes!("../../../fixtures/spans/cargo.bin"));
+    let log = include_bytes!("../../../fixtures/spans/cargo.jsonl");
+    let placed = Placed::new(analysis, log);
+    assert_eq!((placed.import.spans, placed.import.placed), (4, 4));
+    assert_eq!(placed.import.tool.as_deref(), Some("rustc 1.95.0"));
+    for (name, part) in [
+        ("small-package v1.2.3", " src/lib.rs"),
+        ("small-package v1.2.3 small-package \"bin\"", "src/main.rs"),
+        ("small-package v1.2.3 build-script", " build.rs"),
+        (
+            "small-package v1.2.3 build-script (run)",
+            "/build-script-build",
+        ),
+    ] {
+        let command = placed.command(name);
+        assert!(command.contains(part), "{name}: {command}");
+    }
+    let frontend = placed.span("frontend");
+    let codegen = placed.span("codegen");
+    assert_eq!(frontend.to, codegen.from);
+    // A log that ends in the middle of a line, or before the end of a unit.
+    let half = &log[..log.len() - 40];
+    let analysis = recorded(include_bytes!("../../../fixtures/spans/cargo.bin"));
+    assert_eq!(Placed::new(analysis, half).import.spans, 3);
+}
+
+/// BitBake runs the shell script of a task, whose path has the recipe and the pid. A task in Python is no process of its own.
+#[test]
+fn tasks_of_bitbake_are_their_scripts() {
+    let analysis = recording(&[
+        (1, None, 0, 90_000, "bitbake-worker"),
+        (
+            2,
+            Some(0),
+            990,
+            5_000,
+            "/bin/sh /b/work/core2-64/zlib/1.3-r0/temp/run.do_compile.77",
+        ),
+        (3, Some(1), 1_100, 4_900, "make -j2"),
+        (
+            4,
+            Some(0),
+            1_000,
+            5_010,
+            "/bin/sh /b/work/core2-64/bzip2/1.0.8/temp/run.do_compile.78",
+        ),
+    ]);
+    let task = |recipe: &str, task: &str, from: u64, to: u64| {
+        let at = |ms: u64| (REAL / MS + ms) as f64 / 1e3;
+        format!(
+            "Event: TaskStarted \nStarted: {:.2} \n{recipe}: {task}\nElapsed time: 4.00 seconds\nStatus: PASSED \n\
+             Ended: {:.2} \n",
+            at(from),
+            at(to)
+        )
+    };
+    let mut files = Vec::new();
+    for (path, text) in [
+        (
+            "stats/zlib-1.3-r0/do_compile",
+            task("zlib-1.3-r0", "do_compile", 980, 5_010),
+        ),
+        (
+            "stats/zlib-1.3-r0/do_unpack",
+            task("zlib-1.3-r0", "do_unpack", 500, 600),
+        ),
+        (
+            "stats/bzip2-1.0.8-r0/do_compile",
+            task("bzip2-1.0.8-r0", "do_compile", 990, 5_020),
+        ),
+    ] {
+        let file = read(text.as_bytes()).unwrap().expect("a task");
+        tr_import::add(&mut files, tool_file(path.as_bytes(), file));
+    }
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].path, b"stats");
+    let imports = Imports::place(&files, &analysis);
+    let mut places: Vec<(String, u32, bool)> = imports
+        .spans
+        .iter()
+        .map(|span| {
+            let name = String::from_utf8_lossy(&span.name).into_owned();
+            (name, span.process.0, span.whole)
+        })
+        .collect();
+    places.sort();
+    assert_eq!(
+        places,
+        [
+            ("bzip2-1.0.8-r0 do_compile".to_owned(), 3, true),
+            ("zlib-1.3-r0 do_compile".to_owned(), 1, true)
+        ]
+    );
+    assert_eq!((imports.files[0].spans, imports.files[0].placed), (3, 2));
+}
+
 /// Two compilations at the same time; the second one's times are a second later.
 fn build() -> Analysis {
     recording(&[

@@ -1,6 +1,7 @@
 //! The suites of a JUnit report, and the places of their tests under the processes that ran them.
 
 mod active;
+mod own;
 mod proof;
 mod runner;
 mod schedule;
@@ -15,8 +16,9 @@ use tr_format::event::Ktime;
 use tr_programs::steps::StepKind;
 use tr_text::units;
 
-use super::lookup::{base, imported, names, signed, Lookup, Placed};
+use super::lookup::{base, imported, ktime, names, signed, Lookup, Placed};
 use crate::steps::Steps;
+use own::OwnProcesses;
 use proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
 use runner::RunnerFacts;
 use schedule::Scheduled;
@@ -34,6 +36,8 @@ pub struct Report {
 pub struct Suite {
     pub attributes: Attributes,
     pub cases: Vec<Case>,
+    /// The tests stand in the file as they ran.
+    pub has_order: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +169,7 @@ impl Report {
             of_suites: None,
             guesses: Vec::new(),
             runners: runners(path, lookup),
-            own: self.own_processes(lookup),
+            own: OwnProcesses::new(self, lookup),
             used: HashSet::new(),
             several: self.suites.len() > 1,
             early: 0,
@@ -281,31 +285,6 @@ impl Report {
             of(&suite.attributes).into_iter().chain(cases)
         })
     }
-
-    /// The processes whose command line has a test's name.
-    fn own_processes(&self, lookup: &Lookup<'_>) -> HashMap<Vec<u8>, Vec<ProcessIx>> {
-        let cases = self.suites.iter().flat_map(|suite| &suite.cases);
-        let mut own: HashMap<Vec<u8>, Vec<ProcessIx>> = HashMap::new();
-        own.extend(cases.map(|case| (case.attributes.name.as_bytes().to_vec(), Vec::new())));
-        for ix in lookup.analysis.process_ids() {
-            let mut args = lookup.analysis.process(ix).argv.args();
-            let program = args.next().map(base);
-            // `--gtest_filter=NAME`.
-            let words = args.flat_map(|arg| {
-                let equals = arg.iter().position(|byte| *byte == b'=');
-                let value = equals.and_then(|at| arg.get(at + 1..));
-                std::iter::once(arg).chain(value)
-            });
-            for word in program.into_iter().chain(words) {
-                if let Some(own) = own.get_mut(word) {
-                    if own.last() != Some(&ix) {
-                        own.push(ix);
-                    }
-                }
-            }
-        }
-        own
-    }
 }
 
 /// Lists of processes, the likelier runners of tests first, each in order of their start: those
@@ -367,7 +346,7 @@ struct Placer<'a> {
     /// The tests that have no process of their own.
     guesses: Vec<Guess>,
     runners: [Vec<ProcessIx>; 3],
-    own: HashMap<Vec<u8>, Vec<ProcessIx>>,
+    own: OwnProcesses,
     /// The processes of a test's own that have their test.
     used: HashSet<ProcessIx>,
     /// The report has several suites.
@@ -511,14 +490,18 @@ impl Placer<'_> {
         let runner = around.and_then(|times| self.runner(times));
         let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
         let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
+        let own = self.suite_process(suite);
+        if let Some(process) = own {
+            self.own_suite(suite, process);
+            return;
+        }
         let schedule = self.schedule(suite, runner.map(|runner| runner.process));
-        let scheduled = schedule.as_ref().map(|schedule| schedule.runner);
-        let times = match schedule {
+        let (scheduled, times) = match schedule {
             Some(schedule) => {
                 self.decided.extend(schedule.decided);
-                schedule.times
+                (Some(schedule.runner), schedule.times)
             }
-            None => self.times(suite, within),
+            None => (None, self.times(suite, within)),
         };
         if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
         {
@@ -544,13 +527,7 @@ impl Placer<'_> {
                 class => format!("{class} {}", case.attributes.name),
             };
             if let Some(process) = self.own_process(case, times) {
-                let life = self.lookup.analysis.process(process);
-                let at = (process, (life.start, life.end));
-                self.placed.spans.push(Imported {
-                    whole: true,
-                    result: Some(case.result),
-                    ..imported(ImportedKind::Test, name.as_bytes(), at)
-                });
+                self.own_test(case, &name, process);
                 continue;
             }
             match times {
@@ -568,7 +545,7 @@ impl Placer<'_> {
                     self.placed.outside += 1;
                 }
                 Some(times) => {
-                    let runner = match scheduled {
+                    let runner = match &scheduled {
                         Some(scheduled) => self.within(scheduled, times),
                         None => self.runner(times),
                     };
@@ -602,13 +579,55 @@ impl Placer<'_> {
         }
     }
 
-    /// A span in the life of the process that a schedule names.
-    fn within(&self, scheduled: Scheduled, times: Times) -> Option<Runner> {
-        let (from, to) = self
-            .lookup
-            .inside(scheduled.process, times.from, times.to)?;
+    /// A test that is a process, or a part of one that has no other test.
+    fn own_test(&mut self, case: &Case, name: &str, process: ProcessIx) {
+        let life = self.lookup.analysis.process(process);
+        let (life, within) = ((life.start, life.end), self.within_own(process, case));
+        let at = within.map_or(life, |times| (ktime(times.from), ktime(times.to)));
+        let error = within.and_then(|times| times.error).unwrap_or(0);
+        self.placed.spans.push(Imported {
+            whole: within.is_none(),
+            result: Some(case.result),
+            error: error.unsigned_abs(),
+            doubt: within.and_then(|times| times.doubt),
+            ..imported(ImportedKind::Test, name.as_bytes(), (process, at))
+        });
+    }
+
+    /// A suite without times that is a process: a test that is alone in it has its time.
+    fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
+        let life = self.lookup.analysis.process(process);
+        let at = (process, (life.start, life.end));
+        let mut add = |name: &str, result: Option<&'static str>| {
+            self.placed.spans.push(Imported {
+                whole: true,
+                result,
+                ..imported(ImportedKind::Test, name.as_bytes(), at)
+            });
+        };
+        let name = &suite.attributes.name;
+        match &suite.cases[..] {
+            [only] => add(
+                &format!("{name} {}", only.attributes.name),
+                Some(only.result),
+            ),
+            _ => {
+                add(name, None);
+                self.placed.parts += 1;
+                self.placed.add_note("tests without a time of the day");
+            }
+        }
+    }
+
+    /// A span in the life of one of the processes that a schedule names.
+    fn within(&self, scheduled: &Scheduled, times: Times) -> Option<Runner> {
+        let middle = times.from.midpoint(times.to);
+        let start = |process: &ProcessIx| signed(self.lookup.analysis.process(*process).start);
+        let mut processes = scheduled.processes.iter().copied();
+        let process = processes.rfind(|process| start(process) <= middle)?;
+        let (from, to) = self.lookup.inside(process, times.from, times.to)?;
         Some(Runner {
-            process: scheduled.process,
+            process,
             from,
             to,
             is_sure: true,
@@ -734,7 +753,7 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        let is_proven = suite.is_measured() && !suite.is_by_result();
+        let is_proven = suite.is_measured() && suite.has_order && !suite.is_by_result();
         let doubt = around.doubt.or((!is_proven).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {
@@ -798,38 +817,5 @@ impl Placer<'_> {
         let pid = analysis.process(process).ns_pid;
         let mut marks = analysis.marks.iter();
         marks.any(|(_, mark)| mark.pid == Some(pid) && &*mark.kind == b"test")
-    }
-
-    /// The only process that the test's name fits, and its length and time.
-    fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
-        let analysis = self.lookup.analysis;
-        let length = case.attributes.length?;
-        let fits = |ix: &&ProcessIx| {
-            let process = analysis.process(**ix);
-            let (start, end) = (signed(process.start), signed(process.end));
-            let longer = end.saturating_sub(start).saturating_sub(length);
-            let at_its_time = case.attributes.at.is_none()
-                || times.is_none_or(|times| {
-                    let early = times.from.saturating_sub(LONGER);
-                    early <= start && start <= times.from.saturating_add(times.digit + LONGER)
-                });
-            longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
-                && at_its_time
-                && !self.used.contains(*ix)
-        };
-        let mut own = self
-            .own
-            .get(case.attributes.name.as_bytes())?
-            .iter()
-            .filter(fits);
-        let first = own.next().copied()?;
-        // A wrapper such as `timeout` has its program's words, too.
-        let is_around =
-            |other: &ProcessIx| analysis.lineage(*other).take(TRIED).any(|ix| ix == first);
-        let is_only = own.take(TRIED).all(is_around);
-        is_only.then(|| {
-            self.used.insert(first);
-            first
-        })
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_programs::words;
+use tr_text::units;
 
 use super::lookup::{base, imported, names, program, Lookup, Placed};
 use clock::Moments;
@@ -33,6 +34,8 @@ pub struct Spans {
     pub spans: Vec<Span>,
     /// The file is the one of a compilation by clang.
     pub is_compilation: bool,
+    /// The file is one of many that a tool writes, each with a span or two.
+    pub is_part: bool,
     /// The parts of the file that are not spans.
     pub note: Option<String>,
     /// The tool and its version, if the file names them.
@@ -120,6 +123,9 @@ impl Spans {
                 is_whole: false,
             }));
         }
+        if let Some(why) = self.why_no_process(&owners, &named, &moments, lookup) {
+            placed.add_note(&why);
+        }
         placed.spans = self.on(&owners, &moments, lookup, &mut placed);
         if is_in_command {
             for span in &mut placed.spans {
@@ -127,6 +133,47 @@ impl Spans {
             }
         }
         placed
+    }
+
+    /// The reasons why spans of the recorded time have no process, with their numbers.
+    fn why_no_process(
+        &self,
+        owners: &[Option<Owner>],
+        named: &named::Candidates<'_>,
+        moments: &Moments<'_>,
+        lookup: &Lookup<'_>,
+    ) -> Option<String> {
+        let (mut wordless, mut unnamed, mut unclear) = (0_u64, 0_u64, 0_u64);
+        for (span, _) in self
+            .spans
+            .iter()
+            .zip(owners)
+            .filter(|(_, owner)| owner.is_none())
+        {
+            let (from, to) = moments.of_span(span);
+            if lookup.is_outside(from, to) {
+                continue;
+            }
+            if span.words.is_empty() {
+                wordless += 1;
+            } else if named.knows(span) {
+                unclear += 1;
+            } else {
+                unnamed += 1;
+            }
+        }
+        let reasons = [
+            (wordless, "without a word for a command line"),
+            (unnamed, "with words that no command line has"),
+            (
+                unclear,
+                "with words of no process or of several ones at that time",
+            ),
+        ];
+        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
+        let reasons = reasons.map(|(count, reason)| format!("{} {reason}", units::count(count)));
+        let reasons: Vec<String> = reasons.collect();
+        (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
     /// The processes that a pid of the file can mean. Containers have equal pids, and the recording does not know the

@@ -21,7 +21,7 @@ const ROUNDS: usize = 8;
 
 /// The least error of a length, in ns, however many digits the file has: a runner reads two clocks, and a tracepoint
 /// is a little before or after what it traces.
-const LEAST_ERROR: i64 = 100_000;
+pub const LEAST_ERROR: i64 = 100_000;
 
 /// The places of tests in their suite, by that of the test around them.
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
@@ -35,11 +35,12 @@ pub struct Schedule {
     pub decided: Vec<ProcessIx>,
 }
 
-/// The process that ran the tests of a suite.
-#[derive(Clone, Copy, Debug)]
+/// The process that ran the tests of a suite, or several of a program of which each began after the end of the one
+/// before: a runner that begins a new worker after a failed test, or one for each test.
+#[derive(Clone, Debug)]
 pub struct Scheduled {
-    pub process: ProcessIx,
-    /// One thread of the process ran the tests, and no other can have.
+    pub processes: Vec<ProcessIx>,
+    /// One thread of each process ran the tests, and no other can have.
     pub is_one_thread: bool,
 }
 
@@ -53,12 +54,23 @@ impl Placer<'_> {
         }
         let groups = self.groups(suite);
         if let Some(runner) = runner {
-            let found = self.scheduled(suite, &groups, runner);
-            return found.or_else(|| self.only(suite, &groups, &[runner]));
+            let found = self.scheduled(suite, &groups, &[runner]);
+            if found.as_ref().is_some_and(|found| self.is_alone(found)) {
+                return found;
+            }
+            // A runner of many threads fits much, and one that hears of each test from a worker fits, too.
+            let below = self.only(suite, &groups, &[runner], Some(runner));
+            let below = below.filter(|below| found.is_none() || self.is_alone(below));
+            let found = below.or(found);
+            if found.is_some() {
+                return found;
+            }
         }
         let lists = std::mem::take(&mut self.runners);
-        let mut likely = lists.iter();
-        let found = likely.find_map(|likely| self.only(suite, &groups, likely));
+        // A process that is known as a runner and has no schedule may be one of several workers.
+        let known = if runner.is_some() { lists.len() - 1 } else { 0 };
+        let mut likely = lists.iter().skip(known);
+        let found = likely.find_map(|likely| self.only(suite, &groups, likely, None));
         self.runners = lists;
         found
     }
@@ -74,8 +86,22 @@ impl Placer<'_> {
         })
     }
 
-    /// The schedule of the only process that has one, of some and of all below them.
-    fn only(&mut self, suite: &Suite, groups: &Groups, likely: &[ProcessIx]) -> Option<Schedule> {
+    /// Whether one thread ran the tests of a schedule.
+    fn is_alone(&self, schedule: &Schedule) -> bool {
+        let mut processes = schedule.runner.processes.iter();
+        let has_one =
+            |process: &ProcessIx| self.lookup.analysis.process(*process).threads.len() == 1;
+        schedule.runner.is_one_thread || processes.all(has_one)
+    }
+
+    /// The schedule of the only process that has one, of some and of all below them, but one.
+    fn only(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        likely: &[ProcessIx],
+        but: Option<ProcessIx>,
+    ) -> Option<Schedule> {
         let analysis = self.lookup.analysis;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = likely.to_vec();
@@ -90,53 +116,103 @@ impl Placer<'_> {
             signed(process.end).saturating_sub(signed(process.start))
         };
         self.spend(all.len())?;
-        all.retain(|process| length(process) >= suite.sum());
-        let mut found = all
+        let mut runners = self.chains(&all);
+        let all = all.into_iter().filter(|process| Some(*process) != but);
+        runners.extend(all.map(|process| vec![process]));
+        runners.retain(|runner| runner.iter().map(length).sum::<i64>() >= suite.sum());
+        let mut found = runners
             .into_iter()
-            .filter_map(|process| self.scheduled(suite, groups, process));
+            .filter_map(|runner| self.scheduled(suite, groups, &runner));
         let first = found.next()?;
         found.next().is_none().then_some(first)
     }
 
-    /// The spans of the tests of a suite as the recording bounds them, if the process ran them one after the other
+    /// The children of each process that are of one program and follow each other without overlap.
+    fn chains(&self, parents: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+        let analysis = self.lookup.analysis;
+        let mut chains = Vec::new();
+        for parent in parents {
+            // The interpreter and its script, if the program has one.
+            let mut by_program: BTreeMap<Vec<&[u8]>, Vec<ProcessIx>> = BTreeMap::new();
+            for child in &analysis.process(*parent).children {
+                let process = analysis.process(*child);
+                if !process.execs.is_empty() {
+                    let program: Vec<&[u8]> = process.argv.args().take(2).collect();
+                    by_program.entry(program).or_default().push(*child);
+                }
+            }
+            let life = |process: &ProcessIx| {
+                let process = analysis.process(*process);
+                (process.start, process.end)
+            };
+            chains.extend(by_program.into_values().filter(|children| {
+                let follows = |pair: &[ProcessIx]| match pair {
+                    [a, b] => life(a).1 < life(b).0,
+                    _ => false,
+                };
+                (2..=TRIED).contains(&children.len()) && children.windows(2).all(follows)
+            }));
+        }
+        chains
+    }
+
+    /// The spans of the tests of a suite as the recording bounds them, if the processes ran them one after the other
     /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
-    /// meaning and its zone are proven; without one a test can be anywhere in the life of its runner.
+    /// meaning and its zone are proven; without one a test can be anywhere in the lives of its runners.
     fn scheduled(
         &mut self,
         suite: &Suite,
         groups: &Groups,
-        process: ProcessIx,
+        processes: &[ProcessIx],
     ) -> Option<Schedule> {
-        let facts = self.facts(process)?;
-        let around = self.window(suite, process);
-        let threads = facts.threads.iter();
-        let mut alone = threads.filter_map(|active| self.bounds(suite, groups, &around, active));
+        let facts = processes.iter().map(|process| self.facts(*process));
+        let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
+        let around = self.window(suite, processes)?;
+        let starts = processes
+            .iter()
+            .map(|process| signed(self.lookup.analysis.process(*process).start));
+        let starts: Vec<i64> = starts.collect();
+        // The threads with one number do the same in all processes of a program.
+        let number = facts.iter().map(|facts| facts.threads.len()).min();
+        let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
+            let active = starts.iter().zip(&facts);
+            let active = active.map(|(start, facts)| Some((*start, facts.threads.get(thread)?)));
+            let active: Vec<(i64, &Active)> = active.collect::<Option<_>>()?;
+            self.bounds(suite, groups, &around, &Active::chain(&active))
+        });
+        let mut alone = threads.fuse();
         let only = alone.next().filter(|_| alone.next().is_none());
         let runner = Scheduled {
-            process,
+            processes: processes.to_vec(),
             is_one_thread: only.is_some(),
         };
         let places = match only {
             Some(places) => places,
-            None => self.bounds(suite, groups, &around, &facts.any)?,
+            None => {
+                let active = starts.iter().zip(&facts);
+                let active = active.map(|(start, facts)| (*start, &facts.any));
+                let active: Vec<(i64, &Active)> = active.collect();
+                self.bounds(suite, groups, &around, &Active::chain(&active))?
+            }
         };
         Some(self.spans(suite, runner, &facts, places))
     }
 
     /// The facts about a process; none without a timeline.
-    fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
+    pub fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
         let analysis = self.lookup.analysis;
         let new = || RunnerFacts::new(analysis, process).map(Rc::new);
         self.facts.entry(process).or_insert_with(new).clone()
     }
 
-    /// The time in which the tests of a suite can have run in a process.
-    fn window(&self, suite: &Suite, process: ProcessIx) -> RangeInclusive<i64> {
-        let process = self.lookup.analysis.process(process);
-        let (mut from, mut to) = (signed(process.start), signed(process.end));
+    /// The time in which the tests of a suite can have run in processes that follow each other.
+    fn window(&self, suite: &Suite, processes: &[ProcessIx]) -> Option<RangeInclusive<i64>> {
+        let life = |process: &ProcessIx| self.lookup.analysis.process(*process);
+        let mut from = signed(life(processes.first()?).start);
+        let mut to = signed(life(processes.last()?).end);
         to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
-            return from..=to;
+            return Some(from..=to);
         };
         let error = self.stamp_error(times.digit);
         match self.of_suites {
@@ -150,7 +226,7 @@ impl Placer<'_> {
                 }
             }
         }
-        from..=to
+        Some(from..=to)
     }
 
     /// The tests of a suite that have a place to find, by the test around them, in the order of their times.
@@ -238,57 +314,60 @@ impl Placer<'_> {
         self.spend(group.len().max(1))?;
         let cases: Vec<&Case> = group.iter().filter_map(|at| suite.cases.get(*at)).collect();
         let tests: Vec<Test> = cases.iter().map(|case| self.test(case)).collect();
-        if !suite.is_by_result() {
+        if suite.has_order && !suite.is_by_result() {
             return serial::places(&tests, around, active);
         }
-        if cases.iter().any(|case| case.attributes.at.is_some()) {
-            return self.beside_each_other(&cases, &tests, around, active);
-        }
-        let mut failed =
-            (0..cases.len()).filter(|at| cases.get(*at).is_some_and(|case| case.has_failed()));
-        match (failed.next(), failed.next()) {
-            (None, _) => serial::places(&tests, around, active),
-            (Some(only), None) if tests.len() <= ORDERS => {
-                self.spend(tests.len().saturating_mul(tests.len()))?;
-                anywhere(only, &tests, around, active)
-            }
-            _ => None,
-        }
+        self.mixed(suite.has_order, &cases, &tests, around, active)
     }
 
-    /// The bounds of tests with times of their own. Tests with the same time that differ in their results can be
-    /// anywhere among them.
-    fn beside_each_other(
+    /// The bounds of tests in a file that can be ordered by result, or whose order means nothing. In the former, the failed
+    /// tests have an order, and so have the others. Among tests with the same time, or without times, the union of all
+    /// orders that the recording allows counts.
+    fn mixed(
         &self,
+        has_order: bool,
         cases: &[&Case],
         tests: &[Test],
         around: &RangeInclusive<i64>,
         active: &Active,
     ) -> Option<Vec<Place>> {
         let stamp = |case: &Case| case.attributes.at.map(|date| self.time(date));
-        let mut blocks: Vec<&[Test]> = Vec::with_capacity(tests.len());
+        let has_stamps = cases.iter().any(|case| stamp(case).is_some());
+        let mut blocks: Vec<Block<'_>> = Vec::new();
         let mut rest = tests;
         for same in cases.chunk_by(|a, b| stamp(a) == stamp(b)) {
             let (block, after) = rest.split_at_checked(same.len())?;
             rest = after;
-            let mut results = same.iter().map(|case| case.has_failed());
-            let first = results.next();
-            if results.any(|failed| Some(failed) != first) {
-                blocks.push(block);
-            } else {
-                blocks.extend(block.chunks(1));
-            }
+            let lane = |(at, case): (usize, &&Case)| match (has_order, case.has_failed()) {
+                (false, _) => at,
+                (true, failed) => usize::from(failed),
+            };
+            let lanes = same.iter().enumerate().map(lane);
+            blocks.extend(Block::of(block, lanes.collect()));
         }
-        let joined: Vec<Test> = blocks.iter().filter_map(|block| joined(block)).collect();
+        let joined: Vec<Test> = blocks
+            .iter()
+            .filter_map(|block| joined(block.tests))
+            .collect();
         let mut places = Vec::with_capacity(tests.len());
         for (block, place) in blocks.iter().zip(serial::places(&joined, around, active)?) {
-            if let [_] = block {
+            if let [_] = block.tests {
                 places.push(place);
                 continue;
             }
             let around = *place.begin.start()..=*place.end.end();
-            for test in *block {
-                places.extend(serial::places(std::slice::from_ref(test), &around, active)?);
+            if let Some(count) = block.count() {
+                self.spend(count.saturating_mul(block.tests.len()))?;
+            }
+            match block.orders() {
+                Some(orders) => places.extend(block.in_any_order(&orders, &around, active)?),
+                None if has_stamps => {
+                    for test in block.tests {
+                        let alone = std::slice::from_ref(test);
+                        places.extend(serial::places(alone, &around, active)?);
+                    }
+                }
+                None => return None,
             }
         }
         Some(places)
@@ -323,7 +402,7 @@ impl Placer<'_> {
         &self,
         suite: &Suite,
         runner: Scheduled,
-        facts: &RunnerFacts,
+        facts: &[Rc<RunnerFacts>],
         places: Vec<Option<Place>>,
     ) -> Schedule {
         let analysis = self.lookup.analysis;
@@ -331,18 +410,22 @@ impl Placer<'_> {
         let place = |at: usize| places.get(at).and_then(Option::as_ref);
         order.retain(|at| place(*at).is_some());
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
-        let mut spans: Vec<Option<(i64, i64)>> = Vec::with_capacity(places.len());
-        spans.extend(places.iter().zip(&suite.cases).map(|(place, case)| {
-            let place = place.as_ref()?;
-            let (to, length) = (*place.end.end(), case.attributes.length.unwrap_or(0));
-            let from = to.saturating_sub(length).min(*place.begin.end());
-            Some((from.max(*place.begin.start()), to))
-        }));
+        // The latest places of tests in one order are a schedule: none of them overlap.
+        let latest = |place: &Place| (*place.begin.end(), *place.end.end());
+        let mut spans: Vec<Option<(i64, i64)>> = places
+            .iter()
+            .map(|place| place.as_ref().map(latest))
+            .collect();
         let mut decided = Vec::new();
-        for child in &analysis.process(runner.process).children {
-            let Some((first, last)) = facts.waited.get(child).copied() else {
-                continue;
-            };
+        let children = runner
+            .processes
+            .iter()
+            .zip(facts)
+            .flat_map(|(process, facts)| {
+                let children = analysis.process(*process).children.iter();
+                children.filter_map(|child| Some((child, *facts.waited.get(child)?)))
+            });
+        for (child, (first, last)) in children {
             let start = signed(analysis.process(*child).start);
             // The test that has begun for certain in the middle of the time of the child.
             let middle = start.midpoint(last);
@@ -366,6 +449,41 @@ impl Placer<'_> {
             let before = after.checked_sub(2).and_then(|at| order.get(at));
             if let Some(Some((_, to))) = before.and_then(|at| spans.get_mut(*at)) {
                 *to = start.min(*to);
+            }
+        }
+        // Neighbours of which each can be anywhere within its bounds do not overlap, either.
+        let around = suite.around();
+        order.sort_by_key(|at| spans.get(*at).copied().flatten());
+        for (before, after) in order.iter().zip(order.iter().skip(1)) {
+            let (Some(place_before), Some(place_after)) = (place(*before), place(*after)) else {
+                continue;
+            };
+            let (Some(Some(first)), Some(Some(second))) =
+                (spans.get(*before).copied(), spans.get(*after).copied())
+            else {
+                continue;
+            };
+            let cut = second.0.max(*place_before.end.start());
+            let is_free = cut <= *place_after.begin.end() && cut < first.1;
+            if is_free && around.get(*before) == around.get(*after) {
+                if let Some(slot) = spans.get_mut(*before) {
+                    *slot = Some((first.0, cut));
+                }
+                if let Some(slot) = spans.get_mut(*after) {
+                    *slot = Some((cut, second.1));
+                }
+            }
+        }
+        // A test is around those that it holds.
+        for at in 0..spans.len() {
+            let Some((from, to)) = spans.get(at).copied().flatten() else {
+                continue;
+            };
+            let next = |at: usize| around.get(at).copied().flatten();
+            for outer in std::iter::successors(next(at), |outer| next(*outer)) {
+                if let Some(Some(outer)) = spans.get_mut(outer) {
+                    *outer = (outer.0.min(from), outer.1.max(to));
+                }
             }
         }
         let times = places.iter().zip(spans).map(|(place, span)| {
@@ -402,31 +520,143 @@ fn joined(tests: &[Test]) -> Option<Test> {
     })
 }
 
-/// The bounds of tests of which one can be before or behind any other.
-fn anywhere(
-    moved: usize,
-    tests: &[Test],
-    around: &RangeInclusive<i64>,
-    active: &Active,
-) -> Option<Vec<Place>> {
-    let mut all: Option<Vec<Place>> = None;
-    for to in 0..tests.len() {
-        let mut order: Vec<Test> = tests.to_vec();
-        let test = order.remove(moved);
-        order.insert(to, test);
-        let Some(mut places) = serial::places(&order, around, active) else {
-            continue;
-        };
-        let place = places.remove(to);
-        places.insert(moved, place);
-        all = Some(match all {
-            None => places,
-            Some(before) => before
-                .into_iter()
-                .zip(places)
-                .map(|(a, b)| a.reach(&b))
-                .collect(),
+/// Tests with the same time.
+struct Block<'a> {
+    tests: &'a [Test],
+    /// For each test the number of its lane: the tests of a lane follow each other as in the file.
+    lanes: Vec<usize>,
+}
+
+impl<'a> Block<'a> {
+    /// The block of some tests, or one block for each test if all are in one lane.
+    fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
+        if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
+            return vec![Block { tests, lanes }];
+        }
+        let alone = tests.chunks(1).zip(lanes);
+        let alone = alone.map(|(tests, lane)| Block {
+            tests,
+            lanes: vec![lane],
         });
+        alone.collect()
     }
-    all
+
+    /// The tests of each lane.
+    fn by_lane(&self) -> BTreeMap<usize, Vec<usize>> {
+        let mut by_lane: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, lane) in self.lanes.iter().enumerate() {
+            by_lane.entry(*lane).or_default().push(at);
+        }
+        by_lane
+    }
+
+    /// The number of orders that keep the order of each lane; none if these are more than [`ORDERS`].
+    fn count(&self) -> Option<usize> {
+        let (mut count, mut tests) = (1_usize, 0_usize);
+        for lane in self.by_lane().into_values() {
+            for place in 1..=lane.len() {
+                tests += 1;
+                // A binomial coefficient grows to its end, and each step of it divides without a rest.
+                count = count.checked_mul(tests)? / place;
+                if count > ORDERS {
+                    return None;
+                }
+            }
+        }
+        Some(count)
+    }
+
+    /// The orders of the tests that keep the order of each lane; none if these are more than [`ORDERS`].
+    fn orders(&self) -> Option<Vec<Vec<usize>>> {
+        let mut orders = Vec::with_capacity(self.count()?);
+        let by_lane = self.by_lane();
+        let mut lanes = self.lanes.clone();
+        lanes.sort_unstable();
+        loop {
+            let mut open: BTreeMap<usize, std::slice::Iter<'_, usize>> = by_lane
+                .iter()
+                .map(|(lane, tests)| (*lane, tests.iter()))
+                .collect();
+            let next = lanes.iter().filter_map(|lane| open.get_mut(lane)?.next());
+            orders.push(next.copied().collect());
+            if !step(&mut lanes) {
+                return Some(orders);
+            }
+        }
+    }
+
+    /// The bounds of each test over some orders; none if the recording allows none of them.
+    fn in_any_order(
+        &self,
+        orders: &[Vec<usize>],
+        around: &RangeInclusive<i64>,
+        active: &Active,
+    ) -> Option<Vec<Place>> {
+        let mut all: Vec<Option<Place>> = vec![None; self.tests.len()];
+        for order in orders {
+            let tests = order.iter().filter_map(|at| self.tests.get(*at).cloned());
+            let tests: Vec<Test> = tests.collect();
+            let Some(places) = serial::places(&tests, around, active) else {
+                continue;
+            };
+            for (at, place) in order.iter().zip(places) {
+                if let Some(slot) = all.get_mut(*at) {
+                    let reach = slot.as_ref().map(|before| before.reach(&place));
+                    *slot = Some(reach.unwrap_or(place));
+                }
+            }
+        }
+        all.into_iter().collect()
+    }
+}
+
+/// Changes a list into the next larger one of the same numbers, if there is one.
+fn step(list: &mut [usize]) -> bool {
+    let rises = |pair: &[usize]| matches!(pair, [a, b] if a < b);
+    let Some(last) = list.windows(2).rposition(rises) else {
+        return false;
+    };
+    let larger = |number: &usize| list.get(last).is_some_and(|least| number > least);
+    let Some(other) = list.iter().rposition(larger) else {
+        return false;
+    };
+    list.swap(last, other);
+    if let Some(rest) = list.get_mut(last + 1..) {
+        rest.reverse();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_keep_that_of_each_lane() {
+        let test = Test {
+            begin: None,
+            end: None,
+            length: 1,
+            error: 0,
+        };
+        let tests = vec![test; 6];
+        let orders = |lanes: &[usize]| {
+            let tests = tests.get(..lanes.len())?;
+            let lanes = lanes.to_vec();
+            Block { tests, lanes }.orders()
+        };
+        assert_eq!(
+            orders(&[0, 1, 0]),
+            Some(vec![vec![0, 1, 2], vec![0, 2, 1], vec![1, 0, 2]])
+        );
+        assert_eq!(orders(&[0, 1, 2, 3, 4]).map(|all| all.len()), Some(120));
+        // 720 orders.
+        assert_eq!(orders(&[0, 1, 2, 3, 4, 5]), None);
+        let many: Vec<usize> = (0..100_000).map(|at| at % 2).collect();
+        let block = Block {
+            tests: &[],
+            lanes: many,
+        };
+        assert_eq!(block.count(), None);
+    }
 }

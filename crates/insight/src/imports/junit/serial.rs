@@ -1,4 +1,4 @@
-//! Bounds of the places of tests that one process ran one after the other.
+//! Bounds of the places of tests that one process, or several in turn, ran one after the other.
 //!
 //! What is known of each test is its length, and sometimes a time of the day. Its beginning and its end lie where
 //! the runner was on a CPU ([`Active`]), and it begins no earlier than the end of the test before. The earliest
@@ -96,6 +96,11 @@ fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
         if end > *test.end().end() {
             return None;
         }
+        // A test begins and ends in one process.
+        if let Some(change) = active.change(begin, end) {
+            at = change.begin;
+            continue;
+        }
         let longest = begin.saturating_add(test.length).saturating_add(test.error);
         if end <= longest {
             return Some((begin, end));
@@ -116,6 +121,10 @@ fn last(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
         let begin = active.until(shortest.min(end).min(*test.begin().end()))?;
         if begin < *test.begin().start() {
             return None;
+        }
+        if let Some(change) = active.change(begin, end) {
+            at = change.end;
+            continue;
         }
         let longest = end.saturating_sub(test.length).saturating_sub(test.error);
         if begin >= longest {
@@ -156,6 +165,27 @@ mod tests {
         let active = Active::of(vec![(0, 1_000)]);
         let found = places(&[test(500), test(300)], &(100..=950), &active).unwrap();
         assert_eq!(found.iter().map(Place::error).collect::<Vec<_>>(), [52, 52]);
+    }
+
+    /// The second process begins while the first test could still run by the clock alone.
+    #[test]
+    fn a_test_has_one_of_the_processes_that_follow_each_other() {
+        let lives = [
+            vec![(0, 100), (400, 405)],
+            vec![(500, 510), (800, 801), (1_000, 1_001)],
+        ];
+        let lives = lives.map(Active::of);
+        let begins = [0, 500];
+        let all: Vec<(i64, &Active)> = begins.into_iter().zip(&lives).collect();
+        let active = Active::chain(&all);
+        let found = places(&[test(304), test(200)], &(0..=1_100), &active).unwrap();
+        let place = |begin, end| Place { begin, end };
+        assert_eq!(
+            found,
+            [place(95..=100, 400..=405), place(800..=801, 1_000..=1_001)]
+        );
+        // No process has so much time.
+        assert_eq!(places(&[test(600)], &(0..=1_100), &active), None);
     }
 
     /// No test can begin or end while its runner sleeps: another one ran it, or the times mean something else.

@@ -69,6 +69,14 @@ impl<'a> Candidates<'a> {
         self.work.get() == 0
     }
 
+    /// Whether a command line has the last part of a span's word.
+    pub fn knows(&self, span: &Span) -> bool {
+        let mut words = span
+            .sought()
+            .filter_map(|word| self.by_word.get(base(word)));
+        words.any(|processes| !processes.is_empty())
+    }
+
     /// Counts the arguments of a process that are compared; none if they were too many before.
     fn spend(&self, analysis: &Analysis, ix: ProcessIx) -> Option<()> {
         let execs = analysis.process(ix).execs.iter();
@@ -187,10 +195,15 @@ impl Span {
     }
 }
 
-/// The words of an argument: those of a shell's script, too, and the value of `--name=value`.
+/// The words of an argument: those of a shell's script, too, the value of `--name=value`, and a path without a number at its end
+/// (a pid, as in BitBake's `run.do_compile.1234`).
 fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = std::iter::once(arg).filter(|arg| !arg.is_empty());
-    whole.chain(script_words(arg))
+    let at = arg.iter().rposition(|byte| *byte == b'.');
+    let (before, number) = arg.split_at_checked(at.unwrap_or(0)).unwrap_or_default();
+    let is_number = number.len() > 1 && number.iter().skip(1).all(u8::is_ascii_digit);
+    let numbered = Some(before).filter(|before| is_number && !before.is_empty());
+    whole.chain(numbered).chain(script_words(arg))
 }
 
 /// Whether a command line of a process has a word as an argument, as the end of a path, or in a shell's script.

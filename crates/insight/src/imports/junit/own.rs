@@ -1,0 +1,247 @@
+//! Processes that are a test or a suite: their command lines have its name, as the runner spells it there.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Doubt, ProcessIx};
+
+use super::schedule::LEAST_ERROR;
+use super::serial::{self, Place, Test};
+use super::{Case, Placer, Report, Suite, Times, LONGER, TOLERATED, TRIED};
+use crate::imports::lookup::{base, signed, Lookup, CLOCKS};
+
+/// The most last parts of a path that are compared with the name of a suite.
+const PARTS: usize = 8;
+
+/// The processes by the names in their command lines, each list in the order of their beginnings.
+#[derive(Debug, Default)]
+pub struct OwnProcesses {
+    of_tests: HashMap<Vec<u8>, Vec<ProcessIx>>,
+    /// The processes that name one suite of those without times.
+    of_suites: HashMap<Vec<u8>, Vec<ProcessIx>>,
+}
+
+impl OwnProcesses {
+    /// Looks for the names of a report's tests, and for those of suites without any time.
+    pub fn new(report: &Report, lookup: &Lookup<'_>) -> OwnProcesses {
+        let cases = report.suites.iter().flat_map(|suite| &suite.cases);
+        let names = cases.map(|case| (case.plain_name().as_bytes().to_vec(), Vec::new()));
+        let suites = report.suites.iter().filter(|suite| suite.is_timeless());
+        let suites = suites.map(|suite| (suite.attributes.name.as_bytes().to_vec(), Vec::new()));
+        let mut own = OwnProcesses {
+            of_tests: names.collect(),
+            of_suites: suites.collect(),
+        };
+        own.of_suites.remove(&b""[..]);
+        for ix in lookup.analysis.process_ids() {
+            // A script can become its last program.
+            let process = lookup.analysis.process(ix);
+            let execs = process.execs.iter().map(|exec| &exec.argv);
+            let lines = execs.chain(process.execs.is_empty().then_some(&process.argv));
+            // `--gtest_filter=NAME`.
+            let words = lines.flat_map(|line| line.args()).flat_map(|arg| {
+                let equals = arg.iter().position(|byte| *byte == b'=');
+                let value = equals.and_then(|at| arg.get(at + 1..));
+                std::iter::once(arg).chain(value)
+            });
+            let mut suites: Vec<Vec<u8>> = Vec::new();
+            for word in words {
+                own.add_test(word, ix);
+                own.add_test(base(word), ix);
+                own.add_test(stem(base(word)), ix);
+                own.add_test(&function_of_bats(word).unwrap_or_default(), ix);
+                if !own.of_suites.is_empty() {
+                    suites
+                        .extend(suite_names(word).filter(|name| own.of_suites.contains_key(name)));
+                }
+            }
+            suites.sort_unstable();
+            suites.dedup();
+            // A program that names several suites starts one after the other.
+            if let [only] = &suites[..] {
+                own.of_suites.entry(only.clone()).or_default().push(ix);
+            }
+        }
+        own
+    }
+
+    fn add_test(&mut self, name: &[u8], ix: ProcessIx) {
+        if let Some(own) = self.of_tests.get_mut(name) {
+            if own.last() != Some(&ix) {
+                own.push(ix);
+            }
+        }
+    }
+}
+
+/// The name of a file without its last extension.
+fn stem(name: &[u8]) -> &[u8] {
+    let stem = name.rsplitn(2, |byte| *byte == b'.').last();
+    stem.unwrap_or(name)
+}
+
+/// The name of a test that bats spells as a function: `test_`, and in the name `_` for a blank and `-2e` for another sign.
+fn function_of_bats(word: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = word.strip_prefix(b"test_")?;
+    let mut name = Vec::with_capacity(rest.len());
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        let byte = match *first {
+            b'_' => b' ',
+            b'-' => {
+                let (digits, after) = rest.split_at_checked(2)?;
+                rest = after;
+                u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
+            }
+            byte => byte,
+        };
+        name.push(byte);
+    }
+    Some(name)
+}
+
+/// The names that a suite of a file has: its path, or the last parts of it, with `_` for each sign.
+fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let slashes = word.iter().enumerate().rev();
+    let slashes = slashes.filter(|(_, byte)| **byte == b'/');
+    let starts = slashes.map(|(at, _)| at + 1).chain([0]).take(PARTS);
+    starts.filter_map(|at| {
+        let path = word.get(at..)?.iter();
+        let spelled = path.map(|byte| {
+            if byte.is_ascii_alphanumeric() {
+                *byte
+            } else {
+                b'_'
+            }
+        });
+        Some(spelled.collect())
+    })
+}
+
+impl Case {
+    /// The name without that of the class before a colon, as Meson writes it.
+    fn plain_name(&self) -> &str {
+        let (name, class) = (&self.attributes.name, &self.attributes.class);
+        let rest = name.strip_prefix(class.as_str());
+        let rest = rest.and_then(|rest| rest.strip_prefix(':'));
+        rest.filter(|_| !class.is_empty()).unwrap_or(name)
+    }
+}
+
+impl Suite {
+    /// Whether neither the suite nor a test of it has a length or a time.
+    fn is_timeless(&self) -> bool {
+        let cases = self.cases.iter().map(|case| &case.attributes);
+        let mut all = cases.chain([&self.attributes]);
+        all.all(|attributes| attributes.length.is_none() && attributes.at.is_none())
+    }
+}
+
+impl Placer<'_> {
+    /// The only process that a test's name fits, and its length and time.
+    pub fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
+        let analysis = self.lookup.analysis;
+        let length = case.attributes.length?;
+        let fits = |ix: &&ProcessIx| {
+            let process = analysis.process(**ix);
+            let (start, end) = (signed(process.start), signed(process.end));
+            let longer = end.saturating_sub(start).saturating_sub(length);
+            let at_its_time = case.attributes.at.is_none()
+                || times.is_none_or(|times| {
+                    let early = times.from.saturating_sub(LONGER);
+                    early <= start && start <= times.from.saturating_add(times.digit + LONGER)
+                });
+            longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
+                && at_its_time
+                && !self.used.contains(*ix)
+        };
+        let own = self.own.of_tests.get(case.plain_name().as_bytes())?;
+        let first = self.outermost(own.iter().filter(fits).copied())?;
+        self.used.insert(first);
+        Some(first)
+    }
+
+    /// The only process that names a suite without any time.
+    pub fn suite_process(&self, suite: &Suite) -> Option<ProcessIx> {
+        let own = self.own.of_suites.get(suite.attributes.name.as_bytes())?;
+        self.outermost(own.iter().copied())
+    }
+
+    /// The first of some processes, if it is around all others: a wrapper such as `timeout` has its program's words, too.
+    fn outermost(&self, mut own: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
+        let first = own.next()?;
+        let is_around = |other: ProcessIx| {
+            let mut lineage = self.lookup.analysis.lineage(other).take(TRIED);
+            lineage.any(|ix| ix == first)
+        };
+        own.take(TRIED).all(is_around).then_some(first)
+    }
+
+    /// The place of a test within a process of its own that lived longer: its runner prepares the test there, and cleans up
+    /// behind it. The whole life is the place of a test that is not longer by more than clocks differ and a tenth, if the
+    /// recording proves no better one.
+    pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
+        let length = case.attributes.length?;
+        let life = self.lookup.analysis.process(process);
+        let around = signed(life.start)..=signed(life.end);
+        let lived = around.end().saturating_sub(*around.start());
+        let longer = lived.saturating_sub(length);
+        if longer <= CLOCKS / 4 {
+            return None;
+        }
+        let test = Test {
+            begin: None,
+            end: None,
+            length,
+            error: case.attributes.digit.max(LEAST_ERROR),
+        };
+        let facts = self.facts(process);
+        let places = facts.and_then(|facts| serial::places(&[test], &around, &facts.any));
+        let place = places.and_then(|mut places| places.pop());
+        let place = place.unwrap_or(Place {
+            begin: *around.start()..=around.end().saturating_sub(length),
+            end: around.start().saturating_add(length)..=*around.end(),
+        });
+        let error = place.error();
+        let is_off = error > length / TOLERATED;
+        if is_off && longer <= CLOCKS.max(length / TOLERATED) {
+            return None;
+        }
+        Some(Times {
+            from: *place.begin.start(),
+            to: *place.end.end(),
+            digit: 0,
+            early: error,
+            error: Some(error),
+            doubt: is_off.then_some(Doubt::Off(error.unsigned_abs())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bats_spells_the_name_of_a_test_as_a_function() {
+        let name = |word: &str| function_of_bats(word.as_bytes());
+        let want = |name: &str| Some(name.as_bytes().to_vec());
+        assert_eq!(name("test_b_sleeps_0"), want("b sleeps 0"));
+        assert_eq!(name("test_a-2eb-5fc-c3-a4"), want("a.b_c\u{e4}"));
+        assert_eq!(name("test_a-2"), None);
+        assert_eq!(name("test_a-zz"), None);
+        assert_eq!(name("b_sleeps"), None);
+    }
+
+    #[test]
+    fn a_suite_has_the_name_of_its_file() {
+        let names = |word: &str| {
+            let names = suite_names(word.as_bytes());
+            names
+                .map(|name| String::from_utf8_lossy(&name).into_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("t/a/b.t"), ["b_t", "a_b_t", "t_a_b_t"]);
+        assert_eq!(names("b.t"), ["b_t"]);
+        assert_eq!(names(""), [""]);
+    }
+}
