@@ -522,7 +522,8 @@ fn verdict(
         stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
         bound,
-        mostly: waits(facts, bound.unwrap_or(0)),
+        // A loop that looks for work of the build is not all of it the build's own.
+        mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),
         open: Vec::new(),
         failed: failed(facts.analysis),
         cpus: facts.cpus,

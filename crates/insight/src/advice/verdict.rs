@@ -183,7 +183,12 @@ impl Verdict {
                 format!("{alone} of its own, mostly {name} ({ns}){end}")
             };
         }
-        if let Some(bound) = self.bound {
+        // The bound is that of the recorded order and number of jobs.
+        let as_recorded = [OpenKind::Jobs, OpenKind::Order];
+        let bound = self
+            .bound
+            .filter(|_| !as_recorded.iter().any(|kind| self.is_open(*kind)));
+        if let Some(bound) = bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
             let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
@@ -192,10 +197,15 @@ impl Verdict {
                 nothing("; nothing stands out"),
             );
         }
-        format!(
-            "{alone} of its own work; the changes below save up to {}",
-            units::time(self.changes)
-        )
+        let work = format!("{alone} of its own work");
+        if self.has_changes() {
+            format!(
+                "{work}; the changes below save up to {}",
+                units::time(self.changes)
+            )
+        } else {
+            work
+        }
     }
 
     fn who_had_the_cpus(&self) -> String {

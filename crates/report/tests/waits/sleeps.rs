@@ -3,7 +3,7 @@
 use tr_format::event::{Argv, LifeKind, Reason};
 
 use super::super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
-use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS};
+use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS, TERM};
 
 const NAP: (Reason, u16) = (Reason::Timer, SLEEPS);
 
@@ -93,6 +93,32 @@ fn a_client_and_its_server_sleep_together() {
         "{text}"
     );
     assert!(!text.contains("not judged"), "{text}");
+}
+
+/// A server naps for 0.2 s in each of four requests, and COMMAND ends it by a signal after the last one.
+#[test]
+fn a_server_that_is_ended_has_slept_for_its_last_answer() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    sleeps(&mut hand, (11, 1), 4, (Reason::SocketRead, SLEEPS));
+    for request in 0..4 {
+        let from = 10 + 210 * request;
+        hand.waking(1, from * MS, 10, 11)
+            .switch(1, from * MS + 1, 0, RUNNING, 11);
+        sleeps(&mut hand, (10, 0), from + 1, (Reason::SocketRead, SLEEPS));
+        naps(&mut hand, (11, 1), from + 2, from + 202);
+        wakes(&mut hand, 11, from + 203, (10, 0));
+        sleeps(&mut hand, (11, 1), from + 204, (Reason::SocketRead, SLEEPS));
+    }
+    wakes(&mut hand, 10, 860, (11, 1));
+    ends(&mut hand, (11, 1), 861, TERM);
+    ends(&mut hand, (10, 0), 870, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("≤ 800 ms server sleeps 800 ms, 4 times"),
+        "{text}"
+    );
 }
 
 /// A loop naps for 10 ms and waits for a CPU for 50 ms after that, three times for each of two children in turn. Each child
