@@ -41,8 +41,22 @@ import waits as plants  # noqa: E402
 NOTHING = re.compile(r"no change is known|nothing stands out|Verdict the machine:")
 MACHINE = ("others", "throttled", "stolen")
 ALONE = ("alone", "last")
-GOALS = {"wrong": 0.02, "silent": 0.10, "within": 0.85}
-HEADER = ["plant", "kind", "axes", "around", "load", "wall_s", "fixed_s", "gain_s", "low_s", "high_s", "judged", "within", "line", "verdict"]
+HEADER = [
+    "plant",
+    "kind",
+    "axes",
+    "around",
+    "load",
+    "wall_s",
+    "fixed_s",
+    "gain_s",
+    "low_s",
+    "high_s",
+    "judged",
+    "within",
+    "line",
+    "verdict",
+]
 
 
 def build(plant, place):
@@ -166,7 +180,7 @@ def page(rows):
         "## First screens of builds that wait\n",
         "`benches/validation/waits.py` runs builds with a planted fault in how they wait, with and without the fault, and records them "
         "before all other tasks of the machine, beside two loops, and under a quota of 30 % of a CPU. "
-        f"{len({row['plant'] for row in rows})} plants; the load of the machine was {min(row['load'] for row in rows)} to {max(row['load'] for row in rows)}.\n",
+        f"{len({row['plant'] for row in rows})} plants; the load average was {min(row['load'] for row in rows)} to {max(row['load'] for row in rows)}.\n",
         "| surrounding | first screens wrong (goal ≤ 2 %) | silent where something could be changed (≤ 10 %) | gains within their interval (≥ 85 %) |",
         "| --- | ---: | ---: | ---: |",
     ]
@@ -175,6 +189,11 @@ def page(rows):
         if some:
             cells = [f"{part} of {whole} ({100 * part / max(whole, 1):.0f} %)" for part, whole in sums(some).values()]
             out.append(f"| {around} | " + " | ".join(cells) + " |")
+    out.append(
+        "\nThe first look, with the program before its rules were changed for the faults that it showed, on the same recordings, had 4 of 98 "
+        "wrong, 14 of 87 silent and 47 of 54 gains within. The plants were written with their answers before that; the rules "
+        "were then changed for them, so that the table shows how well they fit, and not how they do on other builds. The words by which a line names its fault were completed after the screens had been read."
+    )
     return "\n".join(out) + "\n"
 
 
@@ -220,7 +239,10 @@ def main():
             for around in todo:
                 row = measure(args, plant, around, place, walls)
                 rows.append(row)
-                print(f"{row['judged']:7} {row['gain_s']:5.2f} {plant.name} [{around}] {row['low_s']} {row['high_s']} {row['within']} {row['line']} | {row['verdict']}", flush=True)
+                print(
+                    f"{row['judged']:7} {row['gain_s']:5.2f} {plant.name} [{around}] {row['low_s']} {row['high_s']} {row['within']} {row['line']} | {row['verdict']}",
+                    flush=True,
+                )
                 if args.rows:
                     with open(args.rows, "a") as file:
                         file.write(json.dumps(row) + "\n")

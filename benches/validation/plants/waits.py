@@ -314,7 +314,8 @@ for i in range(4):
         r"ninja.*(-j|at once|jobs)",
         {
             "cpu.py": CPU,
-            "build.ninja": f"rule c\n command = {PYTHON} cpu.py 0.35 $out && touch $out\n" + "".join(f"build o{i}: c\n" for i in range(6)),
+            "build.ninja": f"rule c\n command = {PYTHON} cpu.py 0.35 $out && touch $out\n"
+            + "".join(f"build o{i}: c\n" for i in range(6)),
             "run.sh": 'rm -f o? .ninja_log; J=-j1; [ -z "$FIX" ] || J=-j2; ninja $J >/dev/null\n',
         },
     ),
@@ -527,7 +528,9 @@ s = http.server.HTTPServer(("127.0.0.1", 18123), H); open("ready", "w").close();
         "sh git",
         "the script asks git for the same 400 times",
         r"git",
-        {"run.sh": "n=400; [ -z \"$FIX\" ] || n=1\ni=0; while [ $i -lt $n ]; do v=$(git rev-parse HEAD); i=$((i+1)); done\n"},
+        {
+            "run.sh": 'n=400; [ -z "$FIX" ] || n=1\ni=0; while [ $i -lt $n ]; do v=$(git rev-parse HEAD); i=$((i+1)); done\n'
+        },
         prepare="git init -q . ; git -c user.email=a@b -c user.name=a commit -q --allow-empty -m x\n",
     ),
     Plant(

@@ -43,7 +43,7 @@ pub fn only_checks(args: &[&[u8]]) -> bool {
         .split(' ')
         .next_back()
         .and_then(|name| name.split('.').next());
-    let has = |option: &[u8]| args.iter().any(|arg| *arg == option);
+    let has = |option: &[u8]| args.contains(&option);
     let first = args.first().and_then(|first| {
         let base = first.rsplit(|byte| *byte == b'/').next()?;
         std::str::from_utf8(base).ok()

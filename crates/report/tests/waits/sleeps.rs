@@ -22,12 +22,12 @@ fn naps(hand: &mut Hand, task: (u32, usize), from: i64, to: i64) {
     wakes(hand, 0, to, task);
 }
 
-/// A child ends, which wakes its parent.
-fn ends_for(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, (parent, on): (u32, usize)) {
+/// A child ends, which wakes COMMAND.
+fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
     let own = u16::try_from(cpu).unwrap();
     hand.exit(own, at * MS, pid, pid, true)
-        .waking(cpu, at * MS + 1, pid, parent)
-        .switch(on, at * MS + 2, 0, RUNNING, parent)
+        .waking(cpu, at * MS + 1, pid, 10)
+        .switch(0, at * MS + 2, 0, RUNNING, 10)
         .switch(cpu, at * MS + 3, pid, DEAD, 0)
         .last(own, at * MS + 4, pid);
 }
@@ -83,7 +83,7 @@ fn a_client_and_its_server_sleep_together() {
     sleeps(&mut hand, (12, 2), 1_217, (Reason::SocketRead, SLEEPS));
     wakes(&mut hand, 11, 1_218, (12, 2));
     ends(&mut hand, (11, 1), 1_219, 0);
-    ends_for(&mut hand, (12, 2), 1_222, (10, 0));
+    ends_for_command(&mut hand, 12, 2, 1_222);
     ends(&mut hand, (10, 0), 1_225, 0);
     let text = advice(&analyzed(&hand));
     assert!(
@@ -178,7 +178,7 @@ fn script(lines: [&str; 3]) -> String {
         starts(&mut hand, 10, from, pid, 1);
         becomes(&mut hand, from + 1, pid, line);
         sleeps(&mut hand, (10, 0), from + 2, (Reason::Child, SLEEPS));
-        ends_for(&mut hand, (pid, 1), from + 300, (10, 0));
+        ends_for_command(&mut hand, pid, 1, from + 300);
     }
     ends(&mut hand, (10, 0), 940, 0);
     advice(&analyzed(&hand))
