@@ -357,6 +357,15 @@ pub fn bypass(program: &str) -> Option<&'static str> {
     tool_of(program)?.0.bypass
 }
 
+/// The change that saves the own time of a program that runs the scripts of a package. A call of it is how a build
+/// begins; the calls below that one only start programs.
+pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
+    let (name, verb) = program.split_once(' ')?;
+    let runs = matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start");
+    (name == "npm" && runs)
+        .then_some("call node or the tools in node_modules/.bin from one script, without npm")
+}
+
 /// Whether the program runs another one with a lower priority, or on fewer CPUs.
 pub fn limits(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.limits)
@@ -472,6 +481,7 @@ mod tests {
             assert_eq!(shim(args[0], &args[1..]), want, "{line}");
         }
         assert!(bypass("npx eslint").is_some() && bypass("npm ci").is_none());
+        assert!(bypass_of_scripts("npm run").is_some() && bypass_of_scripts("npm ci").is_none());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod changes;
+pub mod checks;
 pub mod command_line;
 pub mod compilation;
 pub mod job_tools;

@@ -39,8 +39,13 @@ pub fn has_no_timeout(reason: Reason) -> bool {
 }
 
 /// Whether a process gave up: the wait of a thread at a time was the last wait of a process that failed, and
-/// a time-out or an alarm of the process ended the wait.
+/// a time-out or an alarm of the process ended the wait. A server that has slept for its last answer and is then
+/// ended by a signal has not given up.
 pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
+    let process = analysis.process(analysis.thread(thread).process);
+    if killed_by(process.status).is_some_and(|signal| signal != ALARM) {
+        return false;
+    }
     let graph = Graph::new(analysis);
     let gave_up = graph.and_then(|graph| {
         let wait = graph.timeline.around(thread, at)?;

@@ -2,7 +2,7 @@
 //! full CPUs lose nothing, and what they cost in memory is a wait for memory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::{changes, command_line};
+use tr_programs::{changes, checks, command_line};
 
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::Kind as Time;
@@ -222,10 +222,39 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
 }
 
 impl Order {
+    /// Advice for commands of which none changes a file that another one may read: linters of one script.
+    fn of_checks(&self, facts: &Facts<'_>) -> Option<Candidate> {
+        let row = &self.row;
+        let only_check = |group: &Group| {
+            let args = facts.args(*group);
+            // Only a program that replaces the shell's copy is known by its arguments.
+            !args.is_empty() && checks::only_checks(&args)
+        };
+        if !facts.is_shell(row.owner) || !row.groups.iter().all(only_check) {
+            return None;
+        }
+        let name = facts.name(row.owner);
+        let (count, length) = (
+            units::count(row.groups.len() as u64),
+            units::time(row.length),
+        );
+        Some(Candidate {
+            finding: format!("{name} runs {count} checks one after the other, {length}"),
+            action: "run them at once, as none writes what another one reads".into(),
+            without: Without::own(|_, _| true, Some(facts.below(&row.others))),
+            cap: row.cap,
+            jobs: vec![row.jobs],
+            evidence: row.groups.clone(),
+            stays: true,
+            unsure: row.unsure,
+            ..Candidate::of(Kind::FewJobs)
+        })
+    }
+
     /// Advice for a tool that has a number of jobs: whether its steps need each other is not known.
     fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
-            return None;
+            return self.of_checks(facts);
         }
         let (row, program) = (self.row, "steps");
         let known = changes::known(&facts.execution(row.owner)?.program)?;
@@ -248,6 +277,7 @@ impl Order {
             evidence: row.groups,
             stays: true,
             unsure: true,
+            beside: false,
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
     }
@@ -522,6 +552,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         evidence: all().collect(),
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),
+        beside: false,
     })
 }
 

@@ -117,6 +117,8 @@ pub(crate) struct Candidate {
     stays: bool,
     /// Whether the change may save nothing.
     unsure: bool,
+    /// Whether the change also takes away what lies beside the path: another candidate takes away the path's part alone.
+    beside: bool,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
 }
@@ -134,6 +136,7 @@ impl Candidate {
             number: false,
             stays: false,
             unsure: false,
+            beside: false,
             evidence: Vec::new(),
         }
     }
@@ -519,7 +522,8 @@ fn verdict(
         stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
         bound,
-        mostly: bound.and_then(|bound| waits(facts, bound)),
+        // A loop that looks for work of the build is not all of it the build's own.
+        mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),
         open: Vec::new(),
         failed: failed(facts.analysis),
         cpus: facts.cpus,
@@ -600,11 +604,12 @@ fn distinct(
 ) -> (Vec<(Advice, Changes)>, Vec<bool>) {
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
-        (
-            kind.is_generic(),
-            std::cmp::Reverse(rated.gain.twice_the_middle()),
-            kind,
-        )
+        let mut worth = rated.gain.twice_the_middle();
+        // The smaller change does, if it gains nearly as much.
+        if rated.candidate.beside {
+            worth -= worth / 5;
+        }
+        (kind.is_generic(), std::cmp::Reverse(worth), kind)
     });
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();

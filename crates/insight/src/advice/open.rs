@@ -31,6 +31,13 @@ impl OpenKind {
             _ => None,
         }
     }
+
+    fn is_wait(self) -> bool {
+        matches!(
+            self,
+            OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown
+        )
+    }
 }
 
 /// The waits on the path that no advice covers. `covered`: for each segment, whether some advice covers it.
@@ -141,10 +148,18 @@ pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) ->
 }
 
 impl Verdict {
-    /// Adds the parts that no rule has judged. With them the machine alone is no answer.
+    /// Adds the parts that no rule has judged. With them the machine alone is no answer, and if the build itself waits for
+    /// longer than the machine held it back, it is no answer at all.
     pub(super) fn have_open(&mut self, points: Vec<OpenPoint>) {
+        let waits = points.iter().filter(|point| point.kind.is_wait());
+        let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);
+        let withheld = self.wall.saturating_sub(self.alone);
         if self.blame == Blame::Machine && !points.is_empty() {
-            self.blame = Blame::Perhaps;
+            self.blame = if waits > withheld {
+                Blame::Code
+            } else {
+                Blame::Perhaps
+            };
         }
         self.open = points;
     }

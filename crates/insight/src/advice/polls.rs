@@ -2,7 +2,7 @@
 //!
 //! A child that merely lives meanwhile, such as a server or a watchdog, is no evidence: the loop has to go on
 //! because of the child. It does so if the child ends during the loop's last sleep, or if that is the only sleep
-//! in which the child does something after its start. A loop that checks several children in turn goes on to the
+//! in which the child does something after its start, or if the child works until then and is idle from then on. A loop that checks several children in turn goes on to the
 //! next one.
 
 use std::collections::BTreeSet;
@@ -17,13 +17,18 @@ use super::waits::{Nap, LOOP};
 
 /// The most parts of a child's time that are searched for work.
 const PARTS: usize = 10_000;
+/// The time in ns that a loop of shorter sleeps may work between two of them: beside load its caches are cold.
+const WORK: u64 = 10_000_000;
+/// The divisor of a loop's time from which on a child's wait is the end of its start.
+const LONG: u64 = 100;
 
 /// The number of loops that check for the work of a child, if most of these sleeps, in their order, are in
 /// such loops. `longest`: the longest of the sleeps in ns.
 pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);
-    let series = slept.chunk_by(|one, next| worked.between(one.to, next.from) <= longest);
+    let most = longest.max(WORK);
+    let series = slept.chunk_by(|one, next| worked.between(one.to, next.from) <= most);
     let (mut sleeps, mut loops) = (0, 0u64);
     for series in series {
         for range in evidence.checked(series) {
@@ -34,7 +39,7 @@ pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u6
     (sleeps * 2 > slept.len()).then_some(loops)
 }
 
-/// The time of the path without its waits for a CPU, up to the end of each segment. Beside load a loop waits for a
+/// The time of the path without its waits for a CPU and what is unknown, up to the end of each segment. Beside load a loop waits for a
 /// CPU after each of its sleeps, for longer than it sleeps.
 struct Worked(Vec<(Ktime, u64)>);
 
@@ -43,7 +48,7 @@ impl Worked {
         let mut sum = 0u64;
         let segments = facts.path.segments.iter();
         let ends = segments.map(|segment| {
-            if segment.kind != Time::RunQueue {
+            if !matches!(segment.kind, Time::RunQueue | Time::Unknown) {
                 sum = sum.saturating_add(segment.length());
             }
             (segment.to, sum)
@@ -114,10 +119,13 @@ impl<'f> Evidence<'f> {
             let begin = series
                 .partition_point(|nap| nap.to <= child.start)
                 .max(taken);
-            let end = series.partition_point(|nap| nap.to < child.end);
+            // The check comes when the loop has a CPU again.
+            let end = series.partition_point(|nap| nap.ran < child.end);
             let noticed = if end + 1 == series.len() || turns.contains(&end) {
                 Some(end)
-            } else if end >= series.len() && self.acts_at_last(child, series) {
+            } else if end >= series.len()
+                && (self.acts_at_last(child, series) || self.is_ready_at_last(child, series))
+            {
                 Some(series.len() - 1)
             } else {
                 None
@@ -146,6 +154,30 @@ impl<'f> Evidence<'f> {
             return BTreeSet::new();
         }
         turns
+    }
+
+    /// Whether a child that began before the first sleep was over works, or waits for a CPU, until the last sleep, and waits
+    /// for something else after that: a server that starts, for example.
+    fn is_ready_at_last(&self, child: &Process, series: &[Nap]) -> bool {
+        let (Some(first), Some(last)) = (series.first(), series.last()) else {
+            return false;
+        };
+        let before = series.len().checked_sub(2).and_then(|at| series.get(at));
+        let (Some(before), Some(timeline)) = (before, &self.facts.analysis.timeline) else {
+            return false;
+        };
+        let Some(thread) = child.threads.first() else {
+            return false;
+        };
+        let parts = timeline.since(*thread, child.start).take(PARTS);
+        let waits = parts.filter(|part| matches!(part.doing, Bucket::Wait(_)));
+        // Reads of its files are shorter.
+        let long = last.ran.since(first.from) / LONG;
+        let idle = waits
+            .filter(|wait| wait.length() > long)
+            .map(|wait| wait.from)
+            .next();
+        child.start <= first.to && idle.is_some_and(|idle| idle > before.ran && idle <= last.ran)
     }
 
     /// Whether the last sleep, with the check before it, is the only one in which a child runs, apart from the

@@ -72,7 +72,7 @@ pub struct Verdict {
     pub changes: u64,
     /// For a build without any change: the least time that these CPUs need for it, in nanoseconds.
     pub bound: Option<u64>,
-    /// For a build without any change that mostly waits: the cause of the waiting.
+    /// For a build that mostly waits: the cause of the waiting.
     pub(super) mostly: Option<Mostly>,
     /// The parts that no rule has judged.
     pub open: Vec<OpenPoint>,
@@ -136,12 +136,18 @@ impl Verdict {
             ));
         }
         let shown = self.mostly.as_ref().and_then(|mostly| mostly.open);
+        let shown = shown.filter(|_| self.blame == Blame::Code && !self.has_changes());
         let open = self.open.iter().filter(|point| Some(point.kind) != shown);
         parts.extend(open.map(|point| point.text.clone()));
         if self.failed {
             parts.push("this is about the time, not about the failure".to_owned());
         }
         format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    /// Whether there are changes of the build itself.
+    fn has_changes(&self) -> bool {
+        self.changes > 0
     }
 
     fn whose_quota(&self, own: &str) -> String {
@@ -151,16 +157,25 @@ impl Verdict {
         }
     }
 
+    fn is_open(&self, kind: OpenKind) -> bool {
+        self.open.iter().any(|point| point.kind == kind)
+    }
+
     /// The build's own part, of a build that the machine did not hold back much.
     fn own(&self) -> String {
         let alone = units::time(self.alone);
         let nothing = |words| if self.open.is_empty() { words } else { "" };
         if let Some(mostly) = &self.mostly {
             let (name, ns) = (&mostly.name, units::time(mostly.ns));
-            let end = if mostly.open.is_some() {
-                ", not judged"
+            let end = if self.has_changes() {
+                format!(
+                    "; the changes below save up to {}",
+                    units::time(self.changes)
+                )
+            } else if mostly.open.is_some_and(|kind| self.is_open(kind)) {
+                ", not judged".to_owned()
             } else {
-                nothing("; no change is known")
+                nothing("; no change is known").to_owned()
             };
             return if mostly.outside {
                 format!("{ns} of its {alone} are waits for {name}, which is not recorded{end}")
@@ -168,7 +183,12 @@ impl Verdict {
                 format!("{alone} of its own, mostly {name} ({ns}){end}")
             };
         }
-        if let Some(bound) = self.bound {
+        // The bound is that of the recorded order and number of jobs.
+        let as_recorded = [OpenKind::Jobs, OpenKind::Order];
+        let bound = self
+            .bound
+            .filter(|_| !as_recorded.iter().any(|kind| self.is_open(*kind)));
+        if let Some(bound) = bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
             let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
@@ -177,10 +197,15 @@ impl Verdict {
                 nothing("; nothing stands out"),
             );
         }
-        format!(
-            "{alone} of its own work; the changes below save up to {}",
-            units::time(self.changes)
-        )
+        let work = format!("{alone} of its own work");
+        if self.has_changes() {
+            format!(
+                "{work}; the changes below save up to {}",
+                units::time(self.changes)
+            )
+        } else {
+            work
+        }
     }
 
     fn who_had_the_cpus(&self) -> String {

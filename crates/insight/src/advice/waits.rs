@@ -10,7 +10,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
-use tr_analyze::timeline::Actor;
+use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
@@ -49,6 +49,8 @@ pub(super) struct Nap {
     pub by: Group,
     pub from: Ktime,
     pub to: Ktime,
+    /// The time at which the task ran again. Beside load that is long after the end of the sleep.
+    pub ran: Ktime,
 }
 
 impl Nap {
@@ -60,10 +62,15 @@ impl Nap {
 /// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
-    for (segment, group, reason) in facts.segments() {
+    let mut segments = facts.segments().peekable();
+    while let Some((segment, group, reason)) = segments.next() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
         };
+        let queued = segments
+            .peek()
+            .map(|(next, ..)| next)
+            .filter(|next| next.kind == Time::RunQueue && next.thread == segment.thread);
         // It waits for something else, and an alarm ends that.
         if killed::has_no_timeout(reason)
             || killed::gave_up(facts.analysis, segment.thread, segment.from)
@@ -78,6 +85,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             by,
             from: segment.from,
             to: segment.to,
+            ran: queued.map_or(segment.to, |queued| queued.to),
         };
         if !is_tools(facts, &slept) {
             by_process.entry(process).or_default().push(slept);
@@ -126,9 +134,119 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let mut others = on_path.iter().enumerate().filter(|(at, _)| *at != own);
         others.any(|(_, groups)| groups.contains(&group))
     };
-    let all = all.into_iter().enumerate();
-    all.filter_map(|(own, naps)| of_naps(facts, &naps, |group| of_others(own, group)))
-        .collect()
+    let mut candidates = Vec::new();
+    for (own, naps) in all.into_iter().enumerate() {
+        let Some(candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
+            continue;
+        };
+        // The longest sleeps alone: beside a server that sleeps, short ones of others change nothing.
+        let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &candidate));
+        candidates.push(candidate);
+        candidates.extend(beside.flatten());
+    }
+    candidates
+}
+
+/// The sleeps of one process beside the path.
+struct Beside {
+    /// The execution that decided about the longest of them.
+    by: Group,
+    /// The executions that sleep.
+    groups: BTreeSet<Group>,
+    ns: u64,
+}
+
+/// The largest number of processes that are searched for sleeps beside the path, and of stretches of each of their
+/// threads.
+const BESIDE: (usize, usize) = (200, 10_000);
+
+/// Advice on sleeps together with those of another process at the same time: a client that tries again and again while
+/// its server still sleeps saves nothing without its own sleeps alone.
+fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Option<Candidate> {
+    if alone.kind != Kind::Sleep {
+        return None;
+    }
+    let slept: Vec<&Nap> = naps.iter().flat_map(|naps| &naps.slept).collect();
+    let (from, to) = (
+        slept.iter().map(|nap| nap.from).min()?,
+        slept.iter().map(|nap| nap.to).max()?,
+    );
+    let own: BTreeSet<Group> = slept.iter().flat_map(|nap| [nap.group, nap.by]).collect();
+    let all = facts.all().filter(|(group, execution)| {
+        execution.start < to && execution.end > from && !own.contains(group)
+    });
+    let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
+    let groups: Vec<Group> = all.take(BESIDE.0).map(|(group, _)| group).collect();
+    for group in groups {
+        add_sleeps(facts, group, (from, to), &mut by_sleeper);
+    }
+    let longest = by_sleeper
+        .into_values()
+        .filter(|beside| !own.contains(&beside.by))
+        .max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
+    // Less than half of the time decides nothing.
+    if longest.ns.saturating_mul(2) < to.since(from) {
+        return None;
+    }
+    let (name, time) = (facts.name(longest.by), units::time(longest.ns));
+    let of = alone.without.of.as_deref().unwrap_or_default();
+    let of = (0..).zip(of).filter(|(_, is_in)| **is_in);
+    let of = facts.set(
+        of.map(|(group, _)| group)
+            .chain(longest.groups.iter().copied()),
+    );
+    Some(Candidate {
+        finding: format!("{}, while {name} sleeps {time}", alone.finding),
+        action: "wait for the events, not for a time".into(),
+        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        cap: alone.cap,
+        evidence: alone
+            .evidence
+            .iter()
+            .copied()
+            .chain(longest.groups)
+            .collect(),
+        beside: true,
+        ..Candidate::of(Kind::Sleep)
+    })
+}
+
+/// Adds the sleeps of an execution in a time that a timer ended, to those of the process that decided about them.
+fn add_sleeps(
+    facts: &Facts<'_>,
+    group: Group,
+    (from, to): (Ktime, Ktime),
+    by_sleeper: &mut BTreeMap<ProcessIx, Beside>,
+) {
+    let (Some(execution), Some(timeline)) = (facts.execution(group), &facts.analysis.timeline)
+    else {
+        return;
+    };
+    let begin = from.max(execution.start);
+    let end = to.min(execution.end);
+    for thread in &facts.analysis.process(execution.process).threads {
+        let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
+        let sleeps = sleeps.take_while(|stretch| stretch.from < end);
+        let sleeps = sleeps.filter(|stretch| {
+            stretch.doing == Bucket::Wait(Wait::Sleep)
+                && facts.analysis.wait_end(*thread, stretch).is_timer()
+        });
+        let ns = sleeps
+            .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)))
+            .fold(0, u64::saturating_add);
+        let (process, at) = sleeper(facts.analysis, execution.process, begin);
+        let by = facts.groups.at(process, at).unwrap_or(group);
+        if ns == 0 {
+            continue;
+        }
+        let beside = by_sleeper.entry(process).or_insert_with(|| Beside {
+            by,
+            groups: BTreeSet::new(),
+            ns: 0,
+        });
+        beside.groups.insert(group);
+        beside.ns = beside.ns.saturating_add(ns);
+    }
 }
 
 /// The advice on the sleeps of some processes, all of which are in loops, or none. `of_others`: the
@@ -603,6 +721,7 @@ mod tests {
             by: 0,
             from: Ktime(from),
             to: Ktime(from + 5),
+            ran: Ktime(from + 5),
         });
         for (start, end, most) in [
             (0, 100, true),

@@ -20,6 +20,7 @@ const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = starters(facts);
+    all.extend(scripts(facts));
     all.extend(shims(facts));
     all.extend(cold_cache(facts));
     all
@@ -42,31 +43,49 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
             1 => "a program".to_owned(),
             count => format!("{} programs", units::count(count as u64)),
         };
-        without(facts, program, groups, |time| {
-            format!("{program} itself takes {time} to start {started}")
-        })
+        let action = command_line::bypass(program)?;
+        let finding = |time| format!("{program} itself takes {time} to start {started}");
+        Some(without(facts, action, groups, finding))
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The own time of programs that run a package's scripts, if they run each other: `npm run` in a script of npm.
+fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
+    let action = |group: &Group| {
+        let execution = facts.execution(*group)?;
+        command_line::bypass_of_scripts(&execution.program)
+    };
+    let runners = facts.all().map(|(group, _)| group);
+    let runners: Vec<Group> = runners.filter(|group| action(group).is_some()).collect();
+    let action = action(runners.first()?)?;
+    let calls = runners.len();
+    // One call begins the build.
+    (calls >= 2).then(|| {
+        let calls = units::count(calls as u64);
+        without(facts, action, runners, |time| {
+            format!("{calls} calls of npm itself take {time}")
+        })
+    })
 }
 
 /// Leaves out the time of executions of a wrapper on the path. `finding` gets that time in words.
 fn without(
     facts: &Facts<'_>,
-    wrapper: &str,
+    action: &str,
     groups: Vec<Group>,
     finding: impl FnOnce(String) -> String,
-) -> Option<Candidate> {
-    let action = command_line::bypass(wrapper)?;
+) -> Candidate {
     let set = facts.set(groups.iter().copied());
     let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
-    Some(Candidate {
+    Candidate {
         finding: finding(units::time(time)),
         action: action.into(),
         without: Without::own(|_, _| true, Some(set)),
         cap: time,
         evidence: groups,
         ..Candidate::of(Kind::Wrapper)
-    })
+    }
 }
 
 /// The manager of versions whose shim an execution is a part of.
@@ -102,13 +121,14 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
             groups.iter().filter(is_call).filter_map(process).collect();
         let more = processes.len().saturating_sub(calls.len());
         let each = (more / calls.len().max(1)) as u64;
-        without(facts, manager, groups, |time| {
+        let action = command_line::bypass(manager)?;
+        Some(without(facts, action, groups, |time| {
             format!(
                 "shims of {manager} start {} for each of {}, {time}",
                 units::plural(each, "process", "processes"),
                 units::plural(calls.len() as u64, "call", "calls"),
             )
-        })
+        }))
     };
     by_manager.into_iter().filter_map(candidate).collect()
 }

@@ -149,7 +149,18 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
     Tool {
-        names: "Rscript gjs guile lua php tclsh",
+        names: "php",
+        // -S has the address of its server.
+        label: Label::Interpreter(Script {
+            text: "-r",
+            valued: "-B -E -R -S -c -d -t -z",
+            ..SCRIPT
+        }),
+        labels: "php -d a=1 x.php 1 => x.php | 1",
+        ..TOOL
+    },
+    Tool {
+        names: "Rscript gjs guile lua tclsh",
         label: Label::Interpreter(Script {
             text: "-e -r",
             valued: "-l",

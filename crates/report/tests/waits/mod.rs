@@ -15,6 +15,8 @@ use tr_report::reports::ReportKind;
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{value, with, STYLE};
 
+mod sleeps;
+
 const MS: i64 = 1_000_000;
 const STOPPED: u16 = 4;
 /// A task that is not recorded.

@@ -72,7 +72,9 @@ impl Builder<'_> {
             let timed = has_timeout(stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
-            stopped = by.is_some_and(|by| process(by) == process(thread));
+            // The loop's own wait: a runtime that ends waits for its other threads, and that is no tick.
+            let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
+            stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
             if timed {
                 timeouts.push(stretch.from);
@@ -82,14 +84,13 @@ impl Builder<'_> {
                 continue;
             }
             // A wait without a limit is not the next one of a loop with a time-out.
-            let same = reason == stretch.reason && stretch.timeout != Timeout::NONE;
-            if !same {
+            if !is_loops {
                 between = between.saturating_add(length);
             }
             if between > waited {
                 open.clear();
             }
-            match (timed, same || open.is_empty()) {
+            match (timed, is_loops || open.is_empty()) {
                 (true, true) => {
                     open.push(stretch.from);
                     (reason, waited, between) = (stretch.reason, length, 0);

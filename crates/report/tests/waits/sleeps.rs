@@ -1,0 +1,218 @@
+//! Sleeps, and the loops that they are parts of.
+
+use tr_format::event::{Argv, LifeKind, Reason};
+
+use super::super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
+use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS, TERM};
+
+const NAP: (Reason, u16) = (Reason::Timer, SLEEPS);
+
+/// A process becomes a program.
+fn becomes(hand: &mut Hand, at: i64, pid: u32, line: &str) {
+    hand.exec(0, at * MS, pid, pid);
+    if let Some(LifeKind::Exec(exec)) = hand.life.last_mut().map(|life| &mut life.kind) {
+        exec.argv = Argv::from_args(line.split(' '));
+        exec.filename = line.split(' ').next().unwrap().as_bytes().to_vec().into();
+    }
+}
+
+/// A task naps on its CPU from a time to another one.
+fn naps(hand: &mut Hand, task: (u32, usize), from: i64, to: i64) {
+    sleeps(hand, task, from, NAP);
+    wakes(hand, 0, to, task);
+}
+
+/// A child ends, which wakes COMMAND.
+fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
+    let own = u16::try_from(cpu).unwrap();
+    hand.exit(own, at * MS, pid, pid, true)
+        .waking(cpu, at * MS + 1, pid, 10)
+        .switch(0, at * MS + 2, 0, RUNNING, 10)
+        .switch(cpu, at * MS + 3, pid, DEAD, 0)
+        .last(own, at * MS + 4, pid);
+}
+
+/// The main thread of a runtime naps ten times and ends; then it waits for its other thread, which ends too.
+/// Its naps are no ticks of a thread in the background.
+#[test]
+fn a_runtimes_end_makes_no_ticks_of_its_naps() {
+    let mut hand = command(1_100);
+    hand.fork(0, 2 * MS, 10, 11, 10)
+        .first_waking(0, 2 * MS + 1, 10, 11, false)
+        .switch(1, 2 * MS + 2, 0, RUNNING, 11);
+    sleeps(&mut hand, (11, 1), 3, (Reason::Lock, SLEEPS));
+    for nap in 0..10 {
+        // Node and Tcl nap in poll.
+        sleeps(&mut hand, (10, 0), 10 + 100 * nap, (Reason::Poll, SLEEPS));
+        wakes(&mut hand, 0, 105 + 100 * nap, (10, 0));
+    }
+    // It asks the other thread to end, and waits for that.
+    hand.waking(1, 1_010 * MS, 10, 11)
+        .switch(1, 1_010 * MS + 1, 0, RUNNING, 11);
+    sleeps(&mut hand, (10, 0), 1_011, (Reason::Lock, SLEEPS));
+    wakes(&mut hand, 11, 1_012, (10, 0));
+    hand.exit(1, 1_012 * MS + 10, 11, 10, false)
+        .switch(1, 1_012 * MS + 11, 11, DEAD, 0)
+        .last(1, 1_012 * MS + 12, 11);
+    ends(&mut hand, (10, 0), 1_013, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("sleeps 950 ms, 10 times"), "{text}");
+    assert!(
+        text.contains("of its own, mostly sleep in") && !text.contains("of its own work"),
+        "{text}"
+    );
+}
+
+/// COMMAND starts a server, which first naps for a second, and a client, which tries every 0.2 s whether
+/// the server listens. The client's sleeps alone save nothing.
+#[test]
+fn a_client_and_its_server_sleep_together() {
+    let mut hand = command(1_300);
+    starts(&mut hand, 10, 2, 11, 1);
+    starts(&mut hand, 10, 3, 12, 2);
+    becomes(&mut hand, 4, 11, "/w/server");
+    becomes(&mut hand, 4, 12, "/w/client");
+    sleeps(&mut hand, (10, 0), 5, (Reason::Child, SLEEPS));
+    naps(&mut hand, (11, 1), 10, 1_010);
+    for nap in 0..6 {
+        naps(&mut hand, (12, 2), 10 + 201 * nap, 210 + 201 * nap);
+    }
+    // The server accepts, answers and ends; the client ends after it.
+    sleeps(&mut hand, (11, 1), 1_011, (Reason::SocketRead, SLEEPS));
+    wakes(&mut hand, 12, 1_216, (11, 1));
+    sleeps(&mut hand, (12, 2), 1_217, (Reason::SocketRead, SLEEPS));
+    wakes(&mut hand, 11, 1_218, (12, 2));
+    ends(&mut hand, (11, 1), 1_219, 0);
+    ends_for_command(&mut hand, 12, 2, 1_222);
+    ends(&mut hand, (10, 0), 1_225, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains(
+            "client sleeps 1.20 s, 6 times, while server sleeps 1.00 s: wait for the events"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains("not judged"), "{text}");
+}
+
+/// A server naps for 0.2 s in each of four requests, and COMMAND ends it by a signal after the last one.
+#[test]
+fn a_server_that_is_ended_has_slept_for_its_last_answer() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    sleeps(&mut hand, (11, 1), 4, (Reason::SocketRead, SLEEPS));
+    for request in 0..4 {
+        let from = 10 + 210 * request;
+        hand.waking(1, from * MS, 10, 11)
+            .switch(1, from * MS + 1, 0, RUNNING, 11);
+        sleeps(&mut hand, (10, 0), from + 1, (Reason::SocketRead, SLEEPS));
+        naps(&mut hand, (11, 1), from + 2, from + 202);
+        wakes(&mut hand, 11, from + 203, (10, 0));
+        sleeps(&mut hand, (11, 1), from + 204, (Reason::SocketRead, SLEEPS));
+    }
+    wakes(&mut hand, 10, 860, (11, 1));
+    ends(&mut hand, (11, 1), 861, TERM);
+    ends(&mut hand, (10, 0), 870, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("≤ 800 ms server sleeps 800 ms, 4 times"),
+        "{text}"
+    );
+}
+
+/// A loop naps for 10 ms and waits for a CPU for 50 ms after that, three times for each of two children in turn. Each child
+/// ends while the loop waits for a CPU: the next check notices it, without another nap.
+#[test]
+fn a_check_comes_when_its_loop_has_a_cpu() {
+    let mut hand = command(700);
+    for child in 0..2 {
+        let begin = 10 + 300 * i64::from(child);
+        starts(&mut hand, 10, begin - 1, 11 + child, 1);
+        for nap in 0..4 {
+            let from = begin + 70 * nap;
+            sleeps(&mut hand, (10, 0), from, NAP);
+            hand.waking(0, (from + 10) * MS, 98, 10)
+                .switch(0, (from + 60) * MS, 98, RUNNING, 10);
+        }
+        ends(&mut hand, (11 + child, 1), begin + 250, 0);
+    }
+    ends(&mut hand, (10, 0), 600, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        !text.contains("wait for the event, not for a time"),
+        "{text}"
+    );
+}
+
+/// A server works for 0.9 s until it listens, and is idle from then on; a script looks every 0.25 s.
+#[test]
+fn a_script_that_waits_for_a_server_that_works_polls() {
+    let mut hand = command(1_200);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    for nap in 0..4 {
+        naps(&mut hand, (10, 0), 10 + 251 * nap, 260 + 251 * nap);
+    }
+    // It has listened since the middle of the last nap; it answers, and COMMAND ends it.
+    sleeps(&mut hand, (11, 1), 900, (Reason::Poll, SLEEPS));
+    hand.waking(1, 1_016 * MS, 10, 11)
+        .switch(1, 1_016 * MS + 1, 0, RUNNING, 11);
+    sleeps(&mut hand, (10, 0), 1_017, (Reason::SocketRead, SLEEPS));
+    wakes(&mut hand, 11, 1_018, (10, 0));
+    sleeps(&mut hand, (11, 1), 1_019, (Reason::Poll, SLEEPS));
+    hand.waking(1, 1_030 * MS, 10, 11)
+        .switch(1, 1_030 * MS + 1, 0, RUNNING, 11);
+    ends(&mut hand, (11, 1), 1_031, 15);
+    ends(&mut hand, (10, 0), 1_040, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("checks every 250 ms, 4 times"), "{text}");
+}
+
+/// A script that runs three commands one after the other, each of which works for 0.3 s.
+fn script(lines: [&str; 3]) -> String {
+    let mut hand = command(1_100);
+    becomes(&mut hand, 1, 10, "/bin/sh lint.sh");
+    for (at, line) in (0u32..).zip(lines) {
+        let (from, pid) = (5 + 310 * i64::from(at), 11 + at);
+        starts(&mut hand, 10, from, pid, 1);
+        becomes(&mut hand, from + 1, pid, line);
+        sleeps(&mut hand, (10, 0), from + 2, (Reason::Child, SLEEPS));
+        ends_for_command(&mut hand, pid, 1, from + 300);
+    }
+    ends(&mut hand, (10, 0), 940, 0);
+    advice(&analyzed(&hand))
+}
+
+/// Linters write nothing that another one reads. Other commands may.
+#[test]
+fn linters_of_a_script_can_run_at_once() {
+    let text = script(["/bin/shellcheck a.sh", "/bin/php -l a.php", "/bin/mypy src"]);
+    let words = "lint.sh runs 3 checks one after the other, 900 ms: run them at once";
+    assert!(text.contains(words), "{text}");
+    let text = script(["/bin/shellcheck a.sh", "/bin/php a.php", "/bin/mypy src"]);
+    assert!(!text.contains("checks one after the other"), "{text}");
+    assert!(
+        text.contains("order of 3 commands of lint.sh: not judged"),
+        "{text}"
+    );
+}
+
+/// COMMAND sleeps for a second, which no rule judges, and others have the CPU for 0.2 s: the machine is not what took the
+/// time.
+#[test]
+fn a_build_that_waits_is_not_the_machines() {
+    let mut hand = command(1_400);
+    starts(&mut hand, 10, 2, 11, 1);
+    sleeps(&mut hand, (11, 1), 3, (Reason::PipeRead, SLEEPS));
+    // A wait of unknown cause.
+    sleeps(&mut hand, (10, 0), 10, (Reason::Unknown, BLOCKED));
+    hand.waking(0, 1_010 * MS, 99, 10)
+        .switch(0, 1_011 * MS, 0, RUNNING, 10)
+        .preempt(0, 1_012 * MS, 10, RUNNING, 98)
+        .switch(0, 1_212 * MS, 98, SLEEPS, 10);
+    ends(&mut hand, (11, 1), 1_213, 9);
+    ends(&mut hand, (10, 0), 1_215, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(!text.contains("the machine"), "{text}");
+}
