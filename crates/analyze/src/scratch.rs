@@ -1,17 +1,15 @@
 //! A temporary file that takes what an analysis would otherwise keep in memory.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A temporary file without a name. All analyses of a process may share it: each piece gets a place of its own, and no
 /// piece changes.
 #[derive(Debug)]
 pub struct Scratch {
-    file: File,
-    /// The end of the last piece.
-    end: AtomicU64,
+    file: Mutex<File>,
     /// Whether a piece could not be read back.
     failed: AtomicBool,
 }
@@ -20,8 +18,7 @@ impl Scratch {
     /// An empty file, opened for reading and writing. Nobody else may write to it.
     pub fn new(file: File) -> Scratch {
         Scratch {
-            file,
-            end: AtomicU64::new(0),
+            file: Mutex::new(file),
             failed: AtomicBool::new(false),
         }
     }
@@ -33,14 +30,18 @@ impl Scratch {
 
     /// Writes a piece, and returns its place.
     pub(crate) fn write(&self, piece: &[u8]) -> io::Result<u64> {
-        let at = self.end.fetch_add(piece.len() as u64, Ordering::Relaxed);
-        self.file.write_all_at(piece, at)?;
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = file.seek(SeekFrom::End(0))?;
+        file.write_all(piece)?;
         Ok(at)
     }
 
     /// Reads from the inside of a piece. Returns `false` if that fails, which [`Scratch::has_failed`] reports from then on.
     pub(crate) fn read(&self, at: u64, to: &mut [u8]) -> bool {
-        let read = self.file.read_exact_at(to, at);
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = file
+            .seek(SeekFrom::Start(at))
+            .and_then(|_| file.read_exact(to));
         if read.is_err() {
             self.failed.store(true, Ordering::Relaxed);
         }
