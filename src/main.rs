@@ -42,6 +42,7 @@ mod passthrough;
 #[cfg(feature = "report")]
 mod progress;
 #[cfg(feature = "export")]
+mod scratch;
 mod send;
 #[cfg(feature = "report")]
 mod span;

@@ -10,23 +10,39 @@ use tr_format::reader::Trace;
 use tr_insight::recording::{BudgetEffect, Recording};
 
 use crate::budget::{self, Budget};
+use crate::scratch;
 use tr_text::called::TR;
 use tr_text::units;
 
 /// The time after which the bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// The questions to a timeline, by the memory that they take: bytes for each event of a recording at
-/// most, timeline and report together (measured: benches/memory.sh).
-#[derive(Clone, Copy, Debug)]
+/// The questions to a timeline, by the memory that they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
-    /// The critical path, waits, exports. Half of the budget is for reading, of which the timeline
-    /// takes 33 bytes.
-    Path = 70,
+    /// The critical path, waits, exports.
+    Path,
     /// Times of steps, the page.
-    Times = 100,
+    Times,
     /// Advice and forecasts: the simulated run.
-    Schedule = 150,
+    Schedule,
+}
+
+/// The bytes for each event that a timeline takes in memory at most, without a temporary file. Reading has half of a budget.
+const IN_MEMORY: u64 = 2 * 16;
+/// The bytes for each event that every analysis with a timeline takes: for tasks, the index of the timeline, and reports.
+const EACH: u64 = 10;
+
+impl Use {
+    /// The bytes for each wait that another task ended (measured: benches/memory.sh). In a recording with few of them,
+    /// tasks take most of the memory.
+    fn dependency(self) -> u64 {
+        match self {
+            Use::Path => 20,
+            Use::Times => 70,
+            Use::Schedule => 170,
+        }
+    }
 }
 
 /// The time and memory that an analysis may use.
@@ -59,9 +75,8 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
-/// The reason why a recording of this many events gets no timeline for this use.
-fn too_many(budget: Budget, events: u64, wanted: Use) -> Option<String> {
-    let needed = events.saturating_mul(wanted as u64);
+/// The reason why a recording of this many events gets no timeline, which needs this much memory.
+fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     let most = budget.memory()?;
     (needed > most).then(|| {
         // Whole GiB are easier to type, and enough.
@@ -96,18 +111,22 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
         files,
     } = allowance;
     let events = events_in(trace, (options.from, options.to));
-    let too_many = too_many(budget, events, wanted);
-    let left_out = too_many.filter(|_| options.timeline || options.samples);
+    let has_timeline = options.timeline || options.samples;
+    let scratch = scratch::of(events).filter(|_| has_timeline);
+    let in_memory = if scratch.is_some() { 0 } else { IN_MEMORY };
+    let each = events.saturating_mul(EACH + in_memory);
+    let mut left_out = too_many(budget, events, each).filter(|_| has_timeline);
     let kept = left_out.is_none();
     let options = Options {
         timeline: options.timeline && kept,
         samples: options.samples && kept,
+        scratch,
         ..*options
     };
     let (watch, begun) = (budget.begin(files), Instant::now());
     let (bar, terminal) = (ProgressBar::hidden(), std::io::stderr().is_terminal());
     bar.set_style(style(options.from.is_some() || options.to.is_some()));
-    let analysis = tr_analyze::analyze_watched(trace, &options, &mut |done, all| {
+    let mut analysis = tr_analyze::analyze_watched(trace, &options, &mut |done, all| {
         bar.set_length(all);
         bar.set_position(done);
         if terminal && bar.is_hidden() && begun.elapsed() > SILENT {
@@ -118,6 +137,14 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
     bar.finish_and_clear();
     if let Some(why) = &analysis.quality.stopped {
         eprintln!("tr: {why}; the rest of the recording is unknown");
+    }
+    if let Some(timeline) = &analysis.timeline {
+        // The number of dependencies is known only now.
+        let of_dependencies = timeline.dependencies().saturating_mul(wanted.dependency());
+        left_out = too_many(budget, events, each.saturating_add(of_dependencies));
+        if left_out.is_some() {
+            analysis.timeline = None;
+        }
     }
     if let Some(why) = &left_out {
         eprintln!("tr: {why}");

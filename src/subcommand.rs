@@ -12,7 +12,8 @@ use tr_programs::steps::StepKind;
 
 use crate::budget::Budget;
 use crate::errors::Done;
-use crate::{confine, inherited, pager};
+use crate::errors::UNREADABLE;
+use crate::{confine, inherited, pager, scratch};
 
 /// The arguments of a subcommand, which clap parses, and what else the program has to know of the subcommand.
 pub trait Subcommand: clap::Args {
@@ -213,9 +214,15 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
         budget.hold(A::IS_STREAM);
     }
     if let Some(files) = args.only_reads() {
+        scratch::open_for(&files);
         confine::to_reading(&files);
     }
-    Ok(args.run(call.program).unwrap_or_else(|status| status))
+    let status = args.run(call.program).unwrap_or_else(|status| status);
+    if scratch::has_failed() {
+        eprintln!("tr: the output is wrong: the temporary file could not be read back");
+        return Ok(UNREADABLE.into());
+    }
+    Ok(status)
 }
 
 /// Advice on an option of other tools, or on a value that was removed.

@@ -46,6 +46,7 @@ pub fn commands(data: &[u8]) {
         to: Some(from.saturating_add(length)).filter(|_| length != 0),
         cpu: Some(CpuId(u16::from(way >> 6))).filter(|_| way & 0x20 != 0),
         timeline: true,
+        scratch: None,
         samples: true,
         without_fast_path: false,
     };

@@ -269,7 +269,7 @@ fn run(args: &Args) -> Done {
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
     let wanted = kinds.iter().map(|kind| wanted(*kind));
-    let wanted = wanted.max_by_key(|need| *need as u64).unwrap_or(Use::Path);
+    let wanted = wanted.max().unwrap_or(Use::Path);
     let recording = progress::recording(
         &trace,
         &options,

@@ -126,10 +126,11 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     analysis.timeline = timeline.map(|timeline| {
         let tasks = order.threads.iter().map(|(ix, _)| ix.place());
         let ends = analysis.threads.iter().map(|thread| thread.end);
-        timeline.finish(tasks.zip(ends), |place| {
+        let thread_of = |place| {
             let ix = TaskIx::new(place);
             order.thread[ix].ok_or(tracker.tasks[ix].tid)
-        })
+        };
+        timeline.finish(tasks.zip(ends), thread_of, tracker.tasks.len())
     });
     if let Some(timeline) = &analysis.timeline {
         analysis.ticks = Ticks::of(timeline, analysis.thread_ids());

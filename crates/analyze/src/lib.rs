@@ -21,6 +21,7 @@ pub mod model;
 pub mod order;
 mod questions;
 mod reading;
+pub mod scratch;
 pub mod servers;
 mod share;
 mod state;
@@ -40,6 +41,7 @@ pub use crate::questions::{
     programs, schedule, stopped, waits, what_if,
 };
 pub use crate::reading::{analyze_watched, Watch};
+use crate::scratch::Scratch;
 pub use crate::share::share;
 
 /// Waits for memory, and kills for lack of memory.
@@ -55,7 +57,7 @@ pub mod network {
 }
 
 /// The part of a trace to analyze.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The beginning of the part, in ns since the start of the trace; `None` for the start.
     pub from: Option<u64>,
@@ -63,8 +65,10 @@ pub struct Options {
     pub to: Option<u64>,
     /// If set, only time on this CPU counts as on-CPU, and time on other CPUs counts as unknown.
     pub cpu: Option<CpuId>,
-    /// Whether to keep each thread's changes of state. Each change takes 16 bytes.
+    /// Whether to keep each thread's changes of state. Each change takes four to eight bytes.
     pub timeline: bool,
+    /// The file for changes of state beyond some MiB; without it, all of them stay in memory.
+    pub scratch: Option<&'static Scratch>,
     /// Whether to keep the time of each sample of a stack ([`stacks::Stacks::timed`]). Each sample takes 32
     /// bytes.
     pub samples: bool,

@@ -11,6 +11,7 @@ use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
 use crate::order::batches::SortedRun;
 use crate::order::{self, Event, Order};
+use crate::timeline::Draft;
 use crate::tracker::Tracker;
 use crate::{build, Options};
 
@@ -29,7 +30,7 @@ pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> An
 
     let span = (start, end);
     let mut tracker = Tracker::new(trace.meta(), known.gaps(trace.meta()), span, options.cpu);
-    tracker.timeline = options.timeline.then(Default::default);
+    tracker.timeline = options.timeline.then(|| Draft::new(options.scratch));
     tracker.collectors.stacks.timed = options.samples.then(Default::default);
     tracker.slow = options.without_fast_path;
     if start == begin {

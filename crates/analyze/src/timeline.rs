@@ -1,18 +1,23 @@
 //! The timeline: the states of each thread in the order of time, for reports that need more than sums (wait
 //! chains, serial phases).
 //!
-//! Takes 16 bytes for each change of a thread's state, so its size grows with the
-//! events. It is kept only when [`Options::timeline`](crate::Options) asks for it.
+//! It takes four to eight bytes for each change of a thread's state, beyond some MiB in a temporary file
+//! ([`Scratch`]). It is kept only when [`Options::timeline`](crate::Options) asks for it.
+
+mod packed;
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
+use std::sync::Mutex;
 
 use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
 use crate::arena::Arena;
 use crate::ids::ThreadIx;
+use crate::scratch::Scratch;
 pub use crate::state::{Bucket, Wait};
+use packed::{Packed, Reader, LENGTH};
 
 /// A task or an interrupt that woke or preempted a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -195,6 +200,12 @@ impl ActorRef {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
 
+    /// The tid of a task that is not part of the recording.
+    fn outside_tid(self) -> Option<Tid> {
+        let is_tid = (ActorRef::OUTSIDE..ActorRef::ASKED_TIMEOUT.0).contains(&self.0);
+        is_tid.then(|| Tid(self.0 - ActorRef::OUTSIDE))
+    }
+
     fn actor(self) -> Actor {
         match self {
             ActorRef::UNKNOWN => Actor::Unknown,
@@ -235,6 +246,10 @@ const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Blocked),
     Bucket::Wait(Wait::Unknown),
 ];
+
+/// The place of [`Bucket::OnCpu`] in [`DOING`], and the place of the last state that has no [`Reason`].
+const STATE_ON_CPU: u8 = 1;
+const LAST_WITHOUT_REASON: u8 = 3;
 
 /// The number of bits of [`Change::doing`] and of [`Change::reason`] that have no part of a [`Timeout`].
 const DOING_BITS: u32 = 4;
@@ -305,6 +320,20 @@ impl Change {
         (self.cpu != u16::MAX).then_some(CpuId(self.cpu))
     }
 
+    /// The stretch that this change begins and that lasts until a time.
+    #[inline]
+    fn stretch(&self, to: Ktime) -> Stretch {
+        Stretch {
+            from: self.from,
+            to,
+            doing: self.doing(),
+            reason: Reason::of(self.reason & REASON),
+            timeout: self.timeout(),
+            actor: self.actor.actor(),
+            cpu: self.cpu(),
+        }
+    }
+
     /// Whether this change and the next one are one stretch.
     fn is_continued_by(&self, next: &Change) -> bool {
         let of = |change: &Change| (change.doing, change.cpu, change.actor, change.reason);
@@ -314,9 +343,34 @@ impl Change {
 
 /// The timelines of the tracker's tasks, by their indices.
 #[derive(Debug, Default)]
-pub(crate) struct Draft(Vec<Vec<Change>>);
+pub(crate) struct Draft {
+    tasks: Vec<Packed>,
+    /// The file for what is beyond [`KEPT`].
+    scratch: Option<&'static Scratch>,
+    /// The number of packed bytes in memory, and the number at which the next of them move to the file.
+    held: usize,
+    moves_at: usize,
+    /// The number of packed bytes that stay in memory between two moves.
+    kept: usize,
+}
+
+/// The number of packed bytes that stay in memory, if there is a file for the others.
+const KEPT: usize = 32 << 20;
+/// The number of bytes that are written at once.
+const WRITTEN: usize = 1 << 20;
+/// The number of bytes that a walk reads at once.
+const AHEAD: u64 = 16 << 10;
 
 impl Draft {
+    pub(crate) fn new(scratch: Option<&'static Scratch>) -> Draft {
+        Draft {
+            scratch,
+            moves_at: KEPT,
+            kept: KEPT,
+            ..Draft::default()
+        }
+    }
+
     /// Appends a stretch to the timeline of a task. Stretches have to be added in the order of time, without gaps.
     pub(crate) fn add(
         &mut self,
@@ -326,27 +380,79 @@ impl Draft {
         cpu: Option<CpuId>,
         why: Why,
     ) {
-        if self.0.len() <= task {
-            self.0.resize_with(task + 1, Vec::new);
+        if self.tasks.len() <= task {
+            self.tasks.resize_with(task + 1, Packed::default);
         }
         let change = Change::new(from, doing, cpu, why);
-        if let Some(changes) = self.0.get_mut(task) {
-            if !changes
+        if let Some(packed) = self.tasks.get_mut(task) {
+            let continues = packed
                 .last()
-                .is_some_and(|last| last.is_continued_by(&change))
-            {
-                changes.push(change);
+                .is_some_and(|last| last.is_continued_by(&change));
+            if !continues {
+                self.held += packed.push(task, change);
             }
         }
+        if self.held >= self.moves_at && self.scratch.is_some() {
+            self.move_out();
+        }
+    }
+
+    /// Moves all whole segments to the scratch file. If it takes no more, everything stays in memory from then on.
+    #[cold]
+    fn move_out(&mut self) {
+        let Some(scratch) = self.scratch else {
+            return;
+        };
+        let mut piece: Vec<u8> = Vec::with_capacity(WRITTEN);
+        let mut moving: Vec<(usize, usize)> = Vec::new();
+        let tasks = self.tasks.len();
+        for task in 0..tasks {
+            if let Some(packed) = self.tasks.get(task) {
+                let movable = packed.movable();
+                if movable > 0 {
+                    piece.extend_from_slice(packed.to_move(movable));
+                    moving.push((task, movable));
+                }
+            }
+            if piece.len() < WRITTEN && task + 1 < tasks {
+                continue;
+            }
+            let Ok(mut place) = scratch.write(&piece) else {
+                self.moves_at = usize::MAX;
+                return;
+            };
+            for (task, movable) in moving.drain(..) {
+                if let Some(packed) = self.tasks.get_mut(task) {
+                    packed.moved(movable, place);
+                }
+                self.held = self.held.saturating_sub(movable);
+                place += movable as u64;
+            }
+            piece.clear();
+        }
+        // Tasks with less than a segment stay, however many there are.
+        self.moves_at = self.held + self.kept;
+    }
+
+    /// The unpacked changes of a task.
+    fn changes(&self, task: usize) -> Vec<Change> {
+        let Some(packed) = self.tasks.get(task) else {
+            return Vec::new();
+        };
+        let mut reader = Reader::new(self.scratch, AHEAD);
+        let (mut all, mut segment) = (Vec::new(), Vec::new());
+        for number in 0..packed.segments() {
+            packed.unpack(task, number, &mut reader, &mut segment);
+            all.append(&mut segment);
+        }
+        all
     }
 
     /// Makes `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first, if the task went from
     /// a CPU into them and nobody woke it. The end of such a wait may have been one for a CPU. Returns the time that
     /// is unknown now.
     pub(crate) fn doubt_unwoken(&mut self, task: usize, most: u64) -> u64 {
-        let Some(changes) = self.0.get_mut(task) else {
-            return 0;
-        };
+        let mut changes = self.changes(task);
         let is = |change: &Change, doing: Bucket| change.state() == Some(&doing);
         let waits = Bucket::RunQueue { preempted: false };
         let unwoken = changes.windows(3).enumerate().filter_map(|(at, changes)| {
@@ -382,7 +488,21 @@ impl Draft {
         for (at, rest) in divided {
             changes.insert(at, rest);
         }
+        if left < most {
+            self.replace(task, &changes);
+        }
         most - left
+    }
+
+    /// Replaces the changes of a task.
+    fn replace(&mut self, task: usize, changes: &[Change]) {
+        if let Some(packed) = self.tasks.get_mut(task) {
+            self.held = self.held.saturating_sub(packed.in_memory());
+            *packed = Packed::default();
+            for change in changes {
+                self.held += packed.push(task, *change);
+            }
+        }
     }
 
     /// The timeline of the model's threads. `threads` has the index of each thread's task and the end of the
@@ -391,61 +511,217 @@ impl Draft {
         mut self,
         threads: impl Iterator<Item = (usize, Ktime)>,
         thread_of: impl Fn(usize) -> Result<ThreadIx, Tid>,
+        tasks: usize,
     ) -> Timeline {
-        let renumbered = |actor: ActorRef| match actor.place().map(&thread_of) {
-            Some(Ok(thread)) => ActorRef::task(thread.0 as usize),
-            Some(Err(tid)) => ActorRef::outside(tid),
-            None => actor,
+        let actor_of = |task: usize| match thread_of(task) {
+            Ok(thread) => ActorRef::task(thread.0 as usize),
+            Err(tid) => ActorRef::outside(tid),
         };
         let lines = threads.map(|(task, end)| {
             // A task without any time has no changes.
-            let mut changes = self.0.get_mut(task).map(std::mem::take).unwrap_or_default();
-            for change in &mut changes {
-                change.actor = renumbered(change.actor);
+            let mut packed = self
+                .tasks
+                .get_mut(task)
+                .map(std::mem::take)
+                .unwrap_or_default();
+            packed.shrink();
+            Line {
+                packed,
+                task,
+                end,
+                plain: None,
             }
-            Line { changes, end }
         });
-        Timeline(lines.collect())
+        Timeline {
+            lines: lines.collect(),
+            actors: (0..tasks).map(actor_of).collect(),
+            scratch: self.scratch,
+            recent: Recent::default(),
+        }
     }
 }
 
 /// The changes of one thread, and the end of its last stretch.
 #[derive(Clone, Debug)]
 struct Line {
-    changes: Vec<Change>,
+    packed: Packed,
+    /// The index of the thread's task in the tracker.
+    task: usize,
     end: Ktime,
+    /// The changes, if they were changed after the reading.
+    plain: Option<Vec<Change>>,
+}
+
+impl Line {
+    fn count(&self) -> usize {
+        self.plain.as_ref().map_or(self.packed.count(), Vec::len)
+    }
+
+    /// The time of the first change of a segment.
+    fn begin_of(&self, segment: usize) -> Option<Ktime> {
+        match &self.plain {
+            Some(plain) => plain.get(segment * LENGTH).map(|change| change.from),
+            None => self.packed.begin_of(segment),
+        }
+    }
+
+    /// The last segment that begins at or before a time.
+    fn segment_at(&self, time: Ktime) -> Option<usize> {
+        match &self.plain {
+            Some(plain) => {
+                let after = plain.partition_point(|change| change.from <= time);
+                Some(after.checked_sub(1)? / LENGTH)
+            }
+            None => self.packed.segment_at(time),
+        }
+    }
+}
+
+/// Segments that were unpacked for single questions. A question rarely comes alone.
+#[derive(Debug, Default)]
+struct Recent(Mutex<Vec<Option<RecentSegment>>>);
+
+#[derive(Debug)]
+struct RecentSegment {
+    key: (ThreadIx, usize),
+    changes: Vec<Change>,
+}
+
+/// The number of [`Recent`] segments; a power of two.
+const RECENT: usize = 1024;
+
+impl Clone for Recent {
+    fn clone(&self) -> Recent {
+        Recent::default()
+    }
 }
 
 /// The stretches of every thread. All functions panic for a thread of another analysis.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline(Arena<ThreadIx, Line>);
+pub struct Timeline {
+    lines: Arena<ThreadIx, Line>,
+    /// The threads of the tracker's tasks, which are the actors of the packed changes.
+    actors: Vec<ActorRef>,
+    scratch: Option<&'static Scratch>,
+    recent: Recent,
+}
 
 impl Timeline {
     /// The number of stretches of a thread.
     pub fn count(&self, thread: ThreadIx) -> usize {
-        self.0[thread].changes.len()
+        self.lines[thread].count()
+    }
+
+    /// The number of waits that tasks ended, apart from threads whose changes were changed after the reading.
+    pub fn dependencies(&self) -> u64 {
+        let each = self
+            .lines
+            .iter()
+            .map(|line| u64::from(line.packed.by_task()));
+        each.fold(0, u64::saturating_add)
+    }
+
+    /// Unpacks a segment of a thread.
+    fn unpack(&self, thread: ThreadIx, segment: usize, reader: &mut Reader, to: &mut Vec<Change>) {
+        let line = &self.lines[thread];
+        if let Some(plain) = &line.plain {
+            to.clear();
+            let changes = plain.chunks(LENGTH).nth(segment);
+            to.extend_from_slice(changes.unwrap_or_default());
+            return;
+        }
+        line.packed.unpack(line.task, segment, reader, to);
+        for change in to {
+            if let Some(actor) = change.actor.place().and_then(|task| self.actors.get(task)) {
+                change.actor = *actor;
+            }
+        }
+    }
+
+    /// Calls `with` with the changes of a segment.
+    fn with_segment<T>(
+        &self,
+        thread: ThreadIx,
+        segment: usize,
+        with: impl FnOnce(&[Change]) -> T,
+    ) -> T {
+        let key = (thread, segment);
+        let unpack = |changes: &mut Vec<Change>| {
+            let mut reader = Reader::new(self.scratch, 0);
+            self.unpack(thread, segment, &mut reader, changes);
+        };
+        let Ok(mut recent) = self.recent.0.try_lock() else {
+            let mut changes = Vec::new();
+            unpack(&mut changes);
+            return with(&changes);
+        };
+        if recent.is_empty() {
+            recent.resize_with(RECENT, || None);
+        }
+        let place = (thread.0 as usize).wrapping_mul(31).wrapping_add(segment) % RECENT;
+        let Some(entry) = recent.get_mut(place) else {
+            return with(&[]);
+        };
+        let entry = entry.get_or_insert_with(|| RecentSegment {
+            key: (thread, usize::MAX),
+            changes: Vec::new(),
+        });
+        if entry.key != key {
+            unpack(&mut entry.changes);
+            entry.key = key;
+        }
+        with(&entry.changes)
     }
 
     /// A stretch of a thread by its number.
     pub fn get(&self, thread: ThreadIx, number: usize) -> Option<Stretch> {
-        let line = &self.0[thread];
-        let change = line.changes.get(number)?;
-        let next = line.changes.get(number + 1);
-        Some(Stretch {
-            from: change.from,
-            to: next.map_or(line.end, |next| next.from),
-            doing: change.doing(),
-            reason: Reason::of(change.reason & REASON),
-            timeout: change.timeout(),
-            actor: change.actor.actor(),
-            cpu: change.cpu(),
+        let line = &self.lines[thread];
+        if number >= line.count() {
+            return None;
+        }
+        let (segment, at) = (number / LENGTH, number % LENGTH);
+        self.with_segment(thread, segment, |changes| {
+            let change = changes.get(at)?;
+            let next = changes.get(at + 1).map(|next| next.from);
+            Some(
+                change.stretch(
+                    next.or_else(|| line.begin_of(segment + 1))
+                        .unwrap_or(line.end),
+                ),
+            )
         })
+    }
+
+    /// The stretches of a thread from one on, by its number.
+    pub fn from_number(&self, thread: ThreadIx, number: usize) -> Stretches<'_> {
+        Stretches {
+            timeline: self,
+            thread,
+            number,
+            by_task: false,
+            reader: Reader::new(self.scratch, AHEAD),
+            changes: Vec::new(),
+        }
+    }
+
+    /// The stretches of a thread, except for some of those that are not waits which a task ended.
+    pub(crate) fn around_tasks(&self, thread: ThreadIx) -> Stretches<'_> {
+        Stretches {
+            by_task: true,
+            ..self.of(thread)
+        }
+    }
+
+    /// Whether a thread may have waited for this reason. `false` is certain.
+    pub fn may_wait(&self, thread: ThreadIx, reason: Reason) -> bool {
+        let line = &self.lines[thread];
+        line.plain.is_some() || line.packed.has_reason(reason as u8)
     }
 
     /// The stretches of a thread. They follow each other without gaps from the thread's start to its end, inside
     /// the analyzed span.
-    pub fn of(&self, thread: ThreadIx) -> impl Iterator<Item = Stretch> + '_ {
-        (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
+    pub fn of(&self, thread: ThreadIx) -> Stretches<'_> {
+        self.from_number(thread, 0)
     }
 
     /// The stretch of a thread around a time: the last stretch that begins at or before the time.
@@ -464,18 +740,39 @@ impl Timeline {
     }
 
     /// The stretches of a thread from the one [`Self::around`] a time on, or from the first one.
-    pub fn since(&self, thread: ThreadIx, time: Ktime) -> impl Iterator<Item = Stretch> + '_ {
-        let first = self.at(thread, time).unwrap_or(0);
-        (first..self.count(thread)).filter_map(move |number| self.get(thread, number))
+    pub fn since(&self, thread: ThreadIx, time: Ktime) -> Stretches<'_> {
+        self.from_number(thread, self.at(thread, time).unwrap_or(0))
     }
 
     /// The changes of all of these threads in the order of time.
     pub fn changes(&self, threads: impl Iterator<Item = ThreadIx>) -> Changes<'_> {
-        let first = |thread| Some(Reverse((self.get(thread, 0)?.from, thread, 0)));
+        let first = |thread| Some((self.lines[thread].begin_of(0)?, thread));
+        let mut unborn: Vec<(Ktime, ThreadIx)> = threads.filter_map(first).collect();
+        unborn.sort_unstable_by_key(|first| Reverse(*first));
         Changes {
             timeline: self,
-            next: threads.filter_map(first).collect(),
+            unborn,
+            next: BinaryHeap::new(),
+            living: Vec::new(),
+            free: Vec::new(),
         }
+    }
+
+    /// The changes of a thread, to change them.
+    fn plain(&mut self, thread: ThreadIx) -> &mut Vec<Change> {
+        let segments = self.lines[thread].count().div_ceil(LENGTH);
+        if self.lines[thread].plain.is_none() {
+            let mut reader = Reader::new(self.scratch, AHEAD);
+            let (mut all, mut changes) = (Vec::new(), Vec::new());
+            for segment in 0..segments {
+                self.unpack(thread, segment, &mut reader, &mut changes);
+                all.append(&mut changes);
+            }
+            self.lines[thread].packed = Packed::default();
+            self.lines[thread].plain = Some(all);
+        }
+        self.recent = Recent::default();
+        self.lines[thread].plain.get_or_insert_default()
     }
 
     /// Divides the stretch around a time into two. `actor` ended the first part; the actor of the whole stretch
@@ -484,7 +781,7 @@ impl Timeline {
         let Some(number) = self.at(thread, at) else {
             return;
         };
-        let changes = &mut self.0[thread].changes;
+        let changes = self.plain(thread);
         let Some(first) = changes.get_mut(number).filter(|first| first.from < at) else {
             return;
         };
@@ -495,17 +792,79 @@ impl Timeline {
 
     /// Sets the actor that ended a stretch.
     pub(crate) fn end_by(&mut self, thread: ThreadIx, number: usize, actor: Actor) {
-        if let Some(change) = self.0[thread].changes.get_mut(number) {
+        if let Some(change) = self.plain(thread).get_mut(number) {
             change.actor = ActorRef::of(actor);
         }
     }
 
     /// The number of the stretch [`Self::around`] a time.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
-        let changes = &self.0[thread].changes;
-        changes
-            .partition_point(|change| change.from <= time)
-            .checked_sub(1)
+        let segment = self.lines[thread].segment_at(time)?;
+        self.with_segment(thread, segment, |changes| {
+            let after = changes.partition_point(|change| change.from <= time);
+            Some(segment * LENGTH + after.checked_sub(1)?)
+        })
+    }
+}
+
+/// The stretches of a thread in order.
+pub struct Stretches<'a> {
+    timeline: &'a Timeline,
+    thread: ThreadIx,
+    /// The number of the next stretch.
+    number: usize,
+    /// Whether segments without a wait that a task ended are left out.
+    by_task: bool,
+    reader: Reader,
+    /// The changes of the next stretch's segment, if that is not the first one of the segment.
+    changes: Vec<Change>,
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = Stretch;
+
+    #[inline]
+    fn next(&mut self) -> Option<Stretch> {
+        if self.number.is_multiple_of(LENGTH) || self.changes.is_empty() {
+            self.enter()?;
+        }
+        let at = self.number % LENGTH;
+        let change = self.changes.get(at)?;
+        let until = match self.changes.get(at + 1) {
+            Some(next) => next.from,
+            None => {
+                let line = &self.timeline.lines[self.thread];
+                let next = line.begin_of(self.number / LENGTH + 1);
+                next.unwrap_or(line.end)
+            }
+        };
+        self.number += 1;
+        Some(change.stretch(until))
+    }
+}
+
+impl Stretches<'_> {
+    /// Unpacks the segment of the next stretch.
+    fn enter(&mut self) -> Option<()> {
+        let Stretches {
+            timeline,
+            thread,
+            number,
+            by_task,
+            reader,
+            changes,
+        } = self;
+        let line = &timeline.lines[*thread];
+        if *by_task && line.plain.is_none() {
+            while *number < line.count() && !line.packed.has_by_task(*number / LENGTH) {
+                *number = (*number / LENGTH + 1) * LENGTH;
+            }
+        }
+        if *number >= line.count() {
+            return None;
+        }
+        timeline.unpack(*thread, *number / LENGTH, reader, changes);
+        Some(())
     }
 }
 
@@ -523,24 +882,80 @@ pub struct StateChange {
 /// The changes of several threads in the order of time; see [`Timeline::changes`].
 pub struct Changes<'a> {
     timeline: &'a Timeline,
-    /// The next change of each thread: its time, and the number of the stretch that begins.
+    /// The threads that have not begun, the first one last.
+    unborn: Vec<(Ktime, ThreadIx)>,
+    /// The next change of each living thread: its time, and the place of the thread among the living ones.
     next: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>>,
+    living: Vec<Living<'a>>,
+    /// The places of threads that have ended.
+    free: Vec<u32>,
+}
+
+/// A thread that has begun.
+struct Living<'a> {
+    stretches: Stretches<'a>,
+    /// The present stretch.
+    now: Stretch,
+}
+
+impl Changes<'_> {
+    /// Begins a thread.
+    fn begin(&mut self, thread: ThreadIx) -> Option<StateChange> {
+        let mut stretches = self.timeline.of(thread);
+        let now = stretches.next()?;
+        let living = Living { stretches, now };
+        let place = match self.free.pop() {
+            Some(place) => {
+                if let Some(entry) = self.living.get_mut(place as usize) {
+                    *entry = living;
+                }
+                place
+            }
+            None => {
+                self.living.push(living);
+                u32::try_from(self.living.len() - 1).ok()?
+            }
+        };
+        self.next.push(Reverse((now.to, thread, place)));
+        Some(StateChange {
+            at: now.from,
+            thread,
+            before: None,
+            after: Some(now),
+        })
+    }
 }
 
 impl Iterator for Changes<'_> {
     type Item = StateChange;
 
     fn next(&mut self) -> Option<StateChange> {
+        let next = self
+            .next
+            .peek()
+            .map(|Reverse((at, thread, _))| (*at, *thread));
+        while let Some(first) = self.unborn.last().copied() {
+            if next.is_some_and(|next| next < first) {
+                break;
+            }
+            self.unborn.pop();
+            if let Some(change) = self.begin(first.1) {
+                return Some(change);
+            }
+        }
         let mut next = self.next.peek_mut()?;
-        let Reverse((at, thread, number)) = *next;
-        let timeline = self.timeline;
-        let stretch = |number: u32| timeline.get(thread, number as usize);
-        let before = number.checked_sub(1).and_then(stretch);
-        let after = stretch(number);
+        let Reverse((at, thread, place)) = *next;
+        let living = self.living.get_mut(place as usize)?;
+        let before = Some(living.now);
+        let after = living.stretches.next();
         match after {
-            Some(after) => *next = Reverse((after.to, thread, number + 1)),
+            Some(after) => {
+                living.now = after;
+                *next = Reverse((after.to, thread, place));
+            }
             None => {
                 PeekMut::pop(next);
+                self.free.push(place);
             }
         }
         Some(StateChange {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p tr-sim --example trace -- WORLD CPUS EVENTS FILE`,
 //! WORLD being make (many short processes), build (each with about a thousand
-//! events), hackbench, pipe or short.
+//! events), hackbench, pipe, pool (20,000 threads) or short.
 
 use std::io::Write;
 
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "build" => scenario::build(jobs, u32::MAX, 400),
         "hackbench" => scenario::hackbench(10, 20),
         "pipe" => scenario::pipe(),
+        "pool" => scenario::pool(20_000),
         "short" => scenario::short_processes(jobs, u32::MAX),
         other => return Err(format!("no such world: {other}").into()),
     };

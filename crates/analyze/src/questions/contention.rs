@@ -15,7 +15,7 @@ use crate::ids::ThreadIx;
 use crate::model::Analysis;
 use crate::questions::own::Own;
 use crate::share::share;
-use crate::timeline::{Bucket, Timeline};
+use crate::timeline::{Bucket, Stretch, Timeline};
 
 /// Waits for a CPU, divided by the tasks that had the CPU, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -181,53 +181,108 @@ pub type Wait = (CpuId, Ktime, Ktime);
 /// The wait in a stretch of a thread, if it is a wait in a run queue that ends on a known CPU.
 fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
     let wait = timeline.get(thread, number)?;
-    match (wait.doing, timeline.get(thread, number + 1)?.doing) {
+    wait_before(&wait, &timeline.get(thread, number + 1)?)
+}
+
+/// The wait in a stretch before another one.
+fn wait_before(wait: &Stretch, next: &Stretch) -> Option<Wait> {
+    match (wait.doing, next.doing) {
         (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => Some((cpu, wait.from, wait.to)),
         _ => None,
     }
 }
 
-impl Contention {
-    /// The slices of a recording; `None` if it does not show which tasks had the CPUs.
-    pub fn new(analysis: &Analysis) -> Option<Contention> {
-        let told = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
-        let timeline = analysis.timeline.as_ref().filter(|_| told)?;
-        let own = Own::of(analysis);
-        let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
-        let mut put = |cpu, from, to, other: Option<Other>| {
-            let slices = cpus.entry(cpu).or_default();
-            match slices.last_mut() {
-                // One task of the build after the other is one slice: a busy CPU has few.
-                Some(last) if last.other.is_none() && other.is_none() && last.to == from => {
-                    last.to = to;
-                }
-                _ => slices.push(Slice {
-                    from,
-                    to,
-                    other,
-                    before: Sums::default(),
-                }),
-            }
-        };
-        for change in timeline.changes(analysis.thread_ids()) {
-            let ended = change.before.map(|stretch| (stretch.doing, stretch.from));
-            if let Some((Bucket::OnCpu(Some(cpu)), from)) = ended {
-                let stranger = !own.has_thread(analysis, change.thread);
-                let other = stranger.then_some(Other::Stranger(change.thread));
-                put(cpu, from, change.at, other);
-            }
+/// Times of CPUs.
+struct Times(HashMap<CpuId, Vec<(Ktime, Ktime)>>);
+
+impl Times {
+    fn of(waits: &[Wait]) -> Times {
+        let mut all: HashMap<CpuId, Vec<(Ktime, Ktime)>> = HashMap::new();
+        for (cpu, from, to) in waits {
+            all.entry(*cpu).or_default().push((*from, *to));
         }
+        for times in all.values_mut() {
+            times.sort_unstable();
+            times.dedup_by(|next, last| {
+                let overlaps = next.0 <= last.1;
+                if overlaps {
+                    last.1 = last.1.max(next.1);
+                }
+                overlaps
+            });
+        }
+        Times(all)
+    }
+
+    /// Whether a time on a CPU overlaps with one of the times.
+    fn overlap(&self, cpu: CpuId, from: Ktime, to: Ktime) -> bool {
+        self.0.get(&cpu).is_some_and(|times| {
+            let next = times.partition_point(|(_, end)| *end <= from);
+            times.get(next).is_some_and(|(begin, _)| *begin < to)
+        })
+    }
+}
+
+/// The slices of every CPU, before they are in order.
+struct Slices {
+    cpus: BTreeMap<CpuId, Vec<Slice>>,
+    own: Own,
+    /// The times for which slices are needed; `None` for all.
+    times: Option<Times>,
+}
+
+impl Slices {
+    /// No slices; `None` if a recording does not show which tasks had the CPUs.
+    fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
+        let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
+        is_shown.then(|| Slices {
+            cpus: BTreeMap::new(),
+            own: Own::of(analysis),
+            times,
+        })
+    }
+
+    fn put(&mut self, cpu: CpuId, from: Ktime, to: Ktime, other: Option<Other>) {
+        let is_needed = |times: &Times| times.overlap(cpu, from, to);
+        if !self.times.as_ref().is_none_or(is_needed) {
+            return;
+        }
+        let slices = self.cpus.entry(cpu).or_default();
+        match slices.last_mut() {
+            // One task of the build after the other is one slice: a busy CPU has few.
+            Some(last) if last.other.is_none() && other.is_none() && last.to == from => {
+                last.to = to;
+            }
+            _ => slices.push(Slice {
+                from,
+                to,
+                other,
+                before: Sums::default(),
+            }),
+        }
+    }
+
+    fn put_stretch(&mut self, analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) {
+        if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
+            let stranger = !self.own.has_thread(analysis, thread);
+            let other = stranger.then_some(Other::Stranger(thread));
+            self.put(cpu, stretch.from, stretch.to, other);
+        }
+    }
+
+    /// The slices in order, with those of unrecorded tasks.
+    fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
         for (cpu, slices) in &outside.slices {
             let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
             for slice in slices {
                 divide_by_sums(outside, slice, sums, &lost, |from, to, other| {
-                    put(*cpu, from, to, Some(other));
+                    self.put(*cpu, from, to, Some(other));
                 });
             }
         }
-        for slices in cpus.values_mut() {
+        for slices in self.cpus.values_mut() {
             slices.sort_unstable_by_key(|slice| (slice.to, slice.from));
             let (mut until, mut sums) = (Ktime(0), Sums::default());
             for slice in slices {
@@ -238,7 +293,46 @@ impl Contention {
                 sums = slice.sums(slice.to.since(slice.from));
             }
         }
-        Some(Contention { cpus, own })
+        Contention {
+            cpus: self.cpus,
+            own: self.own,
+        }
+    }
+}
+
+impl Contention {
+    /// The slices of a recording; `None` if it does not show which tasks had the CPUs.
+    pub fn new(analysis: &Analysis) -> Option<Contention> {
+        let mut slices = Slices::new(analysis, None)?;
+        let timeline = analysis.timeline.as_ref()?;
+        // In the order of time, most slices of the build become one with the slice before.
+        for change in timeline.changes(analysis.thread_ids()) {
+            if let Some(ended) = change.before {
+                slices.put_stretch(analysis, change.thread, &ended);
+            }
+        }
+        Some(slices.finish(analysis))
+    }
+
+    /// Like [`Contention::new`], but only for dividing these waits.
+    pub fn of_waits(analysis: &Analysis, waits: &[Wait]) -> Option<Contention> {
+        let mut slices = Slices::new(analysis, Some(Times::of(waits)))?;
+        let timeline = analysis.timeline.as_ref()?;
+        let from = waits.iter().map(|(_, from, _)| *from).min();
+        let to = waits.iter().map(|(_, _, to)| *to).max();
+        if let (Some(from), Some(to)) = (from, to) {
+            for thread in analysis.thread_ids() {
+                let of = analysis.thread(thread);
+                if of.end <= from || of.start >= to {
+                    continue;
+                }
+                let stretches = timeline.since(thread, from);
+                for stretch in stretches.take_while(|stretch| stretch.from < to) {
+                    slices.put_stretch(analysis, thread, &stretch);
+                }
+            }
+        }
+        Some(slices.finish(analysis))
     }
 
     /// The times of recorded tasks and of other tasks on a CPU before a moment.
@@ -273,9 +367,14 @@ impl Contention {
 
     /// The waits of a thread in run queues that end on a known CPU. Other waits cannot be divided.
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
-        let timeline = analysis.timeline.as_ref();
-        let count = timeline.map_or(0, |timeline| timeline.count(thread));
-        (1..count).filter_map(move |next| wait(timeline?, thread, next - 1))
+        let timeline = analysis.timeline.iter();
+        timeline.flat_map(move |timeline| {
+            let mut before = None;
+            timeline.of(thread).filter_map(move |next| {
+                let wait: Stretch = before.replace(next)?;
+                wait_before(&wait, &next)
+            })
+        })
     }
 
     /// The part of a thread's wait in a run queue that is within a time; `None` if the thread does not wait

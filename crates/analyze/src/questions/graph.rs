@@ -11,7 +11,8 @@ use super::awaited::WaitReason;
 use super::ending::WaitEnd;
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
-use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
+use crate::status::failed;
+use crate::timeline::{Actor, Bucket, Stretch, Stretches, Timeline, Wait};
 
 /// The cause of a stretch's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,18 @@ impl<'a> Graph<'a> {
     pub fn new(analysis: &'a Analysis) -> Option<Graph<'a>> {
         let timeline = analysis.timeline.as_ref()?;
         Some(Graph { analysis, timeline })
+    }
+
+    /// The stretches of a thread among which are all whose cause may be another thread.
+    pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
+        let process = self.analysis.process(self.analysis.thread(thread).process);
+        // Only the waits of failed processes and of their parents are cut short by a timer.
+        let mut children = process.children.iter();
+        if failed(process.status) || children.any(|ix| failed(self.analysis.process(*ix).status)) {
+            self.timeline.of(thread)
+        } else {
+            self.timeline.around_tasks(thread)
+        }
     }
 
     /// The cause of the length of a stretch of a thread.

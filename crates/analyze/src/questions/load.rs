@@ -1,8 +1,11 @@
 //! The numbers of tasks of the build that run at once, and of tasks that could run at once.
 
+use std::collections::BTreeMap;
+
 use tr_format::event::Ktime;
 
-/// The number of running tasks, and the number of tasks that run or wait for a CPU, from a moment on.
+/// The number of running tasks, and the number of tasks that run or wait for a CPU, from a moment on. The demand is at most
+/// the number of CPUs of the build: more tasks could not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     pub from: Ktime,
@@ -10,16 +13,38 @@ pub struct Load {
     pub demand: usize,
 }
 
+/// The number of loads from which on a list becomes coarser.
+const MOST: usize = 2_000_000;
+/// The shortest and the longest time in ns within which loads are not in order.
+const FIRST: u64 = 1_000_000;
+const LAST: u64 = FIRST << 20;
+
 /// The numbers of tasks in the order of time. While the CPUs are busy, most switches change no number, so the list is much
-/// shorter than the timeline.
-#[derive(Clone, Debug, Default)]
+/// shorter than the timeline. A list that is long nevertheless becomes coarser: within short times, equal loads follow each
+/// other, so that all sums stay the same.
+#[derive(Clone, Debug)]
 pub(crate) struct Loads {
     list: Vec<Load>,
     /// The last moment with changes.
     from: Ktime,
+    /// The largest demand that counts.
+    cpus: usize,
+    /// The length of the list at which it becomes coarser, and the time in ns within which loads are not in order.
+    most: usize,
+    length: u64,
 }
 
 impl Loads {
+    pub fn new(cpus: u64) -> Loads {
+        Loads {
+            list: Vec::new(),
+            from: Ktime(0),
+            cpus: usize::try_from(cpus).unwrap_or(usize::MAX),
+            most: MOST,
+            length: 0,
+        }
+    }
+
     /// Begins a moment with changes, before which tasks had these numbers.
     pub fn begin(&mut self, at: Ktime, running: usize, demand: usize) {
         if at > self.from {
@@ -30,6 +55,7 @@ impl Loads {
 
     /// Appends the numbers after all changes of a moment, if they differ from those before.
     fn keep(&mut self, running: usize, demand: usize) {
+        let demand = demand.min(self.cpus).max(running);
         let before = self.list.last();
         if before.map_or((0, 0), |last| (last.running, last.demand)) != (running, demand) {
             let from = self.from;
@@ -38,12 +64,97 @@ impl Loads {
                 running,
                 demand,
             });
+            if self.list.len() > self.most {
+                self.coarsen();
+            }
         }
+    }
+
+    /// Makes the list half as long, if times of a few minutes are enough for that.
+    fn coarsen(&mut self) {
+        while self.list.len() > self.most / 2 && self.length < LAST {
+            self.length = (self.length * 2).max(FIRST);
+            self.list = coarser(&self.list, self.length);
+        }
+        self.most = self.most.max(self.list.len().saturating_mul(2));
     }
 
     /// The list, at whose end tasks have these numbers.
     pub fn end(mut self, running: usize, demand: usize) -> Vec<Load> {
         self.keep(running, demand);
         self.list
+    }
+}
+
+/// The loads of a list, of which equal ones within `length` ns follow each other. The last load lasts on.
+fn coarser(list: &[Load], length: u64) -> Vec<Load> {
+    let mut all: Vec<Load> = Vec::new();
+    // The times of different loads since a moment.
+    let mut times: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    let mut from = list.first().map_or(Ktime(0), |first| first.from);
+    let mut flush = |times: &mut BTreeMap<(usize, usize), u64>, from: &mut Ktime| {
+        for ((running, demand), ns) in std::mem::take(times) {
+            let load = Load {
+                from: *from,
+                running,
+                demand,
+            };
+            let same = |last: &Load| (last.running, last.demand) == (running, demand);
+            if !all.last().is_some_and(same) {
+                all.push(load);
+            }
+            *from = Ktime(from.0.saturating_add(ns));
+        }
+    };
+    for (load, next) in list.iter().zip(list.iter().skip(1)) {
+        if load.from.since(from) >= length {
+            flush(&mut times, &mut from);
+        }
+        *times.entry((load.running, load.demand)).or_default() += next.from.since(load.from);
+    }
+    flush(&mut times, &mut from);
+    all.extend(list.last());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time of each load in a list that ends at a moment.
+    fn sums(list: &[Load], end: u64) -> BTreeMap<(usize, usize), u64> {
+        let mut sums = BTreeMap::new();
+        let ends = list.iter().skip(1).map(|next| next.from.0).chain([end]);
+        for (load, end) in list.iter().zip(ends) {
+            *sums.entry((load.running, load.demand)).or_default() += end - load.from.0;
+        }
+        sums
+    }
+
+    fn loads(most: usize) -> Vec<Load> {
+        let mut loads = Loads {
+            most,
+            ..Loads::new(4)
+        };
+        for at in 0..10_000 {
+            let (running, demand) = (at % 5 % 3, at % 7);
+            loads.begin(Ktime(1 + at as u64 * 1000), running, demand);
+        }
+        loads.end(0, 0)
+    }
+
+    #[test]
+    fn a_coarse_list_has_the_sums_of_a_fine_one() {
+        let (fine, coarse) = (loads(usize::MAX), loads(1000));
+        assert!(
+            fine.len() > 5000 && coarse.len() <= 1000,
+            "{} {}",
+            fine.len(),
+            coarse.len()
+        );
+        let end = 20_000_000;
+        assert_eq!(sums(&fine, end), sums(&coarse, end));
+        assert!(coarse.iter().is_sorted_by_key(|load| load.from));
+        assert!(fine.iter().all(|load| load.demand <= 4));
     }
 }

@@ -119,7 +119,7 @@ pub fn parallelism(
             .unwrap_or(Ktime(u64::MAX)),
         alone: None,
         kept: BinaryHeap::new(),
-        loads: Loads::default(),
+        loads: Loads::new(analysis.cpus_of_build().max(1)),
         result: Parallelism::default(),
     };
     sweep.run();

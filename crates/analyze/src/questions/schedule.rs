@@ -18,6 +18,7 @@ mod build;
 mod change;
 mod cpus;
 mod gates;
+mod merge;
 mod path;
 mod run;
 mod ticks;
@@ -72,7 +73,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// The run of the path's process and of all its descendants. Changes beyond the first [`MOST`] are left
-    /// out. The run takes 24 bytes for each piece of work and each wait.
+    /// out. The run takes 24 bytes for each piece of work and each wait; of a long run, neighboring pieces of a thread
+    /// are one.
     ///
     /// # Errors
     /// No timeline was kept.

@@ -17,7 +17,8 @@ pub struct Ticks(HashMap<ThreadIx, Vec<Ktime>>);
 
 impl Ticks {
     pub(crate) fn of(timeline: &Timeline, threads: impl Iterator<Item = ThreadIx>) -> Ticks {
-        let all = threads.map(|thread| (thread, of_thread(timeline.of(thread))));
+        let polls = threads.filter(|thread| timeline.may_wait(*thread, Reason::Poll));
+        let all = polls.map(|thread| (thread, of_thread(timeline.of(thread))));
         Ticks(all.filter(|(_, ticks)| !ticks.is_empty()).collect())
     }
 

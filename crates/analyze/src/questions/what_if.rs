@@ -214,7 +214,8 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
         if let Some(by) = graph.forked_by(thread).filter(|_| inside(time)) {
             links.push(Link { time, thread, by });
         }
-        for stretch in graph.timeline.of(thread).filter(|s| inside(s.to)) {
+        let stretches = graph.stretches_by_threads(thread);
+        for stretch in stretches.filter(|stretch| inside(stretch.to)) {
             if let Cause::Thread(by) = graph.cause(thread, &stretch) {
                 let time = stretch.to;
                 links.push(Link { time, thread, by });

@@ -243,19 +243,20 @@ pub(super) struct CpuOwners {
 impl CpuOwners {
     /// Divides the time of other tasks among them, as far as the waits show who had the CPUs.
     pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
-        let Some(contention) = Contention::new(analysis) else {
+        let segments = path.segments.iter();
+        let waits = segments.filter(|segment| segment.kind == Time::RunQueue);
+        let waits = waits.filter_map(|segment| {
+            Contention::within(analysis, segment.thread, segment.from, segment.to)
+        });
+        let waits: Vec<_> = waits.collect();
+        let Some(contention) = Contention::of_waits(analysis, &waits) else {
             return CpuOwners {
                 others,
                 nobody: 0,
                 names: Vec::new(),
             };
         };
-        let segments = path.segments.iter();
-        let waits = segments.filter(|segment| segment.kind == Time::RunQueue);
-        let waits = waits.filter_map(|segment| {
-            Contention::within(analysis, segment.thread, segment.from, segment.to)
-        });
-        let (sum, names) = contention.by_name(analysis, waits);
+        let (sum, names) = contention.by_name(analysis, waits.into_iter());
         let told = match sum.others.saturating_add(sum.rest) {
             0 => others,
             all => share(sum.others, others, all),

@@ -6,7 +6,7 @@ use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::{Kind as Time, Segment};
 use tr_analyze::dns::Lookup;
 use tr_analyze::killed;
-use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
@@ -669,7 +669,8 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
     let timeline = analysis.timeline.as_ref()?;
     let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
     let mut holders: BTreeMap<Group, u64> = BTreeMap::new();
-    for thread in analysis.thread_ids() {
+    let may_lock = |ix: &ThreadIx| timeline.may_wait(*ix, Reason::FileLock);
+    for thread in analysis.thread_ids().filter(may_lock) {
         let process = analysis.thread(thread).process;
         for stretch in timeline.of(thread) {
             let lock = analysis

@@ -31,6 +31,7 @@ const OPTIONS: Options = Options {
     to: None,
     cpu: None,
     timeline: true,
+    scratch: None,
     samples: false,
     without_fast_path: false,
 };

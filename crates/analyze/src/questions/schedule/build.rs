@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tr_format::event::Ktime;
 
 use super::gates::{Plan, PLANNED};
+use super::merge::{Merger, MOST_OPS};
 use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
 use crate::awaited::WaitReason;
@@ -67,6 +68,11 @@ impl What {
     /// Whether the operation takes time of a CPU for a large process.
     pub fn is_large(self) -> bool {
         matches!(self, What::Warm | What::Cold)
+    }
+
+    /// Whether the operation is a length of time.
+    pub fn is_timed(self) -> bool {
+        self.works() || self == What::Delay
     }
 }
 
@@ -151,8 +157,12 @@ pub(super) fn threads(
         wakings: HashMap::new(),
     };
     let first = builder.mark();
-    let ops = analysis.thread_ids().map(|thread| builder.ops(thread));
-    let ops: Arena<_, _> = ops.collect();
+    let mut merger = Merger::new(MOST_OPS);
+    let mut ops: Arena<ThreadIx, Vec<Op>> = Arena::default();
+    for thread in analysis.thread_ids() {
+        ops.push(merger.merged(builder.ops(thread)));
+        merger.limit(&mut ops);
+    }
     let large = |op: &Op| op.what.is_large();
     Threads {
         large: ops.ids().any(|thread| ops[thread].iter().any(large)),
@@ -191,7 +201,13 @@ impl Builder<'_> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
         }
-        match self.graph.cause(thread, stretch) {
+        self.waker_of(thread, stretch, self.graph.cause(thread, stretch))
+    }
+
+    /// Like [`Builder::waker`], for a stretch of the run whose cause is known.
+    fn waker_of(&self, thread: ThreadIx, stretch: &Stretch, cause: Cause) -> Option<ThreadIx> {
+        match cause {
+            _ if stretch.to <= self.from || stretch.to > self.to => None,
             Cause::Thread(by) if self.is_chance(thread, by, stretch) => None,
             Cause::Thread(by) => Some(by).filter(|by| self.is_own(*by) && *by != thread),
             Cause::Own(_) => None,
@@ -240,7 +256,7 @@ impl Builder<'_> {
                 None if start <= self.to => first.push(thread),
                 None => {}
             }
-            for stretch in self.graph.timeline.of(thread) {
+            for stretch in self.graph.stretches_by_threads(thread) {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
@@ -323,7 +339,8 @@ impl Builder<'_> {
             if stretch.to <= self.from || stretch.from >= self.to {
                 continue;
             }
-            match (stretch.doing, self.waker(thread, &stretch)) {
+            let cause = self.graph.cause(thread, &stretch);
+            match (stretch.doing, self.waker_of(thread, &stretch, cause)) {
                 (Bucket::Wait(_), Some(by)) => {
                     self.marks_until(&mut list, thread, stretch.from);
                     self.wait(&mut list, thread, by, &stretch);
@@ -334,9 +351,9 @@ impl Builder<'_> {
                     if has || ticks.contains(&stretch.from) {
                         continue;
                     }
-                    self.own_time(&mut list, thread, (&stretch, false));
+                    self.own_time(&mut list, thread, (&stretch, cause), false);
                 }
-                _ => self.own_time(&mut list, thread, (&stretch, cold)),
+                _ => self.own_time(&mut list, thread, (&stretch, cause), cold),
             }
             cold = match stretch.doing {
                 Bucket::RunQueue { preempted } => preempted || stretch.length() > WAKE_UP,
@@ -345,7 +362,6 @@ impl Builder<'_> {
         }
         self.marks_until(&mut list, thread, self.to);
         self.all_jobs(&mut list, thread, self.to);
-        list.ops.shrink_to_fit();
         list.ops
     }
 
@@ -383,10 +399,16 @@ impl Builder<'_> {
     }
 
     /// Adds time of the thread itself, with the marks in it. `cold` is whether another task had the CPU before.
-    fn own_time(&self, list: &mut List, thread: ThreadIx, (stretch, cold): (&Stretch, bool)) {
+    fn own_time(
+        &self,
+        list: &mut List,
+        thread: ThreadIx,
+        (stretch, cause): (&Stretch, Cause),
+        cold: bool,
+    ) {
         let (mut from, to) = (stretch.from.max(self.from), stretch.to.min(self.to));
         let process = self.graph.analysis.thread(thread).process;
-        let kind = match self.graph.cause(thread, stretch) {
+        let kind = match cause {
             Cause::Own(kind) => kind,
             Cause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
@@ -564,7 +586,7 @@ struct List {
 
 impl List {
     fn push(&mut self, what: What, mask: Changes, value: u64, at: Ktime) {
-        let timed = what.works() || what == What::Delay;
+        let timed = what.is_timed();
         if timed && value == 0 {
             return;
         }

@@ -12,20 +12,17 @@ use super::build::Builder;
 use crate::model::ThreadIx;
 use crate::timeline::{Bucket, Stretch, Wait};
 
-/// Whether a system call can end by a time-out.
-fn has_timeout(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::Lock
-            | Reason::Timer
-            | Reason::Signal
-            | Reason::Poll
-            | Reason::SocketRead
-            | Reason::SocketWrite
-            // A timerfd. The interrupt of a disk, too, wakes the readers of an eventfd: rarely one without a task.
-            | Reason::OtherDescriptor
-    )
-}
+/// The system calls that can end by a time-out.
+const TIMED: [Reason; 7] = [
+    Reason::Lock,
+    Reason::Timer,
+    Reason::Signal,
+    Reason::Poll,
+    Reason::SocketRead,
+    Reason::SocketWrite,
+    // A timerfd. The interrupt of a disk, too, wakes the readers of an eventfd: rarely one without a task.
+    Reason::OtherDescriptor,
+];
 
 /// The number of time-outs from which on a thread that ends with its process is a periodic thread in the
 /// background.
@@ -45,6 +42,13 @@ impl Builder<'_> {
     /// things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
+        let timeline = self.graph.timeline;
+        if !TIMED
+            .iter()
+            .any(|reason| timeline.may_wait(thread, *reason))
+        {
+            return ticks;
+        }
         let mut timeouts: Vec<Ktime> = Vec::new();
         // Those that are ticks if the next wait is one, or if a thread of the run ends it.
         let mut open: Vec<Ktime> = Vec::new();
@@ -52,7 +56,7 @@ impl Builder<'_> {
         let mut stopped = false;
         // The last wait, if it was a timeout and the thread did nothing long after it.
         let mut last = None;
-        for stretch in self.graph.timeline.of(thread) {
+        for stretch in timeline.of(thread) {
             let length = stretch.length();
             match stretch.doing {
                 Bucket::RunQueue { .. } | Bucket::Unknown => continue,
@@ -69,7 +73,7 @@ impl Builder<'_> {
                     continue;
                 }
             }
-            let timed = has_timeout(stretch.reason) && stretch.waker().is_timer();
+            let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
             // The loop's own wait: a runtime that ends waits for its other threads, and that is no tick.

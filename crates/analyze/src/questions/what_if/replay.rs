@@ -86,6 +86,10 @@ pub(super) struct Replay<'a> {
     pub waited_for_slot: bool,
 }
 
+/// The number of stretches between two links of a thread that are looked up one by one. A walk costs more to begin, and less for
+/// each stretch.
+const SHORT: u32 = 4;
+
 /// The number of threads that are followed at one moment, as for the path.
 const AT_ONCE: u32 = 64;
 
@@ -183,9 +187,17 @@ impl Replay<'_> {
                 self.add_own(thread, unknown, self.from, start);
             }
         }
-        loop {
+        let timeline = self.graph.timeline;
+        let mut rest = None;
+        for passed in 0u32.. {
             let Cursor { number, now, .. } = self.cursors[thread];
-            let stretch = self.graph.timeline.get(thread, number as usize);
+            let stretch = if passed < SHORT {
+                timeline.get(thread, number as usize)
+            } else {
+                let rest =
+                    rest.get_or_insert_with(|| timeline.from_number(thread, number as usize));
+                rest.next()
+            };
             let Some(stretch) = stretch.filter(|s| s.from < until) else {
                 break;
             };

@@ -1,0 +1,173 @@
+//! Fewer operations of a long run: neighboring pieces of a thread's own time become one.
+//!
+//! What a thread does between two dependencies on other threads takes the same time in any order: only tasks that share
+//! CPUs with it meet it at other moments. So a long run keeps all dependencies and all sums, and its pieces of time are as
+//! long as its number of operations needs.
+
+use super::build::Op;
+use crate::arena::Arena;
+use crate::model::ThreadIx;
+
+/// The number of operations from which on a run's pieces of time are merged: 96 MB.
+pub(super) const MOST_OPS: usize = 4_000_000;
+
+/// The first length in ns of merged pieces.
+const FIRST: u64 = 1_000_000;
+/// The last length in ns of merged pieces.
+const LAST: u64 = FIRST << 20;
+
+/// Merges the operations of threads.
+pub(super) struct Merger {
+    /// The number of operations at which pieces get longer.
+    most: usize,
+    /// The number of operations so far.
+    count: usize,
+    /// The length in ns up to which neighboring pieces are merged.
+    length: u64,
+}
+
+impl Merger {
+    pub fn new(most: usize) -> Merger {
+        Merger {
+            most,
+            count: 0,
+            length: 0,
+        }
+    }
+
+    /// The operations of a thread, merged as those of the threads before it.
+    pub fn merged(&mut self, ops: Vec<Op>) -> Vec<Op> {
+        let mut ops = if self.length == 0 {
+            ops
+        } else {
+            merged(&ops, self.length)
+        };
+        ops.shrink_to_fit();
+        self.count += ops.len();
+        ops
+    }
+
+    /// Makes the pieces of all threads longer if there are too many operations.
+    pub fn limit(&mut self, all: &mut Arena<ThreadIx, Vec<Op>>) {
+        if self.count <= self.most {
+            return;
+        }
+        while self.count > self.most / 2 && self.length < LAST {
+            self.length = (self.length * 2).max(FIRST);
+            self.count = 0;
+            for thread in all.ids() {
+                all[thread] = merged(&all[thread], self.length);
+                self.count += all[thread].len();
+            }
+        }
+        // The others are dependencies.
+        self.most = self.most.max(self.count.saturating_mul(2));
+    }
+}
+
+/// The operations with neighboring pieces of time merged until they are together as long as `length`. Pieces of a
+/// different nature stay apart.
+fn merged(ops: &[Op], length: u64) -> Vec<Op> {
+    let mut all = Vec::new();
+    let mut pieces: Vec<Op> = Vec::new();
+    let mut sum = 0u64;
+    for op in ops {
+        if !op.what.is_timed() {
+            all.append(&mut pieces);
+            all.push(*op);
+            sum = 0;
+            continue;
+        }
+        let same = |piece: &&mut Op| (piece.what, piece.mask) == (op.what, op.mask);
+        match pieces.iter_mut().find(same) {
+            Some(piece) => {
+                piece.value = piece.value.saturating_add(op.value);
+                piece.at = op.at;
+            }
+            None => pieces.push(*op),
+        }
+        sum = sum.saturating_add(op.value);
+        if sum >= length {
+            all.append(&mut pieces);
+            sum = 0;
+        }
+    }
+    all.append(&mut pieces);
+    all.shrink_to_fit();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Ktime;
+
+    use super::*;
+    use crate::questions::schedule::build::What;
+
+    fn op(what: What, value: u64) -> Op {
+        Op {
+            what,
+            mask: 0,
+            value,
+            at: Ktime(value),
+        }
+    }
+
+    /// The kinds and values of operations.
+    fn shown(ops: &[Op]) -> Vec<(What, u64)> {
+        ops.iter().map(|op| (op.what, op.value)).collect()
+    }
+
+    #[test]
+    fn only_neighboring_pieces_of_one_nature_are_merged() {
+        use What::{Await, Delay, Work};
+        let ops = [
+            op(Work, 3),
+            op(Delay, 1),
+            op(Work, 4),
+            op(Await, 7),
+            op(Work, 5),
+            op(Work, 9),
+            op(Delay, 2),
+        ];
+        let all = merged(&ops, 100);
+        let expected = [(Work, 7), (Delay, 1), (Await, 7), (Work, 14), (Delay, 2)];
+        assert_eq!(shown(&all), expected);
+        // A length that one piece has already: nothing is merged with what follows.
+        assert_eq!(shown(&merged(&ops, 1)), shown(&ops));
+    }
+
+    #[test]
+    fn a_run_keeps_its_dependencies_and_its_time() {
+        let pieces = (0..1000).map(|n| op([What::Work, What::Delay][n % 2], 1000));
+        let ops: Vec<Op> = pieces.chain([op(What::Wake, 3)]).collect();
+        let mut merger = Merger::new(1500);
+        let mut all: Arena<ThreadIx, Vec<Op>> = Arena::default();
+        for _ in 0..4 {
+            let merged = merger.merged(ops.clone());
+            all.push(merged);
+            merger.limit(&mut all);
+        }
+        for thread in all.ids() {
+            let kept = &all[thread];
+            assert_eq!(
+                shown(kept),
+                [
+                    (What::Work, 500_000),
+                    (What::Delay, 500_000),
+                    (What::Wake, 3)
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn a_short_run_stays_as_it_is() {
+        let ops = vec![op(What::Work, 1), op(What::Delay, 1), op(What::Work, 1)];
+        let mut merger = Merger::new(3);
+        let mut all: Arena<ThreadIx, Vec<Op>> = Arena::default();
+        all.push(merger.merged(ops.clone()));
+        merger.limit(&mut all);
+        assert!(all.ids().all(|thread| shown(&all[thread]) == shown(&ops)));
+    }
+}

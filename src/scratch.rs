@@ -1,0 +1,69 @@
+//! The temporary file for what an analysis of a large recording does not keep in memory.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
+use nix::sys::statfs::{fstatfs, FsType, TMPFS_MAGIC};
+use tr_analyze::scratch::Scratch;
+
+/// The smallest recording in bytes that gets a temporary file, and the smallest number of events.
+const BYTES: u64 = 1 << 20;
+const EVENTS: u64 = 2_000_000;
+
+static SCRATCH: OnceLock<Option<Scratch>> = OnceLock::new();
+
+/// Opens the file, if one of these recordings may need it. Call it before the process gives up other files.
+pub fn open_for(recordings: &[&Path]) {
+    let is_large = |path: &&Path| {
+        let meta = std::fs::metadata(path);
+        meta.is_ok_and(|meta| !meta.is_file() || meta.len() > BYTES)
+    };
+    if recordings.iter().any(is_large) {
+        get();
+    }
+}
+
+/// The file for a recording of this many events; `None` if memory is enough for it, or if there is no file.
+pub fn of(events: u64) -> Option<&'static Scratch> {
+    if events < EVENTS {
+        return None;
+    }
+    get()
+}
+
+/// Whether the file could not be read back, so that the output is wrong.
+pub fn has_failed() -> bool {
+    let scratch = SCRATCH.get().and_then(Option::as_ref);
+    scratch.is_some_and(Scratch::has_failed)
+}
+
+fn get() -> Option<&'static Scratch> {
+    SCRATCH.get_or_init(|| open().map(Scratch::new)).as_ref()
+}
+
+/// A file without a name, below TMPDIR, or else below /var/tmp or /tmp. A file in memory (tmpfs) would save nothing.
+fn open() -> Option<File> {
+    // Beyond a limit of the size of files, a signal ends the process.
+    let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE).ok()?;
+    if limit != RLIM_INFINITY {
+        return None;
+    }
+    let given = std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty());
+    let places = match given {
+        Some(dir) => vec![PathBuf::from(dir)],
+        None => vec!["/var/tmp".into(), "/tmp".into()],
+    };
+    let files = places
+        .into_iter()
+        .filter_map(|dir| tempfile::tempfile_in(dir).ok());
+    let mut stored = files.filter(|file| !is_in_memory(file));
+    stored.next()
+}
+
+fn is_in_memory(file: &File) -> bool {
+    const RAMFS_MAGIC: FsType = FsType(0x8584_58f6);
+    let kind = fstatfs(file).map(|found| found.filesystem_type());
+    kind.is_ok_and(|kind| kind == TMPFS_MAGIC || kind == RAMFS_MAGIC)
+}
