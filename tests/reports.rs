@@ -736,7 +736,7 @@ fn a_summary_has_the_limit_and_the_size() -> Result<(), Failure> {
     ensure(text.contains("50 % of the limit of 46.08 s"), || {
         text.clone()
     })?;
-    ensure(text.contains("memory 175 to 187 MiB of 24 GiB"), || {
+    ensure(text.contains("Memory: 175 to 187 MiB of 24 GiB"), || {
         text.clone()
     })?;
     let metrics = output(&["summary", trace, "--limit", "1h", "--format", "metrics"])?;

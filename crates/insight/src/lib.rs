@@ -9,6 +9,7 @@ pub mod calls;
 pub mod ci;
 pub mod ci_jobs;
 pub mod compile_commands;
+pub mod course;
 pub mod cpu_need;
 pub mod cpu_time;
 pub mod demands;

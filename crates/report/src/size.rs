@@ -28,7 +28,15 @@ pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     used.into_iter().flatten().collect()
 }
 
-/// `memory 171 to 213 MiB of 23 GiB`
+/// The name of the line with these words: that of their first fact.
+pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
+    match size.and_then(|size| size.memory) {
+        Some(_) => "Memory",
+        None => "Size",
+    }
+}
+
+/// `171 to 213 MiB of 23 GiB`
 fn used(memory: &MemoryNeed) -> String {
     let used = match memory.at_most {
         Some(most) => units::bytes_range(memory.at_least, most),
@@ -37,7 +45,7 @@ fn used(memory: &MemoryNeed) -> String {
     let of = memory
         .available
         .map(|bytes| format!(" of {}", units::bytes(bytes)));
-    format!("memory {used}{}", of.unwrap_or_default())
+    format!("{used}{}", of.unwrap_or_default())
 }
 
 /// `2 of 4 CPUs for 90 % of the time`

@@ -209,7 +209,8 @@ impl Summary {
         if !self.steps.is_empty() {
             out.items("Longest steps: ", self.longest());
         }
-        out.items("Size: ", &self.size_words);
+        let size = size::lead(self.size.as_ref());
+        out.items(format!("{size}: "), &self.size_words);
         for (name, link) in links.named() {
             out.spans([format!("{name}: {link}")]);
         }
@@ -269,7 +270,8 @@ impl Summary {
             let _ = writeln!(out, "- Longest steps: {}", list(&self.longest()));
         }
         if !self.size_words.is_empty() {
-            let _ = writeln!(out, "- Size: {}", list(&self.size_words));
+            let size = size::lead(self.size.as_ref());
+            let _ = writeln!(out, "- {size}: {}", list(&self.size_words));
         }
         if let Some(chart) = &self.chart {
             let _ = write!(out, "\n{}", chart.markdown());

@@ -54,6 +54,22 @@ impl Style {
         }
     }
 
+    /// Values as a row of columns in eighths of a line, the largest possible one `whole`; empty where the terminal has
+    /// ASCII alone. A value above 0 is never empty.
+    pub fn sparkline(&self, values: &[u64], whole: u64) -> String {
+        const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        if self.ascii {
+            return String::new();
+        }
+        let column = |value: &u64| {
+            let eighths = u128::from(*value) * 8 / u128::from(whole.max(1));
+            let least = usize::from(*value > 0);
+            let eighths = usize::try_from(eighths).unwrap_or(8).clamp(least, 8);
+            EIGHTHS.get(eighths).copied().unwrap_or('█')
+        };
+        values.iter().map(column).collect()
+    }
+
     /// A bar in eighths of a column; the whole takes `columns`. A part above 0 is
     /// never empty.
     pub fn bar(&self, part: u64, whole: u64, columns: usize) -> String {
@@ -78,5 +94,22 @@ impl Style {
             bar.push('▏');
         }
         bar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_columns_shows_each_value() {
+        let values = [0, 1, 50, 100, 900];
+        assert_eq!(Style::PLAIN.sparkline(&values, 100), " ▁▄██");
+        assert_eq!(Style::PLAIN.sparkline(&[0, 5], 0), " █");
+        let ascii = Style {
+            ascii: true,
+            ..Style::PLAIN
+        };
+        assert_eq!(ascii.sparkline(&values, 100), "");
     }
 }

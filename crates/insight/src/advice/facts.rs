@@ -17,7 +17,7 @@ use tr_programs::tools::{Family, Role};
 use super::{Advice, Candidate, Gain};
 use crate::ancestors::from_parents_to_children;
 use crate::Recording;
-use crate::{exit, label};
+use crate::{course, exit, label};
 use tr_text::units;
 
 /// The longest name in a finding.
@@ -384,6 +384,18 @@ impl<'a> Facts<'a> {
                 let ns = end.min(to).since(load.from.max(from));
                 (ns, load.running, load.demand)
             })
+    }
+
+    /// The mean number of CPUs in use in each part of the recording, in hundredths.
+    pub(super) fn in_use(&self) -> Vec<u64> {
+        let parts = course::parts(self.analysis).into_iter();
+        let means = parts.map(|(from, to)| {
+            let load = self.load(from, to);
+            let sums = load.map(|(ns, running, _)| ns.saturating_mul(running as u64));
+            let sum = sums.fold(0, u64::saturating_add);
+            sum.saturating_mul(100) / to.since(from).max(1)
+        });
+        means.collect()
     }
 
     /// The time in a span in which fewer tasks ran than there are CPUs, in ns.

@@ -29,6 +29,8 @@ use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 
+#[cfg(doc)]
+use crate::course;
 use crate::cpu_need::CpuNeed;
 use crate::exit;
 use crate::path;
@@ -176,6 +178,9 @@ pub struct BuildAdvice {
     pub nothing: Option<(u64, u64)>,
     /// The CPUs that the build used, and how many would do.
     pub cpus: Option<CpuNeed>,
+    /// The mean number of CPUs that the build used in each of the [`course::PARTS`] of the time, in hundredths; empty
+    /// for a short recording.
+    pub in_use: Vec<u64>,
 }
 
 /// The forecast for several changes at once: their gains do not add up. Times in ns.
@@ -347,6 +352,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         combined,
         changes,
         nothing,
+        in_use: facts.in_use(),
         cpus: CpuNeed::of(facts.cpus, &facts.parallelism.demand, &schedule, own),
     })
 }

@@ -11,6 +11,7 @@ use crate::reports::{advice, critical_path, failed};
 use crate::size;
 use tr_insight::advice::advise;
 use tr_insight::ci::Ci;
+use tr_insight::course;
 use tr_insight::exit;
 use tr_insight::memory;
 use tr_insight::path;
@@ -107,7 +108,15 @@ impl Report for Top<'_> {
         let mut middle = Page::new();
         all_processes(&mut middle, analysis);
         let shares = CpuShares::of(analysis).words(analysis);
-        middle.items("CPUs   ", shares);
+        let cpus = analysis.cpus_of_build().saturating_mul(100);
+        let course = style.sparkline(&advice.in_use, cpus);
+        middle.items(with_course("CPUs", course), shares);
+        let size = RunnerSize::new(&self.view, &advice);
+        let size_words = size.map_or_else(Vec::new, |size| size::words(&self.view, &size));
+        let memory = course::memory(analysis);
+        let most = memory.iter().copied().max().unwrap_or(0);
+        let course = style.sparkline(&memory, most);
+        middle.items(with_course(size::lead(size.as_ref()), course), &size_words);
         let served = servers::words(analysis, path.as_ref());
         middle.items("Servers   ", served);
         let mut below = Page::new();
@@ -115,12 +124,8 @@ impl Report for Top<'_> {
         if self.by != By::Program && path.is_none() {
             by_program(&mut below, &programs);
         }
-        let size = RunnerSize::new(&self.view, &advice);
-        let words = size.map_or_else(Vec::new, |size| size::words(&self.view, &size));
-        if words.is_empty() {
+        if size_words.is_empty() {
             peak(&mut below, &self.view);
-        } else {
-            below.items("Size   ", words);
         }
         trace(&mut below, &self.view);
         let advised = advice.to_change().next().is_some();
@@ -191,6 +196,15 @@ fn header(out: &mut Page, view: &View) {
             units::time(analysis.whole)
         );
         out.painted(Paint::Dim, &text);
+    }
+}
+
+/// The name of a line, and the course of its value if there is one.
+fn with_course(name: &str, course: String) -> String {
+    if course.is_empty() {
+        format!("{name}   ")
+    } else {
+        format!("{name:<7}{course}   ")
     }
 }
 

@@ -1,0 +1,35 @@
+//! The use of CPUs and memory in the course of a recording, for a picture of one line.
+
+use tr_analyze::machine::Samples;
+use tr_analyze::model::Analysis;
+use tr_format::counters::Counter;
+use tr_format::event::Ktime;
+
+/// The number of equal parts of the time.
+pub const PARTS: usize = 10;
+/// The shortest recording with such a picture, in ns: the counters are read once a second.
+const SHORTEST: u64 = 2_000_000_000;
+
+/// The beginnings and the ends of the parts of a recording; none of one that is too short.
+pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
+    let wall = analysis.wall();
+    if wall < SHORTEST {
+        return Vec::new();
+    }
+    let at = |number: usize| {
+        let ns = tr_analyze::share(wall, number as u64, PARTS as u64);
+        Ktime(analysis.start.0.saturating_add(ns))
+    };
+    (0..PARTS)
+        .map(|number| (at(number), at(number + 1)))
+        .collect()
+}
+
+/// The largest memory of all processes together at the samples in and next to each part, in bytes; empty if a part
+/// has none.
+pub fn memory(analysis: &Analysis) -> Vec<u64> {
+    let samples = Samples::of(analysis);
+    let parts = parts(analysis).into_iter();
+    let most = parts.map(|part| Some(samples.range(Counter::Resident, part)?.most));
+    most.collect::<Option<Vec<u64>>>().unwrap_or_default()
+}
