@@ -41,8 +41,9 @@ mod pager;
 mod passthrough;
 #[cfg(feature = "report")]
 mod progress;
-#[cfg(feature = "export")]
+#[cfg(feature = "report")]
 mod scratch;
+#[cfg(feature = "export")]
 mod send;
 #[cfg(feature = "report")]
 mod span;

@@ -12,8 +12,11 @@ use tr_programs::steps::StepKind;
 
 use crate::budget::Budget;
 use crate::errors::Done;
+#[cfg(feature = "report")]
 use crate::errors::UNREADABLE;
-use crate::{confine, inherited, pager, scratch};
+#[cfg(feature = "report")]
+use crate::scratch;
+use crate::{confine, inherited, pager};
 
 /// The arguments of a subcommand, which clap parses, and what else the program has to know of the subcommand.
 pub trait Subcommand: clap::Args {
@@ -214,10 +217,12 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
         budget.hold(A::IS_STREAM);
     }
     if let Some(files) = args.only_reads() {
+        #[cfg(feature = "report")]
         scratch::open_for(&files);
         confine::to_reading(&files);
     }
     let status = args.run(call.program).unwrap_or_else(|status| status);
+    #[cfg(feature = "report")]
     if scratch::has_failed() {
         eprintln!("tr: the output is wrong: the temporary file could not be read back");
         return Ok(UNREADABLE.into());

@@ -219,7 +219,7 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     let begin = analysis.process(container.process).start;
     for process in askers(analysis, container) {
         for thread in &analysis.process(process).threads {
-            let Some((number, sleep)) = last_sleep(timeline, *thread, (begin, at)) else {
+            let Some((number, sleep)) = last_sleep(timeline, *thread, begin, at) else {
                 continue;
             };
             if sleep.to > at {
@@ -241,7 +241,8 @@ const QUERY: usize = 64;
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
-    (begin, end): (Ktime, Ktime),
+    begin: Ktime,
+    end: Ktime,
 ) -> Option<(usize, Stretch)> {
     let around = timeline.at(thread, end)?;
     let numbers = (0..=around).rev().take(QUERY);

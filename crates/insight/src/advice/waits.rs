@@ -178,7 +178,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let groups: Vec<Group> = all.take(BESIDE.0).map(|(group, _)| group).collect();
     for group in groups {
-        add_sleeps(facts, group, (from, to), &mut by_sleeper);
+        add_sleeps(facts, group, from, to, &mut by_sleeper);
     }
     let longest = by_sleeper
         .into_values()
@@ -215,7 +215,8 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
 fn add_sleeps(
     facts: &Facts<'_>,
     group: Group,
-    (from, to): (Ktime, Ktime),
+    from: Ktime,
+    to: Ktime,
     by_sleeper: &mut BTreeMap<ProcessIx, Beside>,
 ) {
     let (Some(execution), Some(timeline)) = (facts.execution(group), &facts.analysis.timeline)
