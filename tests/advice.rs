@@ -584,7 +584,7 @@ fn the_first_screen_has_the_order_of_acting() {
     let order = order.iter().chain(&[
         "What to change",
         "Critical path",
-        "CPUs   this build",
+        "this build 78 %",
         "next: ",
     ]);
     let places: Vec<usize> = order.map(|what| at(what)).collect();

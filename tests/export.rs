@@ -274,8 +274,8 @@ fn large_recording(directory: &Path) -> Result<String, Failure> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// Half of it is for reading, which takes less than 16 MiB without a timeline.
-const LITTLE: [&str; 2] = ["--max-memory", "40M"];
+/// Half of it is for reading, which takes less than 12 MiB without a timeline.
+const LITTLE: [&str; 2] = ["--max-memory", "24M"];
 
 fn output(args: &[&str]) -> Result<std::process::Output, Failure> {
     Ok(Command::new(TR).args(args).output()?)

@@ -135,12 +135,12 @@ fn half() -> Result<(), Failed> {
     let trace = scratch("half.bin");
     let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);
     config.follow = Follow::All;
-    config.max_events = 600_000;
+    config.max_events = 1_300_000;
     let out = std::io::BufWriter::new(std::fs::File::create(&trace)?);
     tr_sim::file::record_to(&config, out).map_err(|error| error.to_string())?;
     let group = Cgroup::new("half").ok_or("no cgroup")?;
     let limit = Cgroup::limit_file(&group.0).ok_or("no limit")?;
-    std::fs::write(&limit, (160 << 20).to_string())?;
+    std::fs::write(&limit, (96 << 20).to_string())?;
     let summary = |options: &[&str]| -> Result<String, Failed> {
         let mut tr = Command::new(TR);
         tr.arg("summary").arg(&trace).args(options);

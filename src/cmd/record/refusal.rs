@@ -20,7 +20,13 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     if args.quiet && runs && !matches!(error, Error::Output(_) | Error::Format(_)) {
         return;
     }
-    let again = arguments(args, redactor);
+    let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_) | Error::Ptrace(_));
+    // Masking takes memory, and for want of memory COMMAND could not run either.
+    let again = if refused {
+        arguments(args, redactor)
+    } else {
+        String::new()
+    };
     match error {
         Error::Output(cause) => {
             errors::unwritten(&errors::shown(args.output()), cause);
@@ -53,7 +59,6 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
         }
         error => eprintln!("tr: {}", shown(error)),
     }
-    let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_) | Error::Ptrace(_));
     if runs {
         eprintln!("    the command runs untraced");
     } else if refused && !args.command.is_empty() {
