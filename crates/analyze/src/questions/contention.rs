@@ -107,15 +107,20 @@ fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let lost = analysis.quality.lost.iter();
     let lost = lost.filter(|lost| matches!(lost.stream, Stream::Lifecycle | Stream::Recorder));
     let mut all: Vec<(Ktime, Ktime)> = lost.map(|lost| (lost.since, lost.until)).collect();
-    all.sort_unstable();
-    all.dedup_by(|next, last| {
+    join(&mut all);
+    all
+}
+
+/// Puts times into order, and makes one of those that overlap or touch.
+fn join(times: &mut Vec<(Ktime, Ktime)>) {
+    times.sort_unstable();
+    times.dedup_by(|next, last| {
         let overlaps = next.0 <= last.1;
         if overlaps {
             last.1 = last.1.max(next.1);
         }
         overlaps
     });
-    all
 }
 
 /// Divides a time that ended with the switch away from an unrecorded task by the sums of its CPU, and calls `put` with each
@@ -201,16 +206,7 @@ impl Times {
         for (cpu, from, to) in waits {
             all.entry(*cpu).or_default().push((*from, *to));
         }
-        for times in all.values_mut() {
-            times.sort_unstable();
-            times.dedup_by(|next, last| {
-                let overlaps = next.0 <= last.1;
-                if overlaps {
-                    last.1 = last.1.max(next.1);
-                }
-                overlaps
-            });
-        }
+        all.values_mut().for_each(join);
         Times(all)
     }
 

@@ -111,7 +111,7 @@ fn every_state_survives() {
     assert_eq!(std::mem::size_of::<Change>(), 16);
 }
 
-/// What is added to a task: the time, the state, the CPU, the cause.
+/// A change that is added to a task: the time, the state, the CPU, the cause.
 type Added = (Ktime, Bucket, Option<CpuId>, Why);
 
 /// Random changes of a task.

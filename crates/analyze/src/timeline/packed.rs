@@ -452,7 +452,7 @@ impl In<'_> {
 fn unpack(bytes: &[u8], task: usize, from: Ktime, count: usize, to: &mut Vec<Change>) {
     let (mut bytes, mut known) = (In(bytes), Known::new(from));
     for _ in 0..count {
-        // What a failed read leaves out is not in the timeline; the scratch file remembers it.
+        // A failed read leaves changes out of the timeline; the scratch file remembers the failure.
         let Some(change) = next(&mut bytes, task, &mut known) else {
             return;
         };
