@@ -7,7 +7,7 @@ use tr_analyze::memory::{killed, waits, MemoryKind};
 use tr_analyze::model::{Analysis, Process, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
-use tr_format::meta::Extra;
+use tr_format::meta::{Extra, Hardware};
 
 use crate::known::{major_faults, processes_of};
 
@@ -173,6 +173,11 @@ pub fn sum(
 pub fn limit(analysis: &Analysis) -> Option<u64> {
     let limits = samples(analysis).filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryLimit));
     limits.max().filter(|bytes| *bytes < 1 << 62)
+}
+
+/// The memory of the machine in bytes.
+pub fn of_machine(analysis: &Analysis) -> Option<u64> {
+    analysis.meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
 /// The largest memory of COMMAND's cgroup in the span, in bytes. The kernel's figure is that since the cgroup's

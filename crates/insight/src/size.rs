@@ -9,12 +9,12 @@
 use tr_analyze::memory::killed;
 use tr_analyze::model::Analysis;
 use tr_format::event::Ktime;
-use tr_format::meta::{Hardware, Scope};
+use tr_format::meta::Scope;
 
 use crate::advice::BuildAdvice;
 use crate::cpu_need::CpuNeed;
 use crate::exit;
-use crate::memory::{cgroup_peak, limit, Resident};
+use crate::memory::{cgroup_peak, limit, of_machine, Resident};
 use crate::view::View;
 
 /// The share of the largest need that a proposed size has beside it, in percent: pages of files, the kernel's own
@@ -84,7 +84,7 @@ impl MemoryNeed {
         let proposed = at_most
             .filter(|_| is_done(analysis) && !is_killed)
             .and_then(enough);
-        let available = limit(analysis).or_else(|| machine(analysis));
+        let available = limit(analysis).or_else(|| of_machine(analysis));
         Some(MemoryNeed {
             at_least,
             at_most,
@@ -104,11 +104,6 @@ fn is_of_command(analysis: &Analysis) -> bool {
 fn is_done(analysis: &Analysis) -> bool {
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     status.is_some_and(|status| !exit::failed(Some(status)))
-}
-
-/// The memory of the machine in bytes.
-fn machine(analysis: &Analysis) -> Option<u64> {
-    analysis.meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
 /// The smallest size with the margin beside a need, in bytes.

@@ -20,6 +20,7 @@ use tr_insight::cpu_need;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::known::by_tr;
 use tr_insight::loads::{Load, Loads};
+use tr_insight::memory::of_machine;
 use tr_insight::normal;
 use tr_insight::normal::Paths;
 use tr_insight::parts::{Part, PartTimes};
@@ -364,9 +365,7 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
         cpu_model: hardware(Hardware::CpuModel),
         cpu_stepping: hardware(Hardware::CpuStepping),
         microcode: hardware(Hardware::Microcode),
-        memory_bytes: meta
-            .hardware(Hardware::Memory)
-            .and_then(|value| value.parse().ok()),
+        memory_bytes: of_machine(analysis),
         virtualization: hardware(Hardware::Virtualization),
     }
 }

@@ -10,7 +10,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::timeline::Bucket;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
-use tr_format::meta::Hardware;
+use tr_insight::memory::of_machine;
 use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::Steps;
 use tr_text::{escape, units};
@@ -56,8 +56,7 @@ impl Chart {
         steps: &Steps,
         path: Option<&CriticalPath>,
     ) -> Chart {
-        let whole_memory = analysis.meta.hardware(Hardware::Memory);
-        let whole_memory: u64 = whole_memory.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let whole_memory = of_machine(analysis).unwrap_or(0);
         Chart {
             title,
             bars: bars(analysis, steps, path),

@@ -33,7 +33,7 @@ fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
 }
 
 /// The main thread of a runtime naps ten times and ends; then it waits for its other thread, which ends too.
-/// Its naps are no ticks of a thread in the background.
+/// The naps of the main thread are no ticks of a thread in the background.
 #[test]
 fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     let mut hand = command(1_100);
