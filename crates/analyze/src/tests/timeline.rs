@@ -1,5 +1,6 @@
 //! Unit tests of `timeline`.
 
+use super::change::{DOING, REASON};
 use super::*;
 
 /// A time-out with bits in both of its parts.

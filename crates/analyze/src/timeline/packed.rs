@@ -16,7 +16,9 @@
 //! Numbers of a variable length have seven bits in each byte, the lowest first.
 
 use crate::scratch::Scratch;
-use crate::timeline::{ActorRef, Change, DOING_BITS, LAST_WITHOUT_REASON, REASON, STATE_ON_CPU};
+use crate::timeline::change::{
+    ActorRef, Change, DOING_BITS, LAST_WITHOUT_REASON, REASON, STATE_ON_CPU,
+};
 use tr_format::event::Ktime;
 
 /// The number of changes in a segment.

@@ -1,0 +1,193 @@
+//! A change of a thread's state, unpacked: sixteen bytes.
+
+use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
+
+use super::{Actor, Bucket, Stretch, Wait};
+use crate::ids::ThreadIx;
+
+/// An [`Actor`] in four bytes: the index of a task of the tracker (in a finished timeline, of a thread), or
+/// a tid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ActorRef(pub(super) u32);
+
+impl ActorRef {
+    pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
+    pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
+    pub(crate) const SOFTIRQ: ActorRef = ActorRef(u32::MAX - 2);
+    pub(crate) const DEVICE: ActorRef = ActorRef(u32::MAX - 3);
+    pub(crate) const TIMEOUT: ActorRef = ActorRef(u32::MAX - 4);
+    pub(crate) const ASKED_TIMEOUT: ActorRef = ActorRef(u32::MAX - 5);
+    /// The first value that stands for a tid. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
+    pub(super) const OUTSIDE: u32 = 1 << 31;
+
+    /// A task of the tracker, by its index.
+    pub(crate) fn task(ix: usize) -> ActorRef {
+        let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
+        ix.map_or(ActorRef::UNKNOWN, ActorRef)
+    }
+
+    /// A task that the tracker does not have.
+    pub(crate) fn outside(tid: Tid) -> ActorRef {
+        let tid = tid.0.checked_add(ActorRef::OUTSIDE);
+        tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
+            .map_or(ActorRef::UNKNOWN, ActorRef)
+    }
+
+    pub(super) fn of(actor: Actor) -> ActorRef {
+        match actor {
+            Actor::Unknown => ActorRef::UNKNOWN,
+            Actor::Interrupt => ActorRef::INTERRUPT,
+            Actor::SoftIrq => ActorRef::SOFTIRQ,
+            Actor::Device => ActorRef::DEVICE,
+            Actor::Timeout { asked: false } => ActorRef::TIMEOUT,
+            Actor::Timeout { asked: true } => ActorRef::ASKED_TIMEOUT,
+            Actor::Thread(thread) => ActorRef::task(thread.0 as usize),
+            Actor::Outside(tid) => ActorRef::outside(tid),
+        }
+    }
+
+    /// The index, if the actor has one.
+    pub(crate) fn place(self) -> Option<usize> {
+        (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
+    }
+
+    /// The tid of a task that is not part of the recording.
+    pub(super) fn outside_tid(self) -> Option<Tid> {
+        let is_tid = (ActorRef::OUTSIDE..ActorRef::ASKED_TIMEOUT.0).contains(&self.0);
+        is_tid.then(|| Tid(self.0 - ActorRef::OUTSIDE))
+    }
+
+    pub(super) fn actor(self) -> Actor {
+        match self {
+            ActorRef::UNKNOWN => Actor::Unknown,
+            ActorRef::INTERRUPT => Actor::Interrupt,
+            ActorRef::SOFTIRQ => Actor::SoftIrq,
+            ActorRef::DEVICE => Actor::Device,
+            ActorRef::TIMEOUT => Actor::Timeout { asked: false },
+            ActorRef::ASKED_TIMEOUT => Actor::Timeout { asked: true },
+            ActorRef(ix) if ix < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(ix)),
+            ActorRef(tid) => Actor::Outside(Tid(tid - ActorRef::OUTSIDE)),
+        }
+    }
+}
+
+/// The beginning of a stretch, which lasts until the next change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) from: Ktime,
+    pub(super) actor: ActorRef,
+    /// The number of [`Stretch::cpu`]; `u16::MAX` if it is not known.
+    pub(super) cpu: u16,
+    /// A place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
+    pub(super) doing: u8,
+    /// The number of a [`Reason`], and above it the high three bits of the number of a [`Timeout`].
+    pub(super) reason: u8,
+}
+
+/// The states by number. A change stores the CPU separately.
+pub(super) const DOING: [Bucket; 10] = [
+    Bucket::Unknown,
+    Bucket::OnCpu(None),
+    Bucket::RunQueue { preempted: false },
+    Bucket::RunQueue { preempted: true },
+    Bucket::Wait(Wait::Sleep),
+    Bucket::Wait(Wait::Stopped),
+    Bucket::Wait(Wait::Io),
+    Bucket::Wait(Wait::Vfork),
+    Bucket::Wait(Wait::Blocked),
+    Bucket::Wait(Wait::Unknown),
+];
+
+/// The place of [`Bucket::OnCpu`] in [`DOING`], and the place of the last state that has no [`Reason`].
+pub(super) const STATE_ON_CPU: u8 = 1;
+pub(super) const LAST_WITHOUT_REASON: u8 = 3;
+
+/// The number of bits of [`Change::doing`] and of [`Change::reason`] that have no part of a [`Timeout`].
+pub(super) const DOING_BITS: u32 = 4;
+pub(super) const REASON_BITS: u32 = 5;
+pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
+
+/// The cause of a stretch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Why {
+    pub actor: ActorRef,
+    /// The number of a [`Reason`].
+    pub reason: u8,
+    /// The number of a [`Timeout`], without [`Timeout::is_asked`].
+    pub timeout: u8,
+}
+
+impl Change {
+    pub(super) fn new(
+        from: Ktime,
+        doing: Bucket,
+        cpu: Option<CpuId>,
+        Why {
+            actor,
+            reason,
+            timeout,
+        }: Why,
+    ) -> Change {
+        let (doing, actor) = match doing {
+            Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
+            // With `Options::cpu`: on another CPU.
+            Bucket::Unknown if cpu.is_some() => (doing, ActorRef::UNKNOWN),
+            Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
+        };
+        let waits = matches!(doing, Bucket::Wait(_));
+        let doing = DOING.iter().position(|known| *known == doing);
+        Change {
+            from,
+            actor,
+            cpu: cpu.map_or(u16::MAX, |cpu| cpu.0),
+            reason: if waits {
+                Reason::of(reason) as u8 | timeout >> 4 << REASON_BITS
+            } else {
+                0
+            },
+            doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0)
+                | if waits { timeout << DOING_BITS } else { 0 },
+        }
+    }
+
+    /// The state, without the CPU.
+    pub(super) fn state(&self) -> Option<&'static Bucket> {
+        DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
+    }
+
+    pub(super) fn doing(&self) -> Bucket {
+        match self.state() {
+            Some(Bucket::OnCpu(_)) => Bucket::OnCpu(self.cpu()),
+            Some(other) => *other,
+            None => Bucket::Unknown,
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Timeout {
+        Timeout::of(self.doing >> DOING_BITS | self.reason >> REASON_BITS << 4)
+    }
+
+    pub(super) fn cpu(&self) -> Option<CpuId> {
+        (self.cpu != u16::MAX).then_some(CpuId(self.cpu))
+    }
+
+    /// The stretch that this change begins and that lasts until a time.
+    #[inline]
+    pub(super) fn stretch(&self, to: Ktime) -> Stretch {
+        Stretch {
+            from: self.from,
+            to,
+            doing: self.doing(),
+            reason: Reason::of(self.reason & REASON),
+            timeout: self.timeout(),
+            actor: self.actor.actor(),
+            cpu: self.cpu(),
+        }
+    }
+
+    /// Whether this change and the next one are one stretch.
+    pub(super) fn is_continued_by(&self, next: &Change) -> bool {
+        let of = |change: &Change| (change.doing, change.cpu, change.actor, change.reason);
+        of(self) == of(next)
+    }
+}

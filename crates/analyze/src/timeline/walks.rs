@@ -1,0 +1,203 @@
+//! Walks over the stretches of one thread, and over the changes of several threads in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::BinaryHeap;
+
+use tr_format::event::Ktime;
+
+use super::change::Change;
+use super::packed::{Reader, LENGTH};
+use super::{Stretch, Timeline, AHEAD};
+use crate::ids::ThreadIx;
+
+/// The stretches of a thread in order.
+pub struct Stretches<'a> {
+    timeline: &'a Timeline,
+    thread: ThreadIx,
+    /// The number of the next stretch.
+    number: usize,
+    /// Whether segments without a wait that a task ended are left out.
+    by_task: bool,
+    reader: Reader,
+    /// The changes of the next stretch's segment, if that is not the first one of the segment.
+    changes: Vec<Change>,
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = Stretch;
+
+    #[inline]
+    fn next(&mut self) -> Option<Stretch> {
+        if self.number.is_multiple_of(LENGTH) || self.changes.is_empty() {
+            self.enter()?;
+        }
+        let at = self.number % LENGTH;
+        let change = self.changes.get(at)?;
+        let until = match self.changes.get(at + 1) {
+            Some(next) => next.from,
+            None => {
+                let line = &self.timeline.lines[self.thread];
+                let next = line.begin_of(self.number / LENGTH + 1);
+                next.unwrap_or(line.end)
+            }
+        };
+        self.number += 1;
+        Some(change.stretch(until))
+    }
+}
+
+impl<'a> Stretches<'a> {
+    /// The stretches of a thread from one on, by its number.
+    pub(super) fn new(timeline: &'a Timeline, thread: ThreadIx, number: usize) -> Stretches<'a> {
+        Stretches {
+            timeline,
+            thread,
+            number,
+            by_task: false,
+            reader: Reader::new(timeline.scratch, AHEAD),
+            changes: Vec::new(),
+        }
+    }
+
+    /// These stretches without the segments that have no wait which a task ended.
+    pub(super) fn around_tasks(self) -> Stretches<'a> {
+        Stretches {
+            by_task: true,
+            ..self
+        }
+    }
+
+    /// Unpacks the segment of the next stretch.
+    fn enter(&mut self) -> Option<()> {
+        let Stretches {
+            timeline,
+            thread,
+            number,
+            by_task,
+            reader,
+            changes,
+        } = self;
+        let line = &timeline.lines[*thread];
+        if *by_task && line.plain.is_none() {
+            while *number < line.count() && !line.packed.has_by_task(*number / LENGTH) {
+                *number = (*number / LENGTH + 1) * LENGTH;
+            }
+        }
+        if *number >= line.count() {
+            return None;
+        }
+        timeline.unpack(*thread, *number / LENGTH, reader, changes);
+        Some(())
+    }
+}
+
+/// A moment at which the state of a thread changes, or at which the thread begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateChange {
+    pub at: Ktime,
+    pub thread: ThreadIx,
+    /// The stretch that ends; `None` at the thread's beginning.
+    pub before: Option<Stretch>,
+    /// The stretch that begins; `None` at the thread's end.
+    pub after: Option<Stretch>,
+}
+
+/// The changes of several threads in the order of time; see [`Timeline::changes`].
+pub struct Changes<'a> {
+    timeline: &'a Timeline,
+    /// The threads that have not begun, the first one last.
+    unborn: Vec<(Ktime, ThreadIx)>,
+    /// The next change of each living thread: its time, and the place of the thread among the living ones.
+    next: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>>,
+    living: Vec<Living<'a>>,
+    /// The places of threads that have ended.
+    free: Vec<u32>,
+}
+
+/// A thread that has begun.
+struct Living<'a> {
+    stretches: Stretches<'a>,
+    /// The present stretch.
+    now: Stretch,
+}
+
+impl<'a> Changes<'a> {
+    /// The changes of the threads that begin at these times, the first one last.
+    pub(super) fn new(timeline: &'a Timeline, unborn: Vec<(Ktime, ThreadIx)>) -> Changes<'a> {
+        Changes {
+            timeline,
+            unborn,
+            next: BinaryHeap::new(),
+            living: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Begins a thread.
+    fn begin(&mut self, thread: ThreadIx) -> Option<StateChange> {
+        let mut stretches = self.timeline.of(thread);
+        let now = stretches.next()?;
+        let living = Living { stretches, now };
+        let place = match self.free.pop() {
+            Some(place) => {
+                if let Some(entry) = self.living.get_mut(place as usize) {
+                    *entry = living;
+                }
+                place
+            }
+            None => {
+                self.living.push(living);
+                u32::try_from(self.living.len() - 1).ok()?
+            }
+        };
+        self.next.push(Reverse((now.to, thread, place)));
+        Some(StateChange {
+            at: now.from,
+            thread,
+            before: None,
+            after: Some(now),
+        })
+    }
+}
+
+impl Iterator for Changes<'_> {
+    type Item = StateChange;
+
+    fn next(&mut self) -> Option<StateChange> {
+        let next = self
+            .next
+            .peek()
+            .map(|Reverse((at, thread, _))| (*at, *thread));
+        while let Some(first) = self.unborn.last().copied() {
+            if next.is_some_and(|next| next < first) {
+                break;
+            }
+            self.unborn.pop();
+            if let Some(change) = self.begin(first.1) {
+                return Some(change);
+            }
+        }
+        let mut next = self.next.peek_mut()?;
+        let Reverse((at, thread, place)) = *next;
+        let living = self.living.get_mut(place as usize)?;
+        let before = Some(living.now);
+        let after = living.stretches.next();
+        match after {
+            Some(after) => {
+                living.now = after;
+                *next = Reverse((after.to, thread, place));
+            }
+            None => {
+                PeekMut::pop(next);
+                self.free.push(place);
+            }
+        }
+        Some(StateChange {
+            at,
+            thread,
+            before,
+            after,
+        })
+    }
+}
