@@ -257,7 +257,7 @@ fn recording(lines: &mut Lines, contents: &Contents) {
         lines.say("allowed CPUs", allowed);
     }
     let hardware = |fact| meta.hardware(fact).map(safe);
-    let memory = hardware(Hardware::Memory).and_then(|text| text.parse().ok());
+    let memory = tr_insight::memory::of_machine(meta);
     let machine = hardware(Hardware::Virtualization).map(|name| match name.as_str() {
         "none" => "no hypervisor".into(),
         _ => name,

@@ -7,7 +7,7 @@ use tr_analyze::memory::{killed, waits, MemoryKind};
 use tr_analyze::model::{Analysis, Process, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
-use tr_format::meta::{Extra, Hardware};
+use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
@@ -176,8 +176,8 @@ pub fn limit(analysis: &Analysis) -> Option<u64> {
 }
 
 /// The memory of the machine in bytes.
-pub fn of_machine(analysis: &Analysis) -> Option<u64> {
-    analysis.meta.hardware(Hardware::Memory)?.parse().ok()
+pub fn of_machine(meta: &Metadata) -> Option<u64> {
+    meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
 /// The largest memory of COMMAND's cgroup in the span, in bytes. The kernel's figure is that since the cgroup's

@@ -84,7 +84,7 @@ impl MemoryNeed {
         let proposed = at_most
             .filter(|_| is_done(analysis) && !is_killed)
             .and_then(enough);
-        let available = limit(analysis).or_else(|| of_machine(analysis));
+        let available = limit(analysis).or_else(|| of_machine(&analysis.meta));
         Some(MemoryNeed {
             at_least,
             at_most,
@@ -96,7 +96,7 @@ impl MemoryNeed {
 }
 
 /// Whether the recording is one of a command alone, from its beginning.
-fn is_of_command(analysis: &Analysis) -> bool {
+pub fn is_of_command(analysis: &Analysis) -> bool {
     !analysis.is_part() && analysis.meta.scope == Scope::Command
 }
 

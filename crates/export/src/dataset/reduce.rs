@@ -11,7 +11,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::parallelism::parallelism;
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
-use tr_format::meta::{Hardware, Metadata, Scope};
+use tr_format::meta::{Hardware, Metadata};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
@@ -26,7 +26,7 @@ use tr_insight::normal::Paths;
 use tr_insight::parts::{Part, PartTimes};
 use tr_insight::path::groups;
 use tr_insight::query;
-use tr_insight::size::MemoryNeed;
+use tr_insight::size::{is_of_command, MemoryNeed};
 use tr_insight::step_sums;
 use tr_insight::step_sums::add;
 use tr_insight::warnings::lost_events;
@@ -141,8 +141,7 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
 
 /// The number of CPUs that a recorded command wanted at most for 90 % of the time.
 fn cpus_wanted(analysis: &Analysis) -> Option<u64> {
-    let is_of_command = analysis.meta.scope == Scope::Command;
-    let found = is_of_command.then(|| parallelism(analysis, &groups(analysis), None, 0));
+    let found = is_of_command(analysis).then(|| parallelism(analysis, &groups(analysis), None, 0));
     cpu_need::wanted(analysis.cpus_of_build(), &found?.ok()?.demand)
 }
 
@@ -365,7 +364,7 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
         cpu_model: hardware(Hardware::CpuModel),
         cpu_stepping: hardware(Hardware::CpuStepping),
         microcode: hardware(Hardware::Microcode),
-        memory_bytes: of_machine(analysis),
+        memory_bytes: of_machine(&analysis.meta),
         virtualization: hardware(Hardware::Virtualization),
     }
 }

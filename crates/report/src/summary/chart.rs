@@ -56,7 +56,7 @@ impl Chart {
         steps: &Steps,
         path: Option<&CriticalPath>,
     ) -> Chart {
-        let whole_memory = of_machine(analysis).unwrap_or(0);
+        let whole_memory = of_machine(&analysis.meta).unwrap_or(0);
         Chart {
             title,
             bars: bars(analysis, steps, path),
