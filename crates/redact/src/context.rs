@@ -92,6 +92,9 @@ fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
 /// accounts.
 fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
+    if words::is_parameter(text) {
+        return false;
+    }
     // A program that the table does not know: `-p X`, `-T X`.
     let option = words::may_take_password(previous) && !read.options.takes_name(previous);
     let simple = previous == b"-p" && !read.options.is_plain() && looks::is_simple_password(text);
@@ -107,10 +110,11 @@ fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
 /// The word is the password after a user's name or a port's number: `-u USER -p X`, `-P 25575 -p X`.
 fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
-    let takes = matches!(
-        previous,
-        b"-p" | b"-P" | b"-pw" | b"-pass" | b"/p" | b"-a" | b"-A" | b"-k" | b"-K"
-    );
+    let takes = !words::is_parameter(text)
+        && matches!(
+            previous,
+            b"-p" | b"-P" | b"-pw" | b"-pass" | b"/p" | b"-a" | b"-A" | b"-k" | b"-K"
+        );
     if !takes || read.options.is_plain() || read.options.knows(previous) {
         return false;
     }

@@ -160,8 +160,11 @@ fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
 }
 
 fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
-    let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
-    secret.then(|| value.range())
+    let (name, text) = (name.as_bytes(), value.as_bytes());
+    // PagerDuty's `routing_key` is 32 hexadecimal digits, RabbitMQ's is a word.
+    let coded = names::ends_in_key(name) && text.len() == 32 && looks::is_code(text);
+    let secret = names::secret(name) > Sure::No || coded && !names::is_of_data(name);
+    (secret && !is_harmless(text)).then(|| value.range())
 }
 
 fn of_call(found: &Captures<'_>) -> Option<Range<usize>> {

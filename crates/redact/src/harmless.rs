@@ -52,7 +52,9 @@ pub fn is_harmless(value: &[u8]) -> bool {
     };
     let text = text.trim_matches(['"', '\'']);
     let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
-    let word = |w: &&str| w.eq_ignore_ascii_case(text);
+    // `anonymous:`, a user without a password.
+    let user = text.strip_suffix(':').unwrap_or(text);
+    let word = |w: &&str| w.eq_ignore_ascii_case(user);
     text.is_empty()
         || HARMLESS_VALUES.iter().any(word)
         || text.len() <= 2 && !text.bytes().any(|b| b.is_ascii_alphabetic())
@@ -72,6 +74,8 @@ pub fn is_harmless(value: &[u8]) -> bool {
             .split_once(':')
             .is_some_and(|(_, rest)| is_variable(rest))
         || is_decimal(text)
+        || is_build(text)
+        || is_library(text)
         || is_pattern(text)
         || is_placeholder(text)
 }
@@ -159,6 +163,27 @@ fn is_decimal(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
         && text.contains(['.', 'e'])
         && text.bytes().all(number)
+}
+
+/// `0.18.8=h3dbb7c6_0`: the version of a package and its build, as conda has them.
+fn is_build(text: &str) -> bool {
+    let Some((version, build)) = text.split_once('=') else {
+        return false;
+    };
+    let in_version = |b: u8| b.is_ascii_digit() || b == b'.';
+    let in_build = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_.-".contains(&b);
+    version.starts_with(|c: char| c.is_ascii_digit())
+        && version.contains('.')
+        && version.bytes().all(in_version)
+        && build.bytes().all(in_build)
+}
+
+/// `/build/libjsonwebtoken-c4c7.rlib`: the file of a library, after the name of the library.
+fn is_library(text: &str) -> bool {
+    let ends = [
+        ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
+    ];
+    text.contains('/') && !text.contains(' ') && ends.iter().any(|end| text.ends_with(end))
 }
 
 /// Part of a regular expression or of a program for awk.

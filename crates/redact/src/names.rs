@@ -294,6 +294,13 @@ pub fn ends_in_key(name: &[u8]) -> bool {
     parts.last().is_some_and(|last| last == "key") && !parts.iter().any(public)
 }
 
+/// The name is one of a key of a cache, a table or a request, which may be a digest.
+pub fn is_of_data(name: &[u8]) -> bool {
+    let parts = last_parts(name);
+    let harmless = |part: &String| part != "routing" && is(&HARMLESS_KIND, part);
+    parts.len() < 2 || parts.iter().any(harmless)
+}
+
 /// The name ends with a word for the words that a wallet or a key is restored from.
 pub fn is_seed(name: &[u8]) -> bool {
     let parts = last_parts(name);

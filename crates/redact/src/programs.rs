@@ -708,8 +708,9 @@ pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
         Some(byte) => word.iter().position(|b| *b == byte)? + 1,
     };
     let value = word.get(from..)?;
-    // `env:KS_PASS`, of which the name follows the colon.
-    (!is_harmless(value) && !is_harmless(word)).then_some(from)
+    // `env:KS_PASS`, of which the name follows the colon; in `./client.p12:X` a password follows the path.
+    let path = from > 0 && word.first().is_some_and(|b| b"./~".contains(b));
+    (!is_harmless(value) && (path || !is_harmless(word))).then_some(from)
 }
 
 #[cfg(test)]

@@ -148,7 +148,8 @@ impl Rules {
         self.known(word, false, masks);
         context::mask(word, read, masks);
         if text.contains(&b':') && how != How::Script {
-            let option = matches!(read.previous, b"-H" | b"--header") || read.options.sends();
+            let option =
+                matches!(read.previous, b"-H" | b"--header" | b"--headers") || read.options.sends();
             headers::mask(word, option, how, masks);
         }
         expressions::find(text, |part| masks.add(word, part));

@@ -44,6 +44,17 @@ pub fn is_assignment(word: &[u8]) -> bool {
     name.len() < word.len() && !name.is_empty() && name.iter().all(in_name)
 }
 
+/// `ENV=prod`: a name in capitals and a plain word, as `-p` of Jenkins and `-P` of others take it.
+pub fn is_parameter(word: &[u8]) -> bool {
+    let Some(equals) = word.iter().position(|b| *b == b'=') else {
+        return false;
+    };
+    let (name, value) = (word.get(..equals), word.get(equals + 1..));
+    let in_name = |b: &u8| b.is_ascii_uppercase() || *b == b'_';
+    name.is_some_and(|name| name.len() > 2 && name.iter().all(in_name))
+        && value.is_some_and(names::is_plain)
+}
+
 /// `--x` or `-x`: an option, not a value that begins with a dash.
 pub fn is_option(word: &[u8]) -> bool {
     match word {

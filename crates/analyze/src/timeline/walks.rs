@@ -60,7 +60,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// These stretches without the segments that have no wait which a task ended.
+    /// Leaves out the segments that have no wait which a task ended.
     pub(super) fn around_tasks(self) -> Stretches<'a> {
         Stretches {
             by_task: true,
