@@ -17,12 +17,13 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.path.join(HERE, "../target/release")
 # Events of a simulated build on 64 CPUs; and other shapes, as words for `trace`: a forest of 10^5 processes, two processes
-# with all of the switches, and a pool of 20,000 threads.
+# with all of the switches, a pool of 20,000 threads, and two processes with marks.
 BUILDS = [100_000, 1_000_000, 10_000_000, 100_000_000]
 SHAPES = {
     "forest of 100,000": ["short", "2", "1100000"],
     "two processes": ["pipe", "2", "10000000"],
     "20,000 threads": ["pool", "8", "1000000"],
+    "1,000,000 marks": ["marks", "2", "1000000"],
 }
 PARTS = ["Verdict", "What to change", "Critical path:", "All processes", "CPUs", "Top", "Trace"]
 COMMANDS = {
@@ -59,11 +60,9 @@ def parts(tr, file):
     return [part for part in PARTS if any(line.startswith(part) for line in lines)]
 
 
-def show(name, tr, file, place):
-    """Prints the rows of one recording."""
-    second = os.path.join(place, "second.bin")
-    if not os.path.exists(second):
-        os.link(file, second)
+def show(name, tr, file, second):
+    """Prints the rows of a recording; `second` is one of the same shape with another seed."""
+    place = os.path.dirname(file)
     print(f"\n{name}: {os.path.getsize(file) / 1e6:.1f} MB")
     print(f"first screen: {', '.join(parts(tr, file))}")
     for title, words in COMMANDS.items():
@@ -78,7 +77,6 @@ def show(name, tr, file, place):
             print(f"{title:12} {why}", flush=True)
         if os.path.exists(out):
             os.remove(out)
-    os.remove(second)
 
 
 def main():
@@ -93,9 +91,10 @@ def main():
         if args.only not in name:
             continue
         with tempfile.TemporaryDirectory() as place:
-            file = os.path.join(place, "first.bin")
-            subprocess.run([args.trace, *words, file], check=True, stdout=subprocess.DEVNULL)
-            show(name, args.tr, file, place)
+            first, second = (os.path.join(place, file) for file in ("first.bin", "second.bin"))
+            for seed, file in enumerate([first, second], 1):
+                subprocess.run([args.trace, *words, file, str(seed)], check=True, stdout=subprocess.DEVNULL)
+            show(name, args.tr, first, second)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,33 @@
 //! Writes a simulated recording to a file, for benchmarks of whole programs.
 //!
-//! `cargo run --release -p tr-sim --example trace -- WORLD CPUS EVENTS FILE`,
+//! `cargo run --release -p tr-sim --example trace -- WORLD CPUS EVENTS FILE [SEED]`,
 //! WORLD being make (many short processes), build (each with about a thousand
-//! events), hackbench, pipe, pool (20,000 threads) or short.
+//! events), hackbench, pipe, pool (20,000 threads), short, or marks (two processes, which set EVENTS marks).
 
 use std::io::Write;
 
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tid};
+use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::{Config, Follow};
+use tr_sim::recording::{Recording, Written};
 use tr_sim::scenario;
+
+/// The number of events of the processes that set marks.
+const EVENTS_BESIDE_MARKS: u64 = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [world, cpus, events, file] = args.as_slice() else {
-        return Err("usage: trace WORLD CPUS EVENTS FILE".into());
+    let [world, cpus, events, file, seed @ ..] = args.as_slice() else {
+        return Err("usage: trace WORLD CPUS EVENTS FILE [SEED]".into());
     };
     let cpus: u16 = cpus.parse()?;
     let jobs = u32::from(cpus) + u32::from(cpus) / 2;
+    let is_marks = world == "marks";
     let world = match world.as_str() {
         "make" => scenario::make(jobs, u32::MAX),
         "build" => scenario::build(jobs, u32::MAX, 400),
         "hackbench" => scenario::hackbench(10, 20),
-        "pipe" => scenario::pipe(),
+        "pipe" | "marks" => scenario::pipe(),
         "pool" => scenario::pool(20_000),
         "short" => scenario::short_processes(jobs, u32::MAX),
         other => return Err(format!("no such world: {other}").into()),
@@ -28,13 +35,63 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::new(world, cpus, u64::MAX >> 12);
     config.follow = Follow::All;
     config.max_events = events.parse()?;
+    if let [seed] = seed {
+        config = config.seed(seed.parse()?);
+    }
     // Nobody waits for the processes of a simulated make before its end.
     config.kernel.pid_max = 1 << 22;
     // As often as the recorder.
     config.progress = 1_000_000_000;
+    if is_marks {
+        let marks = std::mem::replace(&mut config.max_events, EVENTS_BESIDE_MARKS);
+        let recording = with_marks(&config, marks);
+        let cut = Cut {
+            largest: 1 << 16,
+            order: Order::Written,
+            seed: 1,
+        };
+        std::fs::write(file, recording.to_file(&cut)?)?;
+        return Ok(());
+    }
     let out = std::io::BufWriter::new(std::fs::File::create(file)?);
     let (mut out, written, truth) = tr_sim::file::record_to(&config, out)?;
     out.flush()?;
     println!("{written:?}, {} tasks", truth.tasks.len());
     Ok(())
+}
+
+/// The run with this number of marks: beginnings and ends of spans that follow each other, of a hundred names.
+fn with_marks(config: &Config, marks: u64) -> Recording {
+    let (mut recording, truth) = Recording::record(config);
+    let pid = truth.tasks.first().map(|task| Tid(task.tid.0));
+    let (start, end) = (recording.meta.start.0, recording.end().0);
+    let step = (end - start) / (marks + 1);
+    for number in 0..marks {
+        let time = start + (number + 1) * step;
+        let mark = Mark {
+            name: format!("test {}", number / 2 % 100).into_bytes().into(),
+            point: if number % 2 == 0 {
+                Point::Begin
+            } else {
+                Point::End
+            },
+            kind: b"test".as_slice().into(),
+            id: (number / 2).to_string().into_bytes().into(),
+            pid,
+            ..Mark::default()
+        };
+        recording.recorder.push(Written {
+            at: time,
+            seq: number,
+            event: LifeEvent {
+                time: Ktime(time),
+                cpu: None,
+                kind: LifeKind::Mark(mark),
+            },
+        });
+    }
+    recording
+        .recorder
+        .sort_by_key(|written| (written.at, written.seq));
+    recording
 }
