@@ -8,6 +8,7 @@ mod assumed;
 mod changes;
 mod page;
 mod render;
+pub mod shards;
 
 use std::collections::{BTreeMap, BTreeSet};
 
