@@ -62,7 +62,7 @@ fn plan() -> Result<(), Failed> {
         tests.clone().sum::<usize>() == 4 && tests.min() > Some(0),
         || document.to_string(),
     )?;
-    // The report names no files, and a plan replaces no other file.
+    // All tests are of one file of Python, and a plan replaces no other file.
     let place = scratch("plan")?;
     let other = place.join("other");
     std::fs::write(&other, "notes")?;
@@ -70,7 +70,7 @@ fn plan() -> Result<(), Failed> {
     for (options, why) in [
         (
             &["--plan", "-", "--plan-format", "jest"][..],
-            "no file; jest-junit",
+            "no two files",
         ),
         (&["--plan", &other], "--force"),
     ] {

@@ -270,6 +270,14 @@ fn run(args: &Args) -> Done {
             None
         }
         Err(error) => return Err(errors::refused(error)),
+        Ok(predictor)
+            if matches!(args.format, FormatArg::Text)
+                && plan
+                    .as_ref()
+                    .is_some_and(|plan| !predictor.leaves_out(plan)) =>
+        {
+            None
+        }
         Ok(predictor) => {
             let forecast = predictor.forecast(&recording);
             Some((predictor, forecast))

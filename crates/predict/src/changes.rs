@@ -108,7 +108,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
                 .get(*at)
                 .is_some_and(|step| step.from <= process.start)
         });
-        let length = || costs.reported(process.tree.end.since(process.start), at);
+        let length = || costs.reported(process.tree.end.since(process.start), at, 1000);
         whole
             .and_then(|at| costs.recorded(at))
             .unwrap_or_else(length)

@@ -236,6 +236,11 @@ impl Predictor {
         })
     }
 
+    /// Whether the simulation can leave out each test of a plan: all have a process of their own.
+    pub fn leaves_out(&self, plan: &shards::Plan) -> bool {
+        self.tests == plan.tests.list.len()
+    }
+
     /// Whether the jobs of its tools are known.
     pub fn has_jobs(&self) -> bool {
         !self.tools.jobs.is_empty()

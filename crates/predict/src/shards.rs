@@ -215,7 +215,7 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
             file: ids::file_of_node(&step.name),
             id: step.name.clone(),
             class: String::new(),
-            cost: recorded.unwrap_or_else(|| costs.reported(step.wall(), Some(at))),
+            cost: recorded.unwrap_or_else(|| costs.reported(step.wall(), Some(at), 1000)),
         });
     }
     Tests {
@@ -232,15 +232,22 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
     for report in reports {
-        let between = costs.reported(runner::between_suites(report), None).ns;
+        let at_once = costs.at_once(report);
+        let between = costs
+            .reported(runner::between_suites(report), None, at_once)
+            .ns;
         for suite in &report.suites {
-            if let Some((file, whole)) = only_file(suite).zip(whole(costs, &mut cases, suite)) {
+            if let Some((file, whole)) =
+                only_file(suite).zip(whole(costs, &mut cases, suite, at_once))
+            {
                 let whole = whole.with_runner(between);
                 let sum = files.entry(file);
                 sum.and_modify(|cost| *cost = cost.and(whole))
                     .or_insert(whole);
             }
-            let between = costs.reported(runner::between_tests(suite), None).ns;
+            let between = costs
+                .reported(runner::between_tests(suite), None, at_once)
+                .ns;
             for (case, around) in suite.cases.iter().zip(suite.around()) {
                 // The step of an inner test is taken, too: the next one of its name is another run's.
                 let at = cases.find(&case.attributes.class, &case.attributes.name);
@@ -249,7 +256,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
                         id: nodes.id(suite, case),
                         class: case.attributes.class.clone(),
                         file: ids::file(suite, case),
-                        cost: of_case(costs, case, at).with_runner(between),
+                        cost: of_case(costs, case, at, at_once).with_runner(between),
                     });
                 }
             }
@@ -270,10 +277,10 @@ fn only_file(suite: &Suite) -> Option<String> {
         .then_some(file)
 }
 
-fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>) -> Cost {
+fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>, at_once: u64) -> Cost {
     let recorded = at.and_then(|at| costs.recorded(at));
     let length = case.attributes.length.map(i64::unsigned_abs);
-    let reported = || Some(costs.reported(length?, at));
+    let reported = || Some(costs.reported(length?, at, at_once));
     recorded.or_else(reported).unwrap_or(Cost {
         ns: 0,
         on_cpu: None,
@@ -283,11 +290,16 @@ fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>) -> Cost {
 }
 
 /// The cost of a whole suite, by its own step or its own length.
-fn whole(costs: &Costs<'_>, cases: &mut CaseSteps<'_>, suite: &Suite) -> Option<Cost> {
+fn whole(
+    costs: &Costs<'_>,
+    cases: &mut CaseSteps<'_>,
+    suite: &Suite,
+    at_once: u64,
+) -> Option<Cost> {
     let at = cases.find("", &suite.attributes.name);
     let length = suite.attributes.length.map(i64::unsigned_abs);
     let recorded = at.and_then(|at| costs.recorded(at));
-    recorded.or_else(|| Some(costs.reported(length?, at)))
+    recorded.or_else(|| Some(costs.reported(length?, at, at_once)))
 }
 
 impl Plan {
@@ -344,7 +356,7 @@ impl Plan {
         for (source, why) in [
             (
                 Source::Report,
-                "not proven, by their length without waits for a CPU meanwhile",
+                "not proven, by their length and the CPU time meanwhile",
             ),
             (Source::Median, "without a length, at the median"),
         ] {

@@ -188,7 +188,10 @@ fn costs(spinners: u16) -> [Cost; 2] {
     let steps = Steps::new(&recording.analysis, &[]);
     let costs = Costs::new(&recording, &path, &steps);
     let wall = steps.list()[0].wall();
-    [costs.recorded(0).unwrap(), costs.reported(wall, Some(0))]
+    [
+        costs.recorded(0).unwrap(),
+        costs.reported(wall, Some(0), 1000),
+    ]
 }
 
 #[test]
