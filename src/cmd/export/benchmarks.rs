@@ -29,7 +29,7 @@ pub fn run(args: &Args, service: Service) -> Done {
         args,
         "figures over time are of whole runs: without --from and --to",
     )?;
-    let trace = open::warned(&args.file)?;
+    let trace = open::parts(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;
     let run = Run::new(&name, &recording);

@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Done {
     let Some(output) = args.output.as_deref() else {
         return Err(ExitCode::from(errors::UNREADABLE));
     };
-    let trace = open::warned(&args.file)?;
+    let trace = open::parts(&args.file, &args.more)?;
     args.span.check()?;
     let (from, to) = args.span.ns();
     let options = Options {

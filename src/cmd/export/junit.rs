@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Done {
         args,
         "a JUnit report has whole tests: --from and --to are not for --format junit",
     )?;
-    let trace = open::warned(&args.file)?;
+    let trace = open::parts(&args.file, &args.more)?;
     let recording = args.with.recording(&trace, args.budget)?;
     let found = Found {
         path: report.to_owned(),
