@@ -1,11 +1,11 @@
 //! Opens the trace that a command names.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use tr_format::reader::{End, Joint, Trace, Unknown};
+use tr_format::reader::{End, Trace, Unknown};
 use tr_format::source::Source;
 use tr_format::Error;
 
@@ -43,48 +43,6 @@ pub fn warned(path: &Path) -> Result<Trace, ExitCode> {
     let trace = trace(path)?;
     warn(&trace, path);
     Ok(trace)
-}
-
-/// Opens the parts of a rotated recording (`--rotate`) as one trace, in the order of time, like [`warned`]. A single FILE is
-/// opened as it is.
-#[cfg(feature = "report")]
-pub fn parts(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
-    if more.is_empty() {
-        return warned(first);
-    }
-    let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
-    let opened = paths.map(|path| Ok((path, warned(path)?)));
-    let mut opened = opened.collect::<Result<Vec<(&Path, Trace)>, ExitCode>>()?;
-    opened.sort_by_key(|(_, trace)| trace.meta().start);
-    let mut opened = opened.into_iter();
-    let Some((mut before, mut all)) = opened.next() else {
-        return warned(first);
-    };
-    let (mut count, mut missing) = (1u64, 0u64);
-    for (path, trace) in opened {
-        let (one, other) = (shown(before), shown(path));
-        match all.append(trace) {
-            Ok(Joint::Whole) => {}
-            Ok(Joint::Missing(ns)) => {
-                missing += 1;
-                let ns = tr_text::units::time(ns);
-                eprintln!("tr: {ns} are missing between {one} and {other}: their time is unknown");
-            }
-            Err(why) => {
-                return Err(crate::errors::refused(format!(
-                    "{other}: after {one}: {why}"
-                )));
-            }
-        }
-        before = path;
-        count += 1;
-    }
-    let gaps = match missing {
-        0 => "nothing is missing between them".to_owned(),
-        _ => tr_text::units::plural(missing, "gap", "gaps"),
-    };
-    eprintln!("tr: {count} parts of one recording; {gaps}");
-    Ok(all)
 }
 
 /// Whether a recorder writes FILE. To be asked before it is read: if the recording ends in

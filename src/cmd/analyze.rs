@@ -27,7 +27,7 @@ use crate::span::Span;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{args, open, progress};
+use crate::{args, open, parts, progress};
 use std::path::Path;
 use tr_mcp::tool::takes::{FILE, TOP};
 use tr_mcp::tool::{Takes, TakesKind, Tool};
@@ -262,7 +262,7 @@ fn run(args: &Args) -> Done {
         let _ = pool.build_global();
     }
     let span = args.span.ns();
-    let trace = open::parts(&args.file, &args.more)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     if let Some(why) = senseless(args, trace.meta()) {
         return Err(errors::refused(why));

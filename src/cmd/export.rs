@@ -27,7 +27,7 @@ use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{args, open, output, progress, send};
+use crate::{args, open, output, parts, progress, send};
 use tr_text::called::TR;
 use tr_text::units;
 
@@ -279,7 +279,7 @@ fn run(args: &Args) -> Done {
 
 /// Writes the recording in another format.
 fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
-    let trace = open::parts(&args.file, &args.more)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let weight = args.weight.unwrap_or(Weight::Cpu);
     if let Some(why) = no_stacks(&trace, weight) {
         let name = errors::shown(&args.file);

@@ -15,7 +15,7 @@ use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{open, output, progress};
+use crate::{open, output, parts, progress};
 
 /// Write the analysis as one HTML file
 #[derive(clap::Args, Debug)]
@@ -114,7 +114,7 @@ pub fn page(
 }
 
 fn run(args: &Args) -> Done {
-    let trace = open::parts(&args.file, &args.more)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let Page { html, contents } = page(&trace, &args.file, &args.span, &args.with, args.budget)?;
     if args.output.as_os_str() == "-" {
         return Ok(open::print(html.as_bytes()));

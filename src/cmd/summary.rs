@@ -12,6 +12,7 @@ use crate::args;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::open;
+use crate::parts;
 use crate::style::Layout;
 use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
@@ -105,7 +106,7 @@ impl Subcommand for Args {
 }
 
 fn run(args: &Args) -> Done {
-    let trace = open::parts(&args.file, &args.more)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;
     let chosen = Filter::default().apply(&recording);
