@@ -11,6 +11,9 @@ use tr_programs::own;
 use crate::subcommand::{self, Call, KeyKind, Program, Row};
 use crate::{called, cmd, config, errors, inherited, layout, open, pager};
 
+/// The answer to a second recording where one is read.
+pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
+
 /// The first word of a command line, and the row of its subcommand.
 struct First<'a> {
     word: Option<&'a OsStr>,
@@ -160,7 +163,7 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     }
     advice(option).or_else(|| {
         let is_second = !option.starts_with('-') && argument("file").is_some();
-        is_second.then(|| "two recordings are compared by: tr diff BASE NEW".to_owned())
+        is_second.then(|| COMPARED.to_owned())
     })
 }
 

@@ -38,6 +38,8 @@ mod mistyped;
 mod open;
 mod output;
 mod pager;
+#[cfg(feature = "report")]
+mod parts;
 mod passthrough;
 #[cfg(feature = "report")]
 mod progress;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use tr_format::reader::Trace;
 use tr_import::Error;
-use tr_insight::imports::{self, Imports};
+use tr_insight::imports::{self, Imports, ToolFile};
 use tr_insight::Recording;
 use tr_text::escape;
 
@@ -39,9 +39,14 @@ impl With {
         Ok(recording)
     }
 
-    /// Adds the files' spans to a recording, and says on standard error how many have no
-    /// place, and which files of a directory are damaged.
+    /// Reads the files as [`With::files`] does, and adds their spans to a recording.
     pub fn add(&self, recording: &mut Recording) -> Result<(), ExitCode> {
+        place(&self.files()?, recording);
+        Ok(())
+    }
+
+    /// Reads the files, and says on standard error which files of a directory are damaged.
+    pub fn files(&self) -> Result<Vec<ToolFile>, ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
         let mut room = tr_import::ALL;
@@ -78,12 +83,16 @@ impl With {
         if damaged > NAMED {
             eprintln!("tr: --with: {} more files are damaged", damaged - NAMED);
         }
-        recording.imports = Imports::place(&files, &recording.analysis);
-        for import in &recording.imports.files {
-            if let Some(words) = imports::incomplete(import) {
-                eprintln!("tr: --with {}", escape::text(words.as_bytes()));
-            }
+        Ok(files)
+    }
+}
+
+/// Adds the files' spans to a recording, and says on standard error how many have no place.
+pub fn place(files: &[ToolFile], recording: &mut Recording) {
+    recording.imports = Imports::place(files, &recording.analysis);
+    for import in &recording.imports.files {
+        if let Some(words) = imports::incomplete(import) {
+            eprintln!("tr: --with {}", escape::text(words.as_bytes()));
         }
-        Ok(())
     }
 }

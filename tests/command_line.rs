@@ -112,7 +112,9 @@ fn diff_of_many_files_says_how() {
 #[test]
 fn other_tools_words_are_answered() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::copy(demo(), dir.path().join("a.bin")).unwrap();
+    for name in ["a.bin", "b.bin"] {
+        std::fs::copy(demo(), dir.path().join(name)).unwrap();
+    }
     for (line, tip) in [
         ("analyze a.bin --json", "tip: --format json"),
         ("info a.bin --json", "tip: --format json"),

@@ -24,6 +24,7 @@ fn main() {
         recorded("pytest", common::lacks_module("pytest"), pytest),
         common::trial("stored", None, stored),
         common::trial("junit_out", None, junit_out),
+        common::trial("plan", None, plan),
         common::trial("paths", None, paths),
         common::trial("directories", None, directories),
         common::trial("hostile_names", None, hostile),
@@ -33,6 +34,52 @@ fn main() {
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/imports")
+}
+
+/// `tr predict --plan` splits the tests of a report, and its document is as the schema says.
+fn plan() -> Result<(), Failed> {
+    let predict = |options: &[&str]| {
+        let mut command = Command::new(TR);
+        command.args(["predict", "--shards", "2", "--with"]);
+        command.arg(fixtures().join("tests.xml")).args(options);
+        command.arg(fixtures().join("all.bin")).output()
+    };
+    let done = predict(&["--plan", "-"])?;
+    ensure(done.status.success(), || said(&done))?;
+    let document: Value = serde_json::from_slice(&done.stdout)?;
+    let schema = Command::new(TR).args(["schema", "shards"]).output()?;
+    let schema: Value = serde_json::from_slice(&schema.stdout)?;
+    common::schema::validate(&schema, &document)?;
+    // No place of these four is proven, and one has no length.
+    let counts = ["recording", "report", "median"].map(|name| int(&document["counts"], name));
+    let tests = list(&document, "shards")
+        .iter()
+        .map(|shard| list(shard, "tests").len());
+    ensure(counts.iter().sum::<u64>() == 4 && counts[0] == 0, || {
+        document.to_string()
+    })?;
+    ensure(
+        tests.clone().sum::<usize>() == 4 && tests.min() > Some(0),
+        || document.to_string(),
+    )?;
+    // All tests are of one file of Python, and a plan replaces no other file.
+    let place = scratch("plan")?;
+    let other = place.join("other");
+    std::fs::write(&other, "notes")?;
+    let other = other.to_string_lossy();
+    for (options, why) in [
+        (
+            &["--plan", "-", "--plan-format", "jest"][..],
+            "no two files",
+        ),
+        (&["--plan", &other], "--force"),
+    ] {
+        let done = predict(options)?;
+        ensure(!done.status.success() && said(&done).contains(why), || {
+            said(&done)
+        })?;
+    }
+    Ok(())
 }
 
 /// `--format junit` writes the report back: its tests have properties, and all else is as it was.

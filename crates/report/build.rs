@@ -14,6 +14,7 @@ const TEXTS: [(&str, &[&str]); 2] = [
             "event.schema.json",
             "pipeline.schema.json",
             "predict.schema.json",
+            "shards.schema.json",
             "summary.schema.json",
         ],
     ),

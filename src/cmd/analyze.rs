@@ -27,7 +27,7 @@ use crate::span::Span;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{args, open, progress};
+use crate::{args, open, parts, progress};
 use std::path::Path;
 use tr_mcp::tool::takes::{FILE, TOP};
 use tr_mcp::tool::{Takes, TakesKind, Tool};
@@ -58,6 +58,9 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
+    /// Further parts of the same recording, which --rotate has divided: tr analyze day/*.bin
+    #[arg(value_name = "PART")]
+    more: Vec<PathBuf>,
     /// Reports to print, separated by commas [default: top]
     #[arg(long, value_parser = reports(), value_delimiter = ',')]
     report: Vec<Asked>,
@@ -242,7 +245,8 @@ impl Subcommand for Args {
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        let trace = std::iter::once(self.file.as_path());
+        let parts = self.more.iter().map(PathBuf::as_path);
+        let trace = std::iter::once(self.file.as_path()).chain(parts);
         Some(trace.chain(self.with.paths()).collect())
     }
 
@@ -258,7 +262,7 @@ fn run(args: &Args) -> Done {
         let _ = pool.build_global();
     }
     let span = args.span.ns();
-    let trace = open::warned(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     if let Some(why) = senseless(args, trace.meta()) {
         return Err(errors::refused(why));

@@ -27,7 +27,7 @@ use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{args, open, output, progress, send};
+use crate::{args, open, output, parts, progress, send};
 use tr_text::called::TR;
 use tr_text::units;
 
@@ -68,6 +68,9 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
+    /// Further parts of the same recording, which --rotate has divided: tr export day/*.bin
+    #[arg(value_name = "PART")]
+    more: Vec<PathBuf>,
     /// The format [default: by OUT's suffix: .pftrace, .folded, compile_commands.json]
     #[arg(long, value_parser = formats())]
     format: Option<To>,
@@ -276,7 +279,7 @@ fn run(args: &Args) -> Done {
 
 /// Writes the recording in another format.
 fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
-    let trace = open::trace(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let weight = args.weight.unwrap_or(Weight::Cpu);
     if let Some(why) = no_stacks(&trace, weight) {
         let name = errors::shown(&args.file);
@@ -285,7 +288,6 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     if format.is_otlp() {
         has_date(&trace, args)?;
     }
-    open::warn(&trace, &args.file);
     let name = args.file.to_string_lossy();
     args.span.check()?;
     let (from, to) = args.span.ns();

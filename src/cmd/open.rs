@@ -63,7 +63,13 @@ impl Subcommand for Args {
 }
 
 fn run(args: &Args) -> Done {
-    let page = report::page(&args.file, &args.span, &args.with, args.budget)?;
+    let page = report::page(
+        &open::warned(&args.file)?,
+        &args.file,
+        &args.span,
+        &args.with,
+        args.budget,
+    )?;
     let browsers = if args.serve || args.port > 0 {
         Vec::new()
     } else {

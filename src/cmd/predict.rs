@@ -1,18 +1,26 @@
 //! `tr predict`: the time that a recorded run takes on another machine, or with changes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::ValueEnum;
 use regex::bytes::Regex;
-use tr_predict::{page, Predictor, Wanted};
+use tr_insight::imports::{File, ToolFile};
+use tr_insight::Recording;
+use tr_output::Kind;
+use tr_predict::shards::{self, Plan, Tests};
+use tr_predict::{page, NoForecast, Predictor, Wanted};
+use tr_text::style::Paint;
 
 use crate::budget::Budget;
 use crate::errors::{self, Done};
+use crate::output::Force;
 use crate::progress::Use;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
-use crate::{args, open, progress};
-use std::path::Path;
+use crate::with::{self, With};
+use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::{Takes, TakesKind, Tool};
 
@@ -31,6 +39,7 @@ Examples:
   tr predict trace.bin --faster cc1=1.5 --without 'sleep 1'
   tr predict trace.bin --cached '-c .*\\.c$=0.8'
   tr predict trace.bin --shards 4 --cpus 8
+  tr predict trace.bin --shards 4 --with junit.xml --plan shards.json
   tr predict trace.bin --table --price 0.004
   tr predict trace.bin --format html > forecast.html")]
 pub struct Args {
@@ -67,9 +76,18 @@ pub struct Args {
     /// Start the job that took longest first, of those that can start
     #[arg(long)]
     longest_first: bool,
-    /// Split the tests among this number of machines, by their recorded times
+    /// Split the tests among this number of machines, by their CPU time and their own waits. --with
+    /// names the runner's report
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=16))]
     shards: Option<u64>,
+    /// Write which test runs on which of the --shards; - is standard output, without a forecast
+    #[arg(long, value_name = "FILE", requires = "shards")]
+    plan: Option<PathBuf>,
+    /// The format of the plan
+    #[arg(long, value_name = "FORMAT", requires = "plan", default_value = "json", value_parser = plans())]
+    plan_format: shards::Format,
+    #[command(flatten)]
+    force: Force,
     /// Add a table of 1 to 64 CPUs, and of as many jobs
     #[arg(long)]
     table: bool,
@@ -79,6 +97,8 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
+    #[command(flatten)]
+    with: With,
     #[command(flatten)]
     pub budget: Budget,
     #[command(flatten)]
@@ -112,6 +132,28 @@ impl Args {
         }
     }
 }
+
+/// The formats of a plan, with the names of runners as further names of the list of files.
+fn plans() -> impl TypedValueParser<Value = shards::Format> {
+    let formats = shards::Format::ALL.map(|format| {
+        let value = PossibleValue::new(format.name()).help(format.title());
+        let aliases: &[&str] = match format {
+            shards::Format::Files => &["jest", "playwright", "vitest"],
+            _ => &[],
+        };
+        (format, value.aliases(aliases.iter().copied()))
+    });
+    args::words(formats)
+}
+
+const PLAN: Kind = Kind {
+    name: "a plan of shards",
+    is: |bytes| {
+        let is_number = bytes.first().is_some_and(u8::is_ascii_digit);
+        let is_costs = output::has(bytes, "\"tr.shards/1\"") || output::has(bytes, "::");
+        is_number || output::is_json(bytes) && is_costs
+    },
+};
 
 fn number(text: &str, (least, most): (f64, f64)) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
@@ -192,7 +234,15 @@ impl Subcommand for Args {
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        Some(vec![&self.file])
+        if self.plan.is_some() {
+            return None;
+        }
+        Some(
+            [self.file.as_path()]
+                .into_iter()
+                .chain(self.with.paths())
+                .collect(),
+        )
     }
 
     fn run(self, _: &Program) -> Done {
@@ -202,13 +252,77 @@ impl Subcommand for Args {
 
 fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
-    let recording = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Schedule));
-    let predictor = Predictor::new(&recording, args.wanted()).map_err(errors::refused)?;
-    let forecast = predictor.forecast(&recording);
+    let files = args.with.files()?;
+    let allowance = progress::Allowance::new(args.budget, Use::Schedule);
+    let mut recording = progress::whole(&trace, allowance);
+    with::place(&files, &mut recording);
+    let plan = plan(args, &recording, &files)?;
+    if args
+        .plan
+        .as_deref()
+        .is_some_and(|path| path.as_os_str() == "-")
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let forecast = match Predictor::new(&recording, args.wanted()) {
+        // Tests that share a process have a plan alone.
+        Err(NoForecast::NoTests) if plan.is_some() && matches!(args.format, FormatArg::Text) => {
+            None
+        }
+        Err(error) => return Err(errors::refused(error)),
+        Ok(predictor)
+            if matches!(args.format, FormatArg::Text)
+                && plan
+                    .as_ref()
+                    .is_some_and(|plan| !predictor.leaves_out(plan)) =>
+        {
+            None
+        }
+        Ok(predictor) => {
+            let forecast = predictor.forecast(&recording);
+            Some((predictor, forecast))
+        }
+    };
+    let Some((predictor, forecast)) = forecast else {
+        let mut page = plan.map(|plan| plan.page()).unwrap_or_default();
+        page.wrapped(Paint::Dim, "  ", NO_FORECAST);
+        return Ok(open::print_text(&page.text(&args.layout.style())));
+    };
     Ok(match args.format {
-        FormatArg::Text => open::print_text(&forecast.page().text(&args.layout.style())),
+        FormatArg::Text => {
+            let mut page = forecast.page();
+            if let Some(plan) = plan {
+                page.blank();
+                page.add(plan.page());
+            }
+            open::print_text(&page.text(&args.layout.style()))
+        }
         FormatArg::Json => open::print_json(&forecast.json()),
         FormatArg::Html => open::print_report(page(&predictor, &recording.analysis, &forecast)),
         FormatArg::Csv => open::print_report(forecast.csv()),
     })
+}
+
+/// The note below a plan without a forecast.
+const NO_FORECAST: &str = "no forecast of the time: a test without a process of its own cannot be left out of the simulation";
+
+/// Writes the plan of `--plan`, and returns it.
+fn plan(args: &Args, recording: &Recording, files: &[ToolFile]) -> Result<Option<Plan>, ExitCode> {
+    let (Some(shards), Some(output)) = (args.shards, args.plan.as_deref()) else {
+        return Ok(None);
+    };
+    let reports = files.iter().filter_map(|file| match &file.file {
+        File::Junit(report) => Some(report),
+        _ => None,
+    });
+    let tests = Tests::new(recording, &reports.collect::<Vec<_>>());
+    let wrong = |error| errors::refused(format!("--plan: {error}"));
+    let plan = Plan::new(tests, shards, args.plan_format).map_err(wrong)?;
+    let text = plan.text().map_err(wrong)?;
+    let code = output::text((output, args.force), &[&args.file], PLAN, &text);
+    if code == ExitCode::SUCCESS {
+        Ok(Some(plan))
+    } else {
+        Err(code)
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tr_analyze::Options;
+use tr_format::reader::Trace;
 use tr_insight::untraced;
 
 use crate::budget::Budget;
@@ -14,7 +15,7 @@ use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{open, output, progress};
+use crate::{open, output, parts, progress};
 
 /// Write the analysis as one HTML file
 #[derive(clap::Args, Debug)]
@@ -27,6 +28,9 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
+    /// Further parts of the same recording, which --rotate has divided: tr report day/*.bin
+    #[arg(value_name = "PART")]
+    more: Vec<PathBuf>,
     /// The page; - is standard output. An existing file is replaced once the page
     /// is complete
     #[arg(short, long, value_name = "OUT", default_value = "report.html")]
@@ -65,13 +69,18 @@ pub struct Page {
     pub contents: String,
 }
 
-/// Reads a recording and makes its page. Warnings go to standard error.
+/// Makes the page of a recording. Warnings go to standard error.
 ///
 /// # Errors
 /// The exit status after the reason was printed.
-pub fn page(file: &Path, span: &Span, with: &With, budget: Budget) -> Result<Page, ExitCode> {
+pub fn page(
+    trace: &Trace,
+    file: &Path,
+    span: &Span,
+    with: &With,
+    budget: Budget,
+) -> Result<Page, ExitCode> {
     let (from, to) = span.ns();
-    let trace = open::warned(file)?;
     let name = file.to_string_lossy();
     span.check()?;
     let options = Options {
@@ -82,7 +91,7 @@ pub fn page(file: &Path, span: &Span, with: &With, budget: Budget) -> Result<Pag
         ..Options::default()
     };
     let allowance = progress::Allowance::new(budget, Use::Times);
-    let mut recording = progress::recording(&trace, &options, allowance);
+    let mut recording = progress::recording(trace, &options, allowance);
     with.add(&mut recording)?;
     span.check_in(&recording.analysis)?;
     let not_traced = untraced::reason(&recording.analysis);
@@ -105,7 +114,8 @@ pub fn page(file: &Path, span: &Span, with: &With, budget: Budget) -> Result<Pag
 }
 
 fn run(args: &Args) -> Done {
-    let Page { html, contents } = page(&args.file, &args.span, &args.with, args.budget)?;
+    let trace = parts::opened(&args.file, &args.more)?;
+    let Page { html, contents } = page(&trace, &args.file, &args.span, &args.with, args.budget)?;
     if args.output.as_os_str() == "-" {
         return Ok(open::print(html.as_bytes()));
     }

@@ -12,6 +12,7 @@ use crate::args;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::open;
+use crate::parts;
 use crate::style::Layout;
 use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
@@ -39,6 +40,9 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
+    /// Further parts of the same recording, which --rotate has divided: tr summary day/*.bin
+    #[arg(value_name = "PART")]
+    more: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -91,7 +95,8 @@ impl Subcommand for Args {
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        let trace = std::iter::once(self.file.as_path());
+        let parts = self.more.iter().map(PathBuf::as_path);
+        let trace = std::iter::once(self.file.as_path()).chain(parts);
         Some(trace.chain(self.with.paths()).collect())
     }
 
@@ -101,7 +106,7 @@ impl Subcommand for Args {
 }
 
 fn run(args: &Args) -> Done {
-    let trace = open::warned(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;
     let chosen = Filter::default().apply(&recording);

@@ -129,7 +129,58 @@ fn parts() -> Result<(), Failed> {
             "{sum} ns in {} parts, and the kernel says {kernel}",
             files.len()
         )
-    })
+    })?;
+    joined(&files, kernel)
+}
+
+/// All parts together are one recording, in whatever order they are named.
+fn joined(files: &[PathBuf], kernel: u64) -> Result<(), Failed> {
+    let (whole, said) = together(files.iter().rev())?;
+    ensure(said.contains("nothing is missing"), || said)?;
+    let burner = called(&whole, "burner")?;
+    let processes = list(&whole, "processes").iter();
+    let alike = processes.filter(|process| process["pid"] == burner["pid"]);
+    ensure(alike.count() == 1, || "several burners".into())?;
+    let on_cpu = int(burner, "on_cpu_ns");
+    ensure(kernel.abs_diff(on_cpu) < 30_000_000, || {
+        format!("{on_cpu} ns, and the kernel says {kernel}")
+    })?;
+    let durations = files
+        .iter()
+        .map(|file| Ok(int(&analyze(file)?["trace"], "duration_ns")));
+    let sum: u64 = durations
+        .collect::<Result<Vec<u64>, Failed>>()?
+        .iter()
+        .sum();
+    let duration = int(&whole["trace"], "duration_ns");
+    ensure(duration == sum, || {
+        format!("{duration} ns instead of {sum}")
+    })?;
+    // Without the second part its time is unknown, and no time is lost or added.
+    let (gap, said) = together(
+        files
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != 1)
+            .map(|(_, file)| file),
+    )?;
+    ensure(said.contains("are missing between"), || said)?;
+    ensure(int(&gap["trace"], "duration_ns") == sum, || {
+        gap["trace"].to_string()
+    })?;
+    let lost = list(&gap["trace"]["quality"], "lost").len();
+    ensure(lost > 0, || gap["trace"].to_string())
+}
+
+/// The document of several parts, and what `tr` says on standard error.
+fn together<'f>(files: impl Iterator<Item = &'f PathBuf>) -> Result<(Value, String), Failed> {
+    let mut command = std::process::Command::new(crate::common::TR);
+    let out = command
+        .args(["analyze", "--format", "json"])
+        .args(files)
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    Ok((serde_json::from_slice(&out.stdout)?, text(&out.stderr)))
 }
 
 /// Each end in a part is the end of a task that the part knows, and of the processes that the old part has as

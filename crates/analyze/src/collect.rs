@@ -9,6 +9,7 @@ pub mod outside;
 pub(crate) mod servers;
 pub mod stacks;
 pub mod syscalls;
+pub(crate) mod totals;
 pub mod workers;
 
 use std::collections::BTreeMap;
@@ -48,13 +49,15 @@ pub(crate) struct Collectors {
     pub servers: servers::Servers,
     pub outside: outside::Outside,
     pub workers: workers::Workers<TaskIx>,
+    pub parts: totals::Parts,
 }
 
 impl Collectors {
     /// Takes a sample of the machine's counters.
     pub fn sample(&mut self, time: Ktime, counters: &Counters) {
         if self.counters.len() < SAMPLES {
-            self.counters.push((time, counters.clone()));
+            let counters = self.parts.continued(time, counters);
+            self.counters.push((time, counters));
         }
     }
 

@@ -7,6 +7,7 @@ use tr_format::meta::Metadata;
 use tr_format::reader::{End, Trace};
 use tr_format::tally::{CommitDelay, Events};
 
+use crate::collect::totals::Parts;
 use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
 use crate::order::batches::SortedRun;
@@ -32,6 +33,7 @@ pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> An
     let mut tracker = Tracker::new(trace.meta(), known.gaps(trace.meta()), span, options.cpu);
     tracker.timeline = options.timeline.then(|| Draft::new(options.scratch));
     tracker.collectors.stacks.timed = options.samples.then(Default::default);
+    tracker.collectors.parts = Parts::new(trace.later_parts());
     tracker.slow = options.without_fast_path;
     if start == begin {
         tracker.expect(tasks(trace));

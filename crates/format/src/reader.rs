@@ -1,5 +1,7 @@
 //! Opens a trace and reads its frames.
 
+mod join;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,12 +21,15 @@ use crate::walk::{self, Start};
 pub use crate::walk::{Damage, End};
 use crate::zip::unpacking;
 use crate::{Error, Fault};
+pub use join::{Joint, NotNext};
 
 /// An open trace. Threads can read frames in parallel.
 #[derive(Debug)]
 pub struct Trace {
     source: Source,
     id: u32,
+    /// The later parts of a rotated recording.
+    parts: Vec<join::Part>,
     minor: u16,
     meta: Metadata,
     summary: Option<Summary>,
@@ -37,7 +42,7 @@ pub struct Trace {
     gaps: Vec<LifeEvent>,
     index_lies: Option<u64>,
     unknown: Unknown,
-    /// The parts that were skipped in each frame, by frame number, so that a frame that is read twice counts
+    /// The parts that were skipped in each frame, by the frame's offset, so that a frame that is read twice counts
     /// once.
     skipped: Mutex<BTreeMap<u64, Unknown>>,
 }
@@ -59,6 +64,7 @@ impl Trace {
         let mut trace = Trace {
             source,
             id: start.id,
+            parts: Vec::new(),
             minor: start.minor,
             meta: start.meta,
             summary: None,
@@ -216,9 +222,9 @@ impl Trace {
         self.minor
     }
 
-    /// The file's length in bytes.
+    /// The length of the file in bytes, or of the files of all parts.
     pub fn bytes(&self) -> u64 {
-        self.source.len()
+        self.length()
     }
 
     /// The bytes that the trace is read from.
@@ -263,7 +269,7 @@ impl Trace {
         });
         let unknown = read.inspect_err(|_| into.clear())?;
         if unknown != Unknown::default() {
-            self.skipped().insert(frame.number, unknown);
+            self.skipped().insert(frame.offset, unknown);
         }
         Ok(())
     }
@@ -274,9 +280,11 @@ impl Trace {
         frame: &FrameInfo,
         decode: impl FnOnce(&[u8]) -> Result<T, Fault>,
     ) -> Result<T, Error> {
-        let bytes = self.source.at(frame.offset, frame.bytes)?;
+        let (source, id, base) = self.part_at(frame.offset);
+        let offset = frame.offset.saturating_sub(base);
+        let bytes = source.at(offset, frame.bytes)?;
         let read = || {
-            let (header, len) = Header::decode(&bytes, self.id)?;
+            let (header, len) = Header::decode(&bytes, id)?;
             let payload = bytes.get(len..).unwrap_or_default();
             let (kind, stream) = address(frame.stream);
             let same = header.kind == kind
@@ -292,7 +300,7 @@ impl Trace {
             header.check(payload)?;
             decode(payload)
         };
-        read().map_err(|fault| fault.at(frame.number, frame.offset))
+        read().map_err(|fault| fault.at(frame.number, offset))
     }
 
     /// The loss that a frame stands for if it cannot be read.

@@ -109,6 +109,21 @@ pub struct Tally {
     pub suspends: Vec<Suspend>,
 }
 
+impl Tally {
+    /// Adds the numbers of a later part of the same recording.
+    pub fn add(&mut self, other: &Tally) {
+        self.events.add(&other.events);
+        self.frames = self.frames.saturating_add(other.frames);
+        self.largest_inversion = self.largest_inversion.max(other.largest_inversion);
+        self.commit_delay = self.commit_delay.max(other.commit_delay);
+        for (stream, count) in &other.lost {
+            let lost = self.lost.entry(*stream).or_default();
+            *lost = lost.saturating_add(*count);
+        }
+        self.suspends.extend(&other.suspends);
+    }
+}
+
 /// One or more suspends of the machine between two readings of the clocks. `CLOCK_MONOTONIC`, which
 /// stamps all events, stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads both every ten
 /// seconds.

@@ -251,6 +251,7 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
         match attribute.key.as_ref() {
             "name" => read.name = value.into_owned(),
             "classname" => read.class = value.into_owned(),
+            "file" | "filepath" => read.file = Some(value.into_owned()),
             "timestamp" => read.at = date::read(&value),
             "time" => {
                 known = length(&value);

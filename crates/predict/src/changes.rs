@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
 use tr_analyze::kinds::Kind;
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
 use tr_analyze::what_if::Without;
 
+use super::shards::{greedy, Costs};
 use super::{NoForecast, Wanted};
 use tr_insight::advice::facts::Facts;
-use tr_insight::steps::Steps;
+use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;
 
 fn factor(by: f64) -> u64 {
@@ -62,7 +64,8 @@ impl ChangeSet {
             return Err(NoForecast::NoTests);
         }
         self.tests = tests.len();
-        let parts = greedy(&tests, shards);
+        let costs: Vec<u64> = tests.iter().map(|(cost, _)| *cost).collect();
+        let parts = greedy(&costs, shards);
         let all = self.variants.first().copied().unwrap_or_default();
         self.variants.clear();
         for part in 0..shards {
@@ -75,46 +78,46 @@ impl ChangeSet {
     }
 }
 
-/// The tests that have a process of their own and no test below it: each with its recorded length in ns and its
-/// executions.
+/// The tests that have a process of their own and no test below it: each with its cost in ns and its executions.
 fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
-    let steps = steps.list().iter();
-    let tests = steps.filter(|step| step.kind == StepKind::Test);
-    let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).collect();
+    let costs = Costs::new(facts.recording, facts.path, &steps);
+    let mut processes: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
+    for (at, step) in steps.list().iter().enumerate() {
+        if let Some(process) = step.process.filter(|_| step.kind == StepKind::Test) {
+            // The outermost step of a process comes first.
+            processes.entry(process).or_insert(at);
+        }
+    }
     let above = |ix: &_| facts.analysis.ancestors(*ix);
-    let hold: BTreeSet<_> = processes.iter().flat_map(above).collect();
-    processes.retain(|ix| facts.own.has(*ix) && !hold.contains(ix));
+    let hold: BTreeSet<_> = processes.keys().flat_map(above).collect();
+    processes.retain(|ix, _| facts.own.has(*ix) && !hold.contains(ix));
     let mut groups: BTreeMap<_, Vec<Group>> = BTreeMap::new();
     for (group, it) in facts.all() {
-        if processes.contains(&it.process) {
+        if processes.contains_key(&it.process) {
             groups.entry(it.process).or_default().push(group);
         }
     }
-    let length = |ix| {
+    let cost = |ix| {
         let process = facts.analysis.process(ix);
-        process.tree.end.since(process.start)
+        let at = processes.get(&ix).copied();
+        // One process of several tests has a cost of its own: the steps in it do not cover it.
+        let whole = at.filter(|at| {
+            steps
+                .list()
+                .get(*at)
+                .is_some_and(|step| step.from <= process.start)
+        });
+        let length = || costs.reported(process.tree.end.since(process.start), at, 1000);
+        whole
+            .and_then(|at| costs.recorded(at))
+            .unwrap_or_else(length)
+            .ns
     };
     groups
         .into_iter()
-        .map(|(ix, groups)| (length(ix), groups))
+        .map(|(ix, groups)| (cost(ix), groups))
         .collect()
-}
-
-/// The machine of each test: the longest tests are assigned first, each to the machine with the least work.
-fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
-    let mut order: Vec<usize> = (0..tests.len()).collect();
-    let length = |at: &usize| tests.get(*at).map_or(0, |test| test.0);
-    order.sort_by_key(|at| (Reverse(length(at)), *at));
-    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
-    let mut parts = vec![0; tests.len()];
-    for at in order {
-        if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
-            *of = part;
-            loads.insert((load.saturating_add(length(&at)), part));
-        }
-    }
-    parts
 }
 
 /// The changes that a user asks for.
@@ -218,17 +221,4 @@ fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let all = of.iter().enumerate();
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());
     chosen.map(|(_, group)| *group).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_tests_are_split_first() {
-        let tests = [3, 5, 3, 4, 0].map(|length| (length, Vec::new()));
-        assert_eq!(greedy(&tests, 2), [1, 0, 0, 1, 1]);
-        assert_eq!(greedy(&tests[..2], 3), [1, 0]);
-        assert_eq!(greedy(&[], 2), [0; 0]);
-    }
 }

@@ -8,6 +8,7 @@ mod assumed;
 mod changes;
 mod page;
 mod render;
+pub mod shards;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -233,6 +234,11 @@ impl Predictor {
             tests,
             others,
         })
+    }
+
+    /// Whether the simulation can leave out each test of a plan: all have a process of their own.
+    pub fn leaves_out(&self, plan: &shards::Plan) -> bool {
+        self.tests == plan.tests.list.len()
     }
 
     /// Whether the jobs of its tools are known.

@@ -5,7 +5,9 @@ use serde_json::Value;
 use crate::packed::text;
 
 /// The subcommands that write such a document.
-pub const NAMES: [&str; 6] = ["analyze", "diff", "pipeline", "dump", "predict", "summary"];
+pub const NAMES: [&str; 7] = [
+    "analyze", "diff", "pipeline", "dump", "predict", "shards", "summary",
+];
 
 /// The schema of the document that a subcommand writes.
 pub fn of(name: &str) -> Option<&'static str> {
@@ -15,6 +17,7 @@ pub fn of(name: &str) -> Option<&'static str> {
         "pipeline" => text!("pipeline.schema.json"),
         "dump" => text!("event.schema.json"),
         "predict" => text!("predict.schema.json"),
+        "shards" => text!("shards.schema.json"),
         "summary" => text!("summary.schema.json"),
         _ => return None,
     })

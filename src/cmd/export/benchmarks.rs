@@ -9,7 +9,7 @@ use tr_compare::diff::Run;
 
 use super::Args;
 use crate::errors::{self, Done};
-use crate::{open, output};
+use crate::{output, parts};
 use tr_output::Kind;
 
 /// Figures for services that follow them over time.
@@ -29,7 +29,7 @@ pub fn run(args: &Args, service: Service) -> Done {
         args,
         "figures over time are of whole runs: without --from and --to",
     )?;
-    let trace = open::warned(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;
     let run = Run::new(&name, &recording);

@@ -13,7 +13,7 @@ use super::Args;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::progress::{self, Use};
-use crate::{open, output};
+use crate::{output, parts};
 
 const COMPILE_COMMANDS: Kind = Kind {
     name: "compile commands",
@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Done {
     let Some(output) = args.output.as_deref() else {
         return Err(ExitCode::from(errors::UNREADABLE));
     };
-    let trace = open::warned(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     args.span.check()?;
     let (from, to) = args.span.ns();
     let options = Options {

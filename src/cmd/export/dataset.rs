@@ -16,8 +16,8 @@ use tr_text::units;
 use super::Args;
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
-use crate::open;
 use crate::output::{whole, Force};
+use crate::parts;
 use crate::progress::{self, Use};
 use tr_output::Kind;
 
@@ -44,9 +44,8 @@ pub fn run(args: &Args) -> Done {
     };
     let shown = errors::shown(output);
     let refused = |error| errors::unwritten(&shown, error);
-    let trace = open::trace(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     super::has_date(&trace, args)?;
-    open::warn(&trace, &args.file);
     let mut place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
     if let Some(file) = present(output, &place).map_err(refused)? {
         let file = errors::shown(&file);
@@ -84,8 +83,7 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
     }
     let shown = errors::shown(directory);
     let refused = |error| errors::unwritten(&shown, error);
-    let trace = open::trace(&args.file)?;
-    open::warn(&trace, &args.file);
+    let trace = parts::opened(&args.file, &args.more)?;
     args.span.check()?;
     let (from, to) = args.span.ns();
     let options = Options {

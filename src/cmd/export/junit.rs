@@ -10,7 +10,7 @@ use tr_text::{escape, units};
 
 use super::Args;
 use crate::errors::{self, Done};
-use crate::{open, output};
+use crate::{output, parts};
 use tr_output::Kind;
 
 const JUNIT: Kind = Kind {
@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Done {
         args,
         "a JUnit report has whole tests: --from and --to are not for --format junit",
     )?;
-    let trace = open::warned(&args.file)?;
+    let trace = parts::opened(&args.file, &args.more)?;
     let recording = args.with.recording(&trace, args.budget)?;
     let found = Found {
         path: report.to_owned(),

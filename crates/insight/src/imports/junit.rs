@@ -1,6 +1,7 @@
 //! The suites of a JUnit report, and the places of their tests under the processes that ran them.
 
 mod active;
+pub mod cases;
 mod own;
 mod proof;
 mod runner;
@@ -54,7 +55,7 @@ impl Case {
 
 impl Suite {
     /// The lengths of the tests together, in ns.
-    fn sum(&self) -> i64 {
+    pub fn sum(&self) -> i64 {
         let lengths = self.cases.iter().filter_map(|case| case.attributes.length);
         lengths.fold(0, i64::saturating_add)
     }
@@ -80,7 +81,7 @@ impl Suite {
     }
 
     /// For each test the one around it, as Go's `TestA` is around `TestA/x`: the longest name that a slash ends.
-    fn around(&self) -> Vec<Option<usize>> {
+    pub fn around(&self) -> Vec<Option<usize>> {
         let name = |case: &Case| (case.attributes.class.clone(), case.attributes.name.clone());
         let places = self.cases.iter().enumerate();
         let places: HashMap<(String, String), usize> =
@@ -100,6 +101,8 @@ impl Suite {
 pub struct Attributes {
     pub name: String,
     pub class: String,
+    /// The file that the report names, in which the test is.
+    pub file: Option<String>,
     pub at: Option<Date>,
     /// The length in ns.
     pub length: Option<i64>,

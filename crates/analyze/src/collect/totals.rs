@@ -1,0 +1,78 @@
+//! The totals of the machine's counters, which begin anew in each part of a rotated recording.
+
+use std::collections::VecDeque;
+
+use tr_format::counters::Counters;
+use tr_format::event::Ktime;
+
+/// The totals of the parts before the present one.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// The times at which further parts begin.
+    begins: VecDeque<Ktime>,
+    /// The last sample as its part has it.
+    last: Counters,
+    before: Counters,
+}
+
+impl Parts {
+    pub fn new(begins: impl Iterator<Item = Ktime>) -> Parts {
+        Parts {
+            begins: begins.collect(),
+            ..Parts::default()
+        }
+    }
+
+    /// A sample with the totals of the parts before it. The last sample of a part can have the time of the next part's
+    /// beginning, but only the first one of the next part has smaller totals.
+    pub fn continued(&mut self, time: Ktime, counters: &Counters) -> Counters {
+        let begins = self.begins.front().is_some_and(|begin| *begin <= time);
+        let totals = || {
+            counters
+                .iter()
+                .filter(|(counter, _)| counter.unit().is_total())
+        };
+        let is_lower = |(counter, value)| self.last.get(counter).is_some_and(|last| value < last);
+        if begins && totals().any(is_lower) {
+            self.begins.retain(|begin| *begin > time);
+            for (counter, value) in self.last.iter() {
+                let sum = self.before.get(counter).unwrap_or(0).saturating_add(value);
+                self.before.set(counter, sum);
+            }
+            self.last = Counters::default();
+        }
+        let mut all = counters.clone();
+        for (counter, value) in totals() {
+            self.last.set(counter, value);
+            let before = self.before.get(counter).unwrap_or(0);
+            all.set(counter, value.saturating_add(before));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::counters::Counter;
+
+    use super::*;
+
+    #[test]
+    fn totals_go_on_over_parts() {
+        let mut parts = Parts::new([Ktime(20), Ktime(40)].into_iter());
+        let mut at = |time, busy, free| {
+            let mut counters = Counters::default();
+            counters.set(Counter::Busy, busy);
+            counters.set(Counter::Resident, free);
+            let all = parts.continued(Ktime(time), &counters);
+            (all.get(Counter::Busy), all.get(Counter::Resident))
+        };
+        // A total that falls within a part is the kernel's.
+        assert_eq!(at(10, 5, 9), (Some(5), Some(9)));
+        assert_eq!(at(15, 4, 9), (Some(4), Some(9)));
+        assert_eq!(at(20, 6, 9), (Some(6), Some(9)));
+        assert_eq!(at(20, 0, 3), (Some(6), Some(3)));
+        assert_eq!(at(30, 7, 3), (Some(13), Some(3)));
+        assert_eq!(at(41, 1, 2), (Some(14), Some(2)));
+    }
+}

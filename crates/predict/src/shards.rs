@@ -1,0 +1,480 @@
+//! Shards: which test runs on which of several machines, so that each machine has as much to do.
+
+mod cost;
+mod ids;
+mod lists;
+mod runner;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{json, Value};
+use tr_analyze::critical_path;
+use tr_insight::imports::junit::cases::CaseSteps;
+use tr_insight::imports::junit::{Case, Report, Suite};
+use tr_insight::steps::{StepIx, Steps};
+use tr_insight::Recording;
+use tr_programs::steps::StepKind;
+use tr_text::page::Page;
+use tr_text::style::Paint;
+use tr_text::units;
+
+pub use cost::{Cost, Costs, Source};
+pub use lists::{Format, Unlisted};
+
+/// A test that a machine runs or leaves out as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// The name by which the runner is told to run it, as far as it is known: a node id of pytest, a name in Go's package.
+    pub id: String,
+    /// The class of the report: a package, a module, a file.
+    pub class: String,
+    pub file: Option<String>,
+    pub cost: Cost,
+}
+
+/// A file of tests, and its cost, in which the file's own loading is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct File {
+    name: String,
+    cost: Cost,
+}
+
+/// The tests of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Tests {
+    pub list: Vec<Test>,
+    /// The costs that the report tells of whole files.
+    files: BTreeMap<String, Cost>,
+}
+
+/// The tests of each shard.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub tests: Tests,
+    pub format: Format,
+    /// The names and the costs of what is split: the tests, or their files.
+    units: Vec<(String, Cost)>,
+    /// The shard of each unit, from 0.
+    parts: Vec<u64>,
+    pub shards: u64,
+}
+
+/// The sums of a shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    pub count: u64,
+    pub cost: u64,
+    /// The CPU time of the units of which it is known, in ns.
+    pub on_cpu: u64,
+}
+
+impl Tests {
+    /// The tests of a report, or the recording's own test steps without any test inside; none without a critical path.
+    pub fn new(recording: &Recording, reports: &[&Report]) -> Tests {
+        let analysis = &recording.analysis;
+        let Ok(path) = critical_path::of(analysis) else {
+            return Tests::default();
+        };
+        let steps = Steps::new(analysis, &recording.imports.spans);
+        let costs = Costs::new(recording, &path, &steps);
+        let mut tests = if reports.is_empty() {
+            of_steps(&costs)
+        } else {
+            of_reports(&costs, reports)
+        };
+        tests.fill();
+        tests
+    }
+
+    /// Gives tests without a length the median of the others.
+    fn fill(&mut self) {
+        let known = self
+            .list
+            .iter()
+            .filter(|test| test.cost.source != Source::Median);
+        let mut known: Vec<u64> = known.map(|test| test.cost.ns).collect();
+        known.sort_unstable();
+        let median = known.get(known.len() / 2).copied().unwrap_or(1);
+        for test in &mut self.list {
+            if test.cost.source == Source::Median {
+                test.cost.ns = median;
+            }
+        }
+    }
+
+    /// The number of tests whose cost has this source.
+    pub fn count(&self, source: Source) -> u64 {
+        let tests = self.list.iter();
+        tests.filter(|test| test.cost.source == source).count() as u64
+    }
+
+    /// The files with their costs; the number of tests that name none is the error.
+    fn by_file(&self) -> Result<Vec<File>, usize> {
+        let mut files: BTreeMap<&str, Cost> = BTreeMap::new();
+        let mut nameless = 0;
+        for test in &self.list {
+            let Some(file) = &test.file else {
+                nameless += 1;
+                continue;
+            };
+            files
+                .entry(file)
+                .and_modify(|cost| *cost = cost.and(test.cost))
+                .or_insert(test.cost);
+        }
+        if nameless > 0 {
+            return Err(nameless);
+        }
+        let files = files.into_iter().map(|(name, tests)| {
+            let whole = self.files.get(name).copied();
+            let cost = match whole {
+                Some(whole) if whole.ns > tests.ns => whole,
+                _ => tests,
+            };
+            File {
+                name: name.to_owned(),
+                cost,
+            }
+        });
+        Ok(files.collect())
+    }
+}
+
+impl Cost {
+    /// The cost with the runner's own time around the test, in ns.
+    fn with_runner(self, ns: u64) -> Cost {
+        Cost {
+            ns: self.ns.saturating_add(ns),
+            ..self
+        }
+    }
+
+    /// The cost of two tests, one after the other.
+    fn and(self, other: Cost) -> Cost {
+        Cost {
+            ns: self.ns.saturating_add(other.ns),
+            on_cpu: self
+                .on_cpu
+                .zip(other.on_cpu)
+                .map(|(a, b)| a.saturating_add(b)),
+            wall: self.wall.saturating_add(other.wall),
+            source: self.source.max(other.source),
+        }
+    }
+}
+
+/// For each step whether a test is inside it.
+fn around_tests(steps: &Steps) -> Vec<bool> {
+    let mut around = vec![false; steps.list().len()];
+    // A step comes after the steps around it.
+    for (at, step) in steps.list().iter().enumerate().rev() {
+        let is_around = step.kind == StepKind::Test || around.get(at) == Some(&true);
+        if let Some(parent) = step.parent.and_then(|parent| around.get_mut(parent)) {
+            *parent |= is_around;
+        }
+    }
+    around
+}
+
+/// The tests, with the costs of those that have one id in one class of one file added: runs of one test.
+#[derive(Default)]
+struct Merged {
+    list: Vec<Test>,
+    places: HashMap<TestKey, usize>,
+}
+
+/// The file, the class and the id of a test.
+type TestKey = (Option<String>, String, String);
+
+impl Merged {
+    fn add(&mut self, test: Test) {
+        let key = (test.file.clone(), test.class.clone(), test.id.clone());
+        let place = self.places.get(&key);
+        if let Some(before) = place.and_then(|place| self.list.get_mut(*place)) {
+            before.cost = before.cost.and(test.cost);
+        } else {
+            self.places.insert(key, self.list.len());
+            self.list.push(test);
+        }
+    }
+}
+
+/// The tests that the recording has as steps: those with no test inside.
+fn of_steps(costs: &Costs<'_>) -> Tests {
+    let steps = costs.steps;
+    let around = around_tests(steps);
+    let mut tests = Merged::default();
+    for (at, step) in steps.list().iter().enumerate() {
+        let is_one = step.kind == StepKind::Test && !step.is_moment();
+        if !is_one || around.get(at) == Some(&true) {
+            continue;
+        }
+        let recorded = costs.recorded(at);
+        tests.add(Test {
+            file: ids::file_of_node(&step.name),
+            id: step.name.clone(),
+            class: String::new(),
+            cost: recorded.unwrap_or_else(|| costs.reported(step.wall(), Some(at), 1000)),
+        });
+    }
+    Tests {
+        list: tests.list,
+        files: BTreeMap::new(),
+    }
+}
+
+/// The tests of reports. A test inside another one, as Go's `TestA/x`, runs with that.
+fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
+    let suites = || reports.iter().flat_map(|report| &report.suites);
+    let mut cases = CaseSteps::new(costs.steps, suites());
+    let nodes = ids::Nodes::new(costs.steps);
+    let mut tests = Merged::default();
+    let mut files: BTreeMap<String, Cost> = BTreeMap::new();
+    for report in reports {
+        let at_once = costs.at_once(report);
+        let between = costs
+            .reported(runner::between_suites(report), None, at_once)
+            .ns;
+        for suite in &report.suites {
+            if let Some((file, whole)) =
+                only_file(suite).zip(whole(costs, &mut cases, suite, at_once))
+            {
+                let whole = whole.with_runner(between);
+                let sum = files.entry(file);
+                sum.and_modify(|cost| *cost = cost.and(whole))
+                    .or_insert(whole);
+            }
+            let between = costs
+                .reported(runner::between_tests(suite), None, at_once)
+                .ns;
+            for (case, around) in suite.cases.iter().zip(suite.around()) {
+                // The step of an inner test is taken, too: the next one of its name is another run's.
+                let at = cases.find(&case.attributes.class, &case.attributes.name);
+                if around.is_none() {
+                    tests.add(Test {
+                        id: nodes.id(suite, case),
+                        class: case.attributes.class.clone(),
+                        file: ids::file(suite, case),
+                        cost: of_case(costs, case, at, at_once).with_runner(between),
+                    });
+                }
+            }
+        }
+    }
+    Tests {
+        list: tests.list,
+        files,
+    }
+}
+
+/// The file of a suite that has the tests of one file alone.
+fn only_file(suite: &Suite) -> Option<String> {
+    let file = ids::file(suite, suite.cases.first()?)?;
+    let mut files = suite.cases.iter().map(|case| ids::file(suite, case));
+    files
+        .all(|other| other.as_ref() == Some(&file))
+        .then_some(file)
+}
+
+fn of_case(costs: &Costs<'_>, case: &Case, at: Option<StepIx>, at_once: u64) -> Cost {
+    let recorded = at.and_then(|at| costs.recorded(at));
+    let length = case.attributes.length.map(i64::unsigned_abs);
+    let reported = || Some(costs.reported(length?, at, at_once));
+    recorded.or_else(reported).unwrap_or(Cost {
+        ns: 0,
+        on_cpu: None,
+        wall: 0,
+        source: Source::Median,
+    })
+}
+
+/// The cost of a whole suite, by its own step or its own length.
+fn whole(
+    costs: &Costs<'_>,
+    cases: &mut CaseSteps<'_>,
+    suite: &Suite,
+    at_once: u64,
+) -> Option<Cost> {
+    let at = cases.find("", &suite.attributes.name);
+    let length = suite.attributes.length.map(i64::unsigned_abs);
+    let recorded = at.and_then(|at| costs.recorded(at));
+    recorded.or_else(|| Some(costs.reported(length?, at, at_once)))
+}
+
+impl Plan {
+    /// Splits tests among machines: the costliest first, each to the machine with the least.
+    ///
+    /// # Errors
+    /// There are no two tests, or the format lists files and tests name none.
+    pub fn new(tests: Tests, shards: u64, format: Format) -> Result<Plan, Unlisted> {
+        let units: Vec<(String, Cost)> = if format.is_by_file() {
+            let files = tests.by_file().map_err(Unlisted::NoFile)?;
+            files
+                .into_iter()
+                .map(|file| (file.name, file.cost))
+                .collect()
+        } else {
+            let units = tests.list.iter();
+            units.map(|test| (test.id.clone(), test.cost)).collect()
+        };
+        if units.len() < 2 {
+            return Err(Unlisted::TooFew(format.is_by_file()));
+        }
+        let costs: Vec<u64> = units.iter().map(|(_, cost)| cost.ns).collect();
+        Ok(Plan {
+            parts: greedy(&costs, shards),
+            tests,
+            format,
+            units,
+            shards,
+        })
+    }
+
+    /// The sums of each shard.
+    pub fn sums(&self) -> Vec<Sums> {
+        let mut sums = vec![Sums::default(); usize::try_from(self.shards).unwrap_or(0)];
+        for ((_, cost), part) in self.units.iter().zip(&self.parts) {
+            let at = usize::try_from(*part).unwrap_or(usize::MAX);
+            if let Some(sum) = sums.get_mut(at) {
+                sum.count += 1;
+                sum.cost = sum.cost.saturating_add(cost.ns);
+                sum.on_cpu = sum.on_cpu.saturating_add(cost.on_cpu.unwrap_or(0));
+            }
+        }
+        sums
+    }
+
+    /// The number of tests, and the number of those by the source of their cost, in words.
+    fn sources(&self) -> String {
+        let count = |source| self.tests.count(source);
+        let all = units::plural(self.tests.list.len() as u64, "test", "tests");
+        let mut words = format!(
+            "{all}: {} by their own work and waits",
+            units::count(count(Source::Recording))
+        );
+        for (source, why) in [
+            (
+                Source::Report,
+                "not proven, by their length and the CPU time meanwhile",
+            ),
+            (Source::Median, "without a length, at the median"),
+        ] {
+            let count @ 1.. = count(source) else { continue };
+            words += &format!("; {} {why}", units::count(count));
+        }
+        words
+    }
+
+    /// The shards in words.
+    pub fn page(&self) -> Page {
+        let mut out = Page::new();
+        let sums = self.sums();
+        let costs = sums.iter().map(|sum| sum.cost);
+        let (least, most) = (
+            costs.clone().min().unwrap_or(0),
+            costs.clone().max().unwrap_or(0),
+        );
+        let all = costs.fold(0, u64::saturating_add);
+        let unit = if self.format.is_by_file() {
+            "files"
+        } else {
+            "tests"
+        };
+        let range = units::range(least, most);
+        out.painted(Paint::Bold, &format!("{} shards of {range}", self.shards));
+        out.wrapped(Paint::Plain, "  ", &self.sources());
+        for (number, sum) in (1..).zip(&sums) {
+            let count = units::count(sum.count);
+            let (cost, cpu) = (units::time(sum.cost), units::time(sum.on_cpu));
+            let known = if sum.on_cpu == 0 {
+                String::new()
+            } else {
+                format!(", {cpu} of CPU known")
+            };
+            out.line(&format!("  {number}: {cost}, {count} {unit}{known}"));
+        }
+        let longest = self.units.iter().max_by_key(|(_, cost)| cost.ns);
+        if let Some((name, cost)) = longest.filter(|(_, cost)| cost.ns > all / self.shards) {
+            let cost = units::time(cost.ns);
+            let words = format!(
+                "{} alone takes {cost}: no shard is shorter",
+                tr_text::escape::text(name.as_bytes())
+            );
+            out.wrapped(Paint::Bad, "  ! ", &words);
+        }
+        out
+    }
+
+    /// The document `tr.shards/1`.
+    pub fn json(&self) -> Value {
+        let part_of: HashMap<&str, u64> = self
+            .units
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .zip(self.parts.iter().copied())
+            .collect();
+        let part = |place: usize, test: &Test| {
+            if self.format.is_by_file() {
+                part_of.get(test.file.as_deref()?).copied()
+            } else {
+                self.parts.get(place).copied()
+            }
+        };
+        let mut tests = vec![Vec::new(); usize::try_from(self.shards).unwrap_or(0)];
+        for (place, test) in self.tests.list.iter().enumerate() {
+            let part =
+                part(place, test).and_then(|part| tests.get_mut(usize::try_from(part).ok()?));
+            part.into_iter().for_each(|part| part.push(test.json()));
+        }
+        let shards = self
+            .sums()
+            .into_iter()
+            .zip(tests)
+            .map(|(sum, tests)| json!({"cost_ns": sum.cost, "tests": tests}));
+        json!({
+            "schema": "tr.shards/1",
+            "counts": {
+                "recording": self.tests.count(Source::Recording),
+                "report": self.tests.count(Source::Report),
+                "median": self.tests.count(Source::Median),
+            },
+            "shards": shards.collect::<Vec<Value>>(),
+        })
+    }
+}
+
+impl Test {
+    fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "class": (!self.class.is_empty()).then_some(&self.class),
+            "file": self.file,
+            "cost_ns": self.cost.ns,
+            "on_cpu_ns": self.cost.on_cpu,
+            "wall_ns": (self.cost.source != Source::Median).then_some(self.cost.wall),
+            "cost_from": self.cost.source,
+        })
+    }
+}
+
+/// The machine of each unit: the costliest units are assigned first, each to the machine with the least cost.
+pub(super) fn greedy(costs: &[u64], shards: u64) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    let cost = |at: &usize| costs.get(*at).copied().unwrap_or(0);
+    order.sort_by_key(|at| (Reverse(cost(at)), *at));
+    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
+    let mut parts = vec![0; costs.len()];
+    for at in order {
+        if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
+            *of = part;
+            // Units that cost nothing are spread, too.
+            loads.insert((load.saturating_add(cost(&at).max(1)), part));
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+#[path = "shards/tests.rs"]
+mod tests;

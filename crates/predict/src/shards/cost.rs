@@ -1,0 +1,137 @@
+//! The cost of a test: its CPU time and its own waits, without the waits for a CPU that others caused.
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::kinds::Kind;
+use tr_analyze::parallelism;
+use tr_analyze::programs::Groups;
+use tr_analyze::share;
+use tr_format::event::Ktime;
+use tr_insight::imports::junit::Report;
+use tr_insight::parts::Part;
+use tr_insight::steps::times::AllTimes;
+use tr_insight::steps::{StepIx, Steps};
+use tr_insight::verdicts::Verdicts;
+use tr_insight::Recording;
+
+/// The source of a test's cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The recording has the test's own work and waits.
+    Recording,
+    /// The test's length in the report, by the build's CPU time and its path's other waits meanwhile.
+    Report,
+    /// No length is known: the median of the other tests.
+    Median,
+}
+
+/// The cost of a test or a file of tests, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    pub ns: u64,
+    /// The CPU time of all its tasks, if the recording proves it.
+    pub on_cpu: Option<u64>,
+    pub wall: u64,
+    pub source: Source,
+}
+
+/// A sum over time that grows at a rate which changes at some times.
+#[derive(Default)]
+struct Growing(Vec<(Ktime, u64, u64)>);
+
+impl Growing {
+    /// The sum over rates, each of which holds from its time until the next one's.
+    fn new(rates: impl Iterator<Item = (Ktime, u64)>) -> Growing {
+        let mut points: Vec<(Ktime, u64, u64)> = Vec::new();
+        for (from, rate) in rates {
+            let sum = points.last().map_or(0, |last| grown(last, from));
+            points.push((from, rate, sum));
+        }
+        Growing(points)
+    }
+
+    fn until(&self, time: Ktime) -> u64 {
+        let after = self.0.partition_point(|(from, ..)| *from <= time);
+        let last = after.checked_sub(1).and_then(|at| self.0.get(at));
+        last.map_or(0, |last| grown(last, time))
+    }
+
+    fn within(&self, from: Ktime, to: Ktime) -> u64 {
+        self.until(to).saturating_sub(self.until(from))
+    }
+}
+
+fn grown((from, rate, sum): &(Ktime, u64, u64), time: Ktime) -> u64 {
+    sum.saturating_add(rate.saturating_mul(time.since(*from)))
+}
+
+/// The costs of a recording's steps.
+pub struct Costs<'a> {
+    pub steps: &'a Steps,
+    verdicts: Verdicts,
+    times: AllTimes,
+    /// The CPU time of the build until each time.
+    on_cpu: Growing,
+    /// The waits on the critical path, except those for a CPU.
+    waits: Growing,
+    span: (Ktime, Ktime),
+}
+
+impl<'a> Costs<'a> {
+    pub fn new(recording: &Recording, path: &CriticalPath, steps: &'a Steps) -> Costs<'a> {
+        let analysis = &recording.analysis;
+        let groups = Groups::new(analysis, |_, _| String::new());
+        let parallelism = parallelism::parallelism(analysis, &groups, None, 1);
+        let load = parallelism
+            .map(|parallelism| parallelism.load)
+            .unwrap_or_default();
+        let waits = path.segments.iter().map(|segment| {
+            let is_wait = !matches!(segment.kind, Kind::OnCpu | Kind::RunQueue);
+            (segment.from, u64::from(is_wait))
+        });
+        Costs {
+            on_cpu: Growing::new(load.iter().map(|load| (load.from, load.running as u64))),
+            waits: Growing::new(waits.chain([(path.to, 0)])),
+            span: (path.from, path.to),
+            verdicts: Verdicts::new(analysis, steps),
+            times: AllTimes::new(analysis, steps, &path.segments),
+            steps,
+        }
+    }
+
+    /// The cost of a step whose work the recording has.
+    pub fn recorded(&self, at: StepIx) -> Option<Cost> {
+        let step = self.steps.list().get(at).filter(|step| step.has_work)?;
+        let figures = self.verdicts.figures(at)?;
+        let on_cpu = self.times.steps.get(at)?.times?.on_cpu;
+        let is_wait = |part: Part| part != Part::Work && !part.is_starved();
+        Some(Cost {
+            ns: on_cpu.saturating_add(figures.parts.sum(is_wait)),
+            on_cpu: Some(on_cpu),
+            wall: step.wall(),
+            source: Source::Recording,
+        })
+    }
+
+    /// The cost of a test of a length, in ns, of which the recording has at most a place that is not proven. `at_once`: the
+    /// mean number of tests at once, in thousandths.
+    pub fn reported(&self, length: u64, at: Option<StepIx>, at_once: u64) -> Cost {
+        let place = at.and_then(|at| self.steps.list().get(at));
+        let (from, to) = place.map_or(self.span, |step| (step.from, step.to));
+        let on_cpu = share(self.on_cpu.within(from, to), 1000, at_once.max(1000));
+        let used = on_cpu.saturating_add(self.waits.within(from, to));
+        Cost {
+            ns: share(length, used, to.since(from).max(1)),
+            on_cpu: None,
+            wall: length,
+            source: Source::Report,
+        }
+    }
+
+    /// The mean number of a report's tests at once, in thousandths.
+    pub fn at_once(&self, report: &Report) -> u64 {
+        let sums = report.suites.iter().map(|suite| suite.sum().unsigned_abs());
+        let sum = sums.fold(0, u64::saturating_add);
+        share(sum, 1000, self.span.1.since(self.span.0).max(1))
+    }
+}

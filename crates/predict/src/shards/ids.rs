@@ -1,0 +1,100 @@
+//! The names by which runners are told which tests to run, from those that reports have.
+
+use std::collections::HashMap;
+
+use tr_insight::imports::junit::cases::dotted;
+use tr_insight::imports::junit::{Case, Suite};
+use tr_insight::steps::Steps;
+use tr_programs::steps::StepKind;
+
+/// The suffixes of files of tests. A name in a report that ends with one of them is a path.
+const SUFFIXES: [&str; 10] = [
+    ".js", ".ts", ".jsx", ".tsx", ".mjs", ".mts", ".cjs", ".cts", ".py", ".rb",
+];
+
+/// The file of a node id of pytest.
+pub fn file_of_node(node: &str) -> Option<String> {
+    let (file, _) = node.split_once("::")?;
+    is_path(file).then(|| file.to_owned())
+}
+
+fn is_path(name: &str) -> bool {
+    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// The file of a test: the report names it, or the test's class or its suite is one, or pytest's class is its module.
+pub fn file(suite: &Suite, case: &Case) -> Option<String> {
+    let own = case
+        .attributes
+        .file
+        .as_ref()
+        .or(suite.attributes.file.as_ref());
+    let names = [&case.attributes.class, &suite.attributes.name];
+    let path = || names.into_iter().find(|name| is_path(name));
+    let class = &case.attributes.class;
+    let spelled = if class.is_empty() {
+        &case.attributes.name
+    } else {
+        class
+    };
+    let module = || Some(module(spelled)?.0);
+    own.or_else(path).cloned().or_else(module)
+}
+
+/// The file of pytest's module, and the classes in it: `tests.test_a.TestB` is `tests/test_a.py` and `TestB`. The module is
+/// the last part that has the name of a file of tests by pytest's defaults.
+fn module(class: &str) -> Option<(String, Vec<&str>)> {
+    let parts: Vec<&str> = class.split('.').collect();
+    let is_module = |part: &&str| part.starts_with("test_") || part.ends_with("_test");
+    let last = parts.iter().rposition(is_module)?;
+    let (path, classes) = parts.split_at_checked(last + 1)?;
+    Some((format!("{}.py", path.join("/")), classes.to_vec()))
+}
+
+/// The node ids of pytest that marks of the recording have, by the names of reports.
+pub struct Nodes(HashMap<String, String>);
+
+impl Nodes {
+    pub fn new(steps: &Steps) -> Nodes {
+        let tests = steps.list().iter();
+        let tests = tests.filter(|step| step.kind == StepKind::Test && step.name.contains("::"));
+        Nodes(
+            tests
+                .map(|step| (dotted(&step.name), step.name.clone()))
+                .collect(),
+        )
+    }
+
+    /// The name by which a runner runs a test alone: a node id for pytest, the test's own name for others.
+    pub fn id(&self, suite: &Suite, case: &Case) -> String {
+        let (class, name) = (&case.attributes.class, &case.attributes.name);
+        let marked = self.0.get(&dotted(&format!("{class}.{name}")));
+        if let Some(node) = marked {
+            return node.clone();
+        }
+        let file = case
+            .attributes
+            .file
+            .as_ref()
+            .or(suite.attributes.file.as_ref());
+        let file = file.filter(|file| file.ends_with(".py"));
+        let (path, classes) = match (file, module(class)) {
+            // pytest's name of a module that it skipped or could not read.
+            (None, None) if class.is_empty() => {
+                let path = module(name).filter(|(_, classes)| classes.is_empty());
+                return path.map_or_else(|| name.clone(), |(path, _)| path);
+            }
+            (None, None) => return name.clone(),
+            (None, Some(module)) => module,
+            (Some(file), _) => {
+                let of_file = file.trim_end_matches(".py").replace('/', ".");
+                let rest = class.strip_prefix(&of_file).unwrap_or_default();
+                let classes = rest.split('.').filter(|part| !part.is_empty());
+                (file.clone(), classes.collect())
+            }
+        };
+        let parts = std::iter::once(path.as_str()).chain(classes);
+        let parts = parts.chain(std::iter::once(name.as_str()));
+        parts.collect::<Vec<&str>>().join("::")
+    }
+}

@@ -1,0 +1,157 @@
+//! A plan as the file that a test runner, or a line of shell before it, reads.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+
+use serde_json::{Map, Value};
+use tr_text::{json, named, units};
+
+use super::{Plan, Test};
+
+named! {
+    /// A format of a plan.
+    pub enum Format {
+        Json = "json", "tr.shards/1: the tests of each shard, with their costs (tr schema shards)";
+        PytestSplit = "pytest-split", "a file of durations for pytest-split: the costs, which it splits itself";
+        Pytest = "pytest", "lines of a shard's number and a node id";
+        Files = "files", "lines of a shard's number and a file: jest, Playwright, vitest, node --test, pytest";
+        Go = "go", "lines of a shard's number, -run, a pattern and a package: go test";
+    }
+}
+
+impl Format {
+    /// Whether a file of tests is never divided.
+    pub fn is_by_file(self) -> bool {
+        self == Format::Files
+    }
+}
+
+/// The reason why a plan cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unlisted {
+    /// So many tests have no file.
+    NoFile(usize),
+    /// There are no two tests, or no two files.
+    TooFew(bool),
+    /// The name of a test has a control character.
+    Control(String),
+    /// The name of a test cannot be one of the format.
+    Name(String, &'static str),
+    /// The document cannot be written.
+    Document(String),
+}
+
+impl Display for Unlisted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unlisted::NoFile(count) => {
+                let tests = units::plural(*count as u64, "test names", "tests name");
+                write!(
+                    f,
+                    "{tests} no file; jest-junit writes it with addFileAttribute=true"
+                )
+            }
+            Unlisted::TooFew(true) => f.write_str("there are no two files of tests"),
+            Unlisted::TooFew(false) => {
+                f.write_str("there are no two tests: give the runner's report by --with, or marks")
+            }
+            Unlisted::Control(name) => write!(
+                f,
+                "{name}: a name with a control character fits into no line"
+            ),
+            Unlisted::Name(name, what) => {
+                write!(f, "{}: no {what}", tr_text::escape::text(name.as_bytes()))
+            }
+            Unlisted::Document(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Plan {
+    /// The text of the plan's file.
+    ///
+    /// # Errors
+    /// The format has no place for a name.
+    pub fn text(&self) -> Result<String, Unlisted> {
+        match self.format {
+            Format::Json => document(&self.json()),
+            Format::PytestSplit => {
+                self.check_nodes()?;
+                let tests = self.tests.list.iter();
+                let seconds = |test: &Test| Value::from(test.cost.ns as f64 / 1e9);
+                let costs = tests.map(|test| (test.id.clone(), seconds(test)));
+                document(&Value::Object(costs.collect::<Map<String, Value>>()))
+            }
+            Format::Pytest => {
+                self.check_nodes()?;
+                self.lines()
+            }
+            Format::Files => self.lines(),
+            Format::Go => self.go(),
+        }
+    }
+
+    fn check_nodes(&self) -> Result<(), Unlisted> {
+        let mut tests = self.tests.list.iter();
+        match tests.find(|test| !test.id.contains("::") && !test.id.ends_with(".py")) {
+            Some(test) => Err(Unlisted::Name(test.id.clone(), "node id of pytest")),
+            None => Ok(()),
+        }
+    }
+
+    /// The units by shard, in the order of the report.
+    fn lines(&self) -> Result<String, Unlisted> {
+        let mut out = String::new();
+        for part in 0..self.shards {
+            let units = self.units.iter().zip(&self.parts);
+            for ((name, _), _) in units.filter(|(_, of)| **of == part) {
+                out += &format!("{} {}\n", part + 1, quoted(name)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// For each shard and package a pattern of the names of tests.
+    fn go(&self) -> Result<String, Unlisted> {
+        let mut packages: BTreeMap<(u64, &str), Vec<&str>> = BTreeMap::new();
+        for (test, part) in self.tests.list.iter().zip(&self.parts) {
+            let name = go_name(test)?;
+            packages.entry((*part, &test.class)).or_default().push(name);
+        }
+        let mut out = String::new();
+        for ((part, package), names) in packages {
+            let pattern = quoted(&format!("^({})$", names.join("|")))?;
+            out += &format!("{} -run {pattern} {}\n", part + 1, quoted(package)?);
+        }
+        Ok(out)
+    }
+}
+
+fn document(value: &Value) -> Result<String, Unlisted> {
+    json::document(value, true).map_err(|error| Unlisted::Document(error.to_string()))
+}
+
+/// The name of a test in a package of Go.
+fn go_name(test: &Test) -> Result<&str, Unlisted> {
+    let begins = ["Test", "Example", "Fuzz"]
+        .iter()
+        .any(|prefix| test.id.starts_with(prefix));
+    let is_word = test.id.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if begins && is_word && !test.class.is_empty() {
+        Ok(&test.id)
+    } else {
+        Err(Unlisted::Name(test.id.clone(), "test of a package of Go"))
+    }
+}
+
+/// A word as shells and xargs read it.
+fn quoted(word: &str) -> Result<String, Unlisted> {
+    if word.chars().any(char::is_control) {
+        return Err(Unlisted::Control(tr_text::escape::text(word.as_bytes())));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Ok(word.to_owned());
+    }
+    Ok(format!("'{}'", word.replace('\'', "'\\''")))
+}

@@ -1,0 +1,38 @@
+//! The time that a runner itself takes for each test and for each file, which its report leaves between them.
+
+use tr_insight::imports::junit::{Attributes, Report, Suite};
+
+/// The mean time that a runner takes for a test of a suite beside the test's own length, in ns.
+pub fn between_tests(suite: &Suite) -> u64 {
+    let own = suite
+        .attributes
+        .length
+        .unwrap_or(0)
+        .saturating_sub(suite.sum());
+    mean(own, suite.cases.len())
+}
+
+/// The mean time between two suites that follow each other, in ns.
+pub fn between_suites(report: &Report) -> u64 {
+    let span = |attributes: &Attributes| {
+        let from = attributes.at?.local;
+        Some((from, from.saturating_add(attributes.length?)))
+    };
+    let spans = report.suites.iter().map(|suite| span(&suite.attributes));
+    let Some(spans) = spans.collect::<Option<Vec<(i64, i64)>>>() else {
+        return 0;
+    };
+    let from = spans.iter().map(|(from, _)| *from).min().unwrap_or(0);
+    let to = spans.iter().map(|(_, to)| *to).max().unwrap_or(0);
+    let lengths = spans.iter().map(|(from, to)| to.saturating_sub(*from));
+    let own = to
+        .saturating_sub(from)
+        .saturating_sub(lengths.fold(0, i64::saturating_add));
+    mean(own, spans.len().saturating_sub(1))
+}
+
+/// A part of a time; none of a time below zero, as suites that ran at once have between them.
+fn mean(ns: i64, parts: usize) -> u64 {
+    let ns = u64::try_from(ns).unwrap_or(0);
+    ns.checked_div(parts as u64).unwrap_or(0)
+}

@@ -1,0 +1,260 @@
+//! Unit tests of plans.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use tr_insight::imports::junit::Attributes;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn test(id: &str, class: &str, file: Option<&str>, ms: u64) -> Test {
+    Test {
+        id: id.to_owned(),
+        class: class.to_owned(),
+        file: file.map(str::to_owned),
+        cost: Cost {
+            ns: ms * MS,
+            on_cpu: None,
+            wall: ms * MS,
+            source: Source::Report,
+        },
+    }
+}
+
+fn plan(list: Vec<Test>, format: Format) -> Result<String, Unlisted> {
+    let files = BTreeMap::new();
+    Plan::new(Tests { list, files }, 2, format)?.text()
+}
+
+fn suite(name: &str, cases: &[(&str, &str)]) -> Suite {
+    let case = |(class, name): &(&str, &str)| Case {
+        attributes: Attributes {
+            class: (*class).to_owned(),
+            name: (*name).to_owned(),
+            length: Some(1_000_000),
+            ..Attributes::default()
+        },
+        result: "passed",
+    };
+    Suite {
+        attributes: Attributes {
+            name: name.to_owned(),
+            ..Attributes::default()
+        },
+        cases: cases.iter().map(case).collect(),
+        has_order: true,
+    }
+}
+
+#[test]
+fn the_costliest_are_split_first() {
+    assert_eq!(greedy(&[3, 5, 3, 4, 0], 2), [1, 0, 0, 1, 1]);
+    assert_eq!(greedy(&[3, 5], 3), [1, 0]);
+    assert_eq!(greedy(&[], 2), [0; 0]);
+    // Tests whose cost is nothing are no shard's alone.
+    assert_eq!(greedy(&[0, 0, 0, 0], 2), [0, 1, 0, 1]);
+}
+
+#[test]
+fn lines_are_words_of_a_shell() {
+    let tests = vec![
+        test("a.py::t[a b]", "", None, 5),
+        test("a.py::t[it's]", "", None, 4),
+        test("a.py::plain[1-2]", "", None, 3),
+    ];
+    let text = plan(tests, Format::Pytest).unwrap();
+    assert_eq!(
+        text,
+        "1 'a.py::t[a b]'\n2 'a.py::t[it'\\''s]'\n2 'a.py::plain[1-2]'\n"
+    );
+    let nameless = vec![test("t", "", None, 1), test("a.py::u", "", None, 1)];
+    assert!(matches!(
+        plan(nameless, Format::Pytest),
+        Err(Unlisted::Name(..))
+    ));
+    let newline = vec![
+        test("a.py::\n1 x", "", None, 1),
+        test("a.py::u", "", None, 1),
+    ];
+    assert!(matches!(
+        plan(newline, Format::Pytest),
+        Err(Unlisted::Control(_))
+    ));
+}
+
+#[test]
+fn a_file_is_never_divided() {
+    let tests = vec![
+        test("a", "", Some("a.test.js"), 2),
+        test("b", "", Some("b.test.js"), 3),
+        test("c", "", Some("a.test.js"), 2),
+    ];
+    let text = plan(tests.clone(), Format::Files).unwrap();
+    assert_eq!(text, "1 a.test.js\n2 b.test.js\n");
+    // A file's loading can take longer than its tests.
+    let whole = test("", "", None, 9).cost;
+    let files = BTreeMap::from([("b.test.js".to_owned(), whole)]);
+    let tests = Tests { list: tests, files };
+    let plan = Plan::new(tests.clone(), 2, Format::Files).unwrap();
+    assert_eq!(plan.text().unwrap(), "1 b.test.js\n2 a.test.js\n");
+    let mut nameless = tests;
+    nameless.list.push(test("d", "", None, 1));
+    assert_eq!(
+        Plan::new(nameless, 2, Format::Files).unwrap_err(),
+        Unlisted::NoFile(1)
+    );
+}
+
+#[test]
+fn a_package_of_go_has_one_pattern_a_shard() {
+    let tests = vec![
+        test("TestA", "x/a", None, 4),
+        test("TestB", "x/b", None, 3),
+        test("TestC", "x/a", None, 1),
+        test("TestD", "x/a", None, 1),
+    ];
+    let text = plan(tests, Format::Go).unwrap();
+    assert_eq!(
+        text,
+        "1 -run '^(TestA|TestD)$' x/a\n2 -run '^(TestC)$' x/a\n2 -run '^(TestB)$' x/b\n"
+    );
+    let tests = vec![test("TestA", "x", None, 1), test("a|b", "x", None, 1)];
+    assert!(matches!(plan(tests, Format::Go), Err(Unlisted::Name(..))));
+}
+
+#[test]
+fn names_of_reports_are_those_of_runners() {
+    let nodes = ids::Nodes::new(&Steps::default());
+    let of = |class: &str, name: &str, file: Option<&str>| {
+        let mut suite = suite("s", &[(class, name)]);
+        suite.cases[0].attributes.file = file.map(str::to_owned);
+        let case = &suite.cases[0];
+        (nodes.id(&suite, case), ids::file(&suite, case))
+    };
+    let of_file = |id: &str, file: &str| (id.to_owned(), Some(file.to_owned()));
+    for (class, name, file, expected) in [
+        (
+            "tests.test_a.TestB",
+            "test_c[1.5]",
+            None,
+            of_file("tests/test_a.py::TestB::test_c[1.5]", "tests/test_a.py"),
+        ),
+        (
+            "test_a",
+            "test_c",
+            None,
+            of_file("test_a.py::test_c", "test_a.py"),
+        ),
+        (
+            "a.odd.FooTests",
+            "test_c",
+            Some("a/odd.py"),
+            of_file("a/odd.py::FooTests::test_c", "a/odd.py"),
+        ),
+        // A module that pytest skipped as a whole.
+        (
+            "",
+            "tests.test_a",
+            None,
+            of_file("tests/test_a.py", "tests/test_a.py"),
+        ),
+        (
+            "x does",
+            "x does",
+            Some("t/x.test.js"),
+            of_file("x does", "t/x.test.js"),
+        ),
+        ("src/x.spec.ts", "x", None, of_file("x", "src/x.spec.ts")),
+        ("x/pkg", "TestA", None, ("TestA".to_owned(), None)),
+    ] {
+        assert_eq!(of(class, name, file), expected);
+    }
+}
+
+/// A recording of a simulated build beside tasks that never sleep.
+fn beside(spinners: u16) -> Recording {
+    let options = tr_analyze::Options {
+        timeline: true,
+        ..tr_analyze::Options::default()
+    };
+    let trace = tr_sim::examples::trace(&tr_sim::examples::build_beside(spinners));
+    tr_analyze::analyze(&trace, &options).into()
+}
+
+/// The cost and the wall of the whole build, by the recording and by a report.
+fn costs(spinners: u16) -> [Cost; 2] {
+    let recording = beside(spinners);
+    let path = critical_path::of(&recording.analysis).unwrap();
+    let steps = Steps::new(&recording.analysis, &[]);
+    let costs = Costs::new(&recording, &path, &steps);
+    let wall = steps.list()[0].wall();
+    [
+        costs.recorded(0).unwrap(),
+        costs.reported(wall, Some(0), 1000),
+    ]
+}
+
+#[test]
+fn neighbours_do_not_make_a_test_costlier() {
+    let (idle, busy) = (costs(0), costs(8));
+    assert!(busy[0].wall > 2 * idle[0].wall, "{busy:?} {idle:?}");
+    for (busy, idle) in busy.iter().zip(&idle) {
+        let off = busy.ns.abs_diff(idle.ns);
+        assert!(off * 5 < idle.ns, "{busy:?} {idle:?}");
+    }
+}
+
+#[test]
+fn a_test_without_a_length_costs_the_median() {
+    let recording = beside(0);
+    let mut report = Report {
+        suites: vec![suite(
+            "p",
+            &[
+                ("p", "TestA"),
+                ("p", "TestB"),
+                ("p", "TestB/x"),
+                ("p", "TestC"),
+            ],
+        )],
+    };
+    report.suites[0].cases[1].attributes.length = Some(3_000_000);
+    report.suites[0].cases[3].attributes.length = None;
+    let tests = Tests::new(&recording, &[&report]);
+    // A test inside another one runs with that.
+    let names: Vec<&str> = tests.list.iter().map(|test| test.id.as_str()).collect();
+    assert_eq!(names, ["TestA", "TestB", "TestC"]);
+    assert_eq!(tests.list[2].cost.ns, tests.list[1].cost.ns);
+    assert_eq!(
+        (tests.count(Source::Report), tests.count(Source::Median)),
+        (2, 1)
+    );
+    assert!(matches!(
+        Plan::new(Tests::default(), 2, Format::Json),
+        Err(Unlisted::TooFew(false))
+    ));
+}
+
+#[test]
+fn the_runners_own_time_is_shared_by_tests_and_files() {
+    let mut suites = ["a.test.js", "b.test.js", "c.test.js"]
+        .map(|name| suite(name, &[(name, "x"), (name, "y")]));
+    for (suite, second) in suites.iter_mut().zip(0..) {
+        suite.attributes.length = Some(6_000_000);
+        suite.attributes.at = Some(tr_insight::imports::junit::Date {
+            local: second * 1_000_000_000,
+            ahead: None,
+            digit: 1_000_000,
+        });
+    }
+    assert_eq!(runner::between_tests(&suites[0]), 2 * MS);
+    let mut report = Report {
+        suites: suites.to_vec(),
+    };
+    assert_eq!(runner::between_suites(&report), 994 * MS);
+    // Suites that ran at once have no time between them.
+    for suite in &mut report.suites {
+        suite.attributes.length = Some(2_000_000_000);
+    }
+    assert_eq!(runner::between_suites(&report), 0);
+}

@@ -1,0 +1,51 @@
+//! The parts of a recording that `--rotate` has divided, opened as one.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tr_format::reader::{Joint, Trace};
+use tr_text::units;
+
+use crate::cli::COMPARED;
+use crate::errors::{refused, shown};
+use crate::open;
+
+/// Opens the parts of a rotated recording (`--rotate`) as one trace, in the order of time, like [`open::warned`]. A single FILE is
+/// opened as it is.
+pub fn opened(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
+    if more.is_empty() {
+        return open::warned(first);
+    }
+    let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
+    let opened = paths.map(|path| Ok((path, open::warned(path)?)));
+    let mut opened = opened.collect::<Result<Vec<(&Path, Trace)>, ExitCode>>()?;
+    opened.sort_by_key(|(_, trace)| trace.meta().start);
+    let mut opened = opened.into_iter();
+    let Some((mut before, mut all)) = opened.next() else {
+        return open::warned(first);
+    };
+    let (mut count, mut missing) = (1u64, 0u64);
+    for (path, trace) in opened {
+        let (one, other) = (shown(before), shown(path));
+        match all.append(trace) {
+            Ok(Joint::Whole) => {}
+            Ok(Joint::Missing(ns)) => {
+                missing += 1;
+                let ns = units::time(ns);
+                eprintln!("tr: {ns} are missing between {one} and {other}: their time is unknown");
+            }
+            Err(why) => {
+                let why = format!("{other}: after {one}: {why}\n    {COMPARED}");
+                return Err(refused(why));
+            }
+        }
+        before = path;
+        count += 1;
+    }
+    let gaps = match missing {
+        0 => "nothing is missing between them".to_owned(),
+        _ => units::plural(missing, "gap", "gaps"),
+    };
+    eprintln!("tr: {count} parts of one recording; {gaps}");
+    Ok(all)
+}
