@@ -4,7 +4,8 @@ import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { Grid, inline, type Column } from "./grid";
 import type { Theme } from "./paint";
-import { matcher, LEAST, type Store } from "./state";
+import { wholeName } from "./search";
+import { LEAST, type Store } from "./state";
 import { zoomButtons, type Context } from "./timeview";
 import { count, share, time } from "./units";
 import { UnitsChart } from "./units-chart";
@@ -43,7 +44,7 @@ export function open(data: Data, store: Store, row: number): string {
   const [first, last] = store.whole;
   return store.address({
     view: "timeline",
-    q: `step:${data.stepName(row)}`,
+    q: wholeName("step", data.stepName(row)),
     sel: process[row] ?? -1,
     step: -1,
     root: -1,
@@ -347,6 +348,5 @@ export function stepShown(data: Data, store: Store, row: number): boolean {
   if (store.zoomed && (from[row] >= state.t1 || to[row] <= state.t0)) return false;
   const ix = process[row];
   if ((state.root >= 0 || state.cgroup !== "") && (ix === null || !store.scope[ix])) return false;
-  if (store.matches === null || (ix !== null && store.matches[ix] === 1)) return true;
-  return matcher(state.q.trim())?.(data.stepName(row)) ?? false;
+  return store.search?.step(row) ?? true;
 }
