@@ -11,10 +11,20 @@ use crate::errors::{self, Done};
 use crate::progress::Use;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
-use crate::{args, open, progress};
+use crate::{args, open, output, progress};
 use std::path::Path;
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_output::Kind;
+use tr_text::escape;
+
+/// The files that `tr predict` writes as a page or as JSON.
+const FORECAST: Kind = Kind {
+    name: "a forecast of tr predict",
+    is: |bytes| {
+        (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.predict/")
+    },
+};
 
 /// Forecast the time of a recorded run on another machine, or with changes
 #[derive(clap::Args, Debug)]
@@ -32,7 +42,7 @@ Examples:
   tr predict trace.bin --cached '-c .*\\.c$=0.8'
   tr predict trace.bin --shards 4 --cpus 8
   tr predict trace.bin --table --price 0.004
-  tr predict trace.bin --format html > forecast.html")]
+  tr predict trace.bin --format html -o forecast.html")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
@@ -76,6 +86,11 @@ pub struct Args {
     /// Price of a minute of a CPU, for the cost of each forecast and the cheapest machine
     #[arg(long, value_name = "COST", value_parser = price)]
     price: Option<f64>,
+    /// The file to write; - is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    output: PathBuf,
+    #[command(flatten)]
+    force: output::Force,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -94,6 +109,11 @@ enum FormatArg {
 }
 
 impl Args {
+    /// Whether the command writes to standard output alone.
+    fn prints(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
     fn wanted(&self) -> Wanted {
         Wanted {
             cpus: self.cpus,
@@ -192,7 +212,7 @@ impl Subcommand for Args {
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        Some(vec![&self.file])
+        self.prints().then(|| vec![self.file.as_path()])
     }
 
     fn run(self, _: &Program) -> Done {
@@ -205,10 +225,21 @@ fn run(args: &Args) -> Done {
     let recording = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Schedule));
     let predictor = Predictor::new(&recording, args.wanted()).map_err(errors::refused)?;
     let forecast = predictor.forecast(&recording);
-    Ok(match args.format {
-        FormatArg::Text => open::print_text(&forecast.page().text(&args.layout.style())),
-        FormatArg::Json => open::print_json(&forecast.json()),
-        FormatArg::Html => open::print_report(page(&predictor, &recording.analysis, &forecast)),
-        FormatArg::Csv => open::print_report(forecast.csv()),
-    })
+    let bytes = match args.format {
+        FormatArg::Text => {
+            let text = forecast.page().text(&args.layout.style());
+            escape::page(&text).into_owned().into_bytes()
+        }
+        FormatArg::Json => tr_text::json::document(&forecast.json(), true)
+            .map_err(|error| errors::unwritten("the forecast", error))?
+            .into_bytes(),
+        FormatArg::Html => page(&predictor, &recording.analysis, &forecast)
+            .map_err(|error| errors::unwritten("the forecast", error))?
+            .into_bytes(),
+        FormatArg::Csv => forecast
+            .csv()
+            .map_err(|error| errors::unwritten("the forecast", error))?,
+    };
+    let to = (args.output.as_path(), args.force);
+    Ok(output::text(to, &[&args.file], FORECAST, bytes))
 }
