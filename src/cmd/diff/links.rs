@@ -121,7 +121,8 @@ mod tests {
     fn recordings_of_one_name_have_pages_of_their_own() {
         let place = tempfile::tempdir().unwrap();
         let mut pages = Pages::new(place.path(), output::Force::default()).unwrap();
-        let names = ["a/t.bin", "b/t.bin", "b/u", "c/t.bin"].map(|file| pages.name(Path::new(file)));
+        let names =
+            ["a/t.bin", "b/t.bin", "b/u", "c/t.bin"].map(|file| pages.name(Path::new(file)));
         assert_eq!(names, ["t.html", "t-2.html", "u.html", "t-3.html"]);
     }
 }

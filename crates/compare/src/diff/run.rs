@@ -7,9 +7,9 @@ use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
 use tr_format::event::Ktime;
 
-use super::spread;
 use super::parts::Parts;
 use super::profile::Profile;
+use super::spread;
 use tr_insight::demands;
 use tr_insight::demands::Demands;
 use tr_insight::exit::is_unfinished;

@@ -187,7 +187,13 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
         .shown(has_spread(diff));
     let rows = diff.whole.iter();
     let rows = rows.filter(|(_, judged)| judged.difference() != 0);
-    show(diff, to, frame("sums of all threads", None), table, rows);
+    show(
+        diff,
+        to,
+        frame("wall time and sums of all threads", None),
+        table,
+        rows,
+    );
 }
 
 /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
@@ -212,7 +218,7 @@ pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     let alone = diff.causes.alone;
     let alone = alone.map(|alone| {
         (
-            "all, with the CPUs to itself",
+            "wall time with the CPUs to itself",
             Some(alone),
             alone.difference(),
         )
@@ -230,7 +236,13 @@ pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
             part.map_or(Cell::Empty, |judged| verdict(&judged, units::time))
         })
         .shown(has_spread(diff));
-    show(diff, to, frame("wall time, by its critical path", None), table, rows);
+    show(
+        diff,
+        to,
+        frame("wall time, by its critical path", None),
+        table,
+        rows,
+    );
 }
 
 fn several(diff: &Diff) -> bool {

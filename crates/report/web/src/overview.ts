@@ -210,9 +210,7 @@ export class Overview {
     if (doc.anomalies.length > 0)
       facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
     if (doc.failures.tolerated > 0)
-      facts.push(
-        `${count(doc.failures.tolerated)} processes failed without consequence (search failed in the table).`,
-      );
+      facts.push(`${count(doc.failures.tolerated)} processes failed without consequence (search failed in the table).`);
     if (doc.clocks.length > 0) facts.push(`Clocks: ${doc.clocks.join(" · ")}.`);
     facts.push(
       `${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`,

@@ -131,7 +131,9 @@ export class Range {
       inline(known, whole),
       this.list(
         "CPU time by program",
-        all.filter(([, ns]) => ns > 0).map(([name, ns]) => [name, ns, "s0", () => store.set({ q: wholeName("program", name) })]),
+        all
+          .filter(([, ns]) => ns > 0)
+          .map(([name, ns]) => [name, ns, "s0", () => store.set({ q: wholeName("program", name) })]),
         cpu,
       ),
       this.steps(part),

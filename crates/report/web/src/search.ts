@@ -53,7 +53,8 @@ function contains(part: string): (text: string) => boolean {
 /** A term's field, its text, and whether that is in quotes; an expression keeps its slashes. */
 type Word = [field: string, text: string, quoted: boolean];
 
-const WORD = /(?:(step|program|container|cgroup|pid|is):)?(?:"((?:[^"\\]|\\.)*)"?|(\/(?:[^/\\]|\\.)+\/i?(?=\s|$))|(\S+))/g;
+const WORD =
+  /(?:(step|program|container|cgroup|pid|is):)?(?:"((?:[^"\\]|\\.)*)"?|(\/(?:[^/\\]|\\.)+\/i?(?=\s|$))|(\S+))/g;
 
 function words(q: string): Word[] {
   return [...q.matchAll(WORD)].map(([all, field, quoted, regex, bare]) => {

@@ -61,9 +61,11 @@ function verdict(data: Data, row: number): string {
 }
 
 function columns(data: Data, store: Store, most: () => number): Column<number>[] {
-  const { uses, on_cpu, on_path, processes, kind, from, at_once, open: least } = data.doc.steps;
+  const { uses, on_cpu, on_path, processes, kind, from, at_once, error, open: least } = data.doc.steps;
   const whole = data.doc.path?.length.reduce((a, b) => a + b, 0) ?? 0;
   const name = (row: number) => data.stepName(row);
+  /** The error of a place in time that another tool's report gives. */
+  const within = (row: number) => (error[row] === null ? "" : `± ${time(error[row])}`);
   const wall = (row: number) => `${least[row] ? "≥ " : ""}${time(data.stepWall(row))}`;
   const waits = (row: number) => waited(data, row).reduce((sum, [ns]) => sum + ns, 0);
   const ns = (key: string, title: string, hint: string, values: (number | null)[], hidden = false): Column<number> => ({
@@ -84,7 +86,12 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       text: true,
       value: name,
       show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
-      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row))],
+      cell: (row) => [
+        h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row)),
+        ...(error[row] === null
+          ? []
+          : [h("span", { class: "dim place", title: "The error of its place in time" }, ` ${within(row)}`)]),
+      ],
     },
     {
       key: "kind",
@@ -102,7 +109,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       csv: "start_ns",
       hidden: true,
       value: (row) => from[row],
-      show: (row) => time(from[row]),
+      show: (row) => `${time(from[row])} ${within(row)}`.trim(),
     },
     {
       key: "wall",

@@ -1201,7 +1201,7 @@ const tests = {
         ),
       );
       assert.ok(
-        cells["The whole"] && cells["By step"] && cells["By program"] && cells.Faster,
+        cells["Wall time and sums of all threads"] && cells["By step"] && cells["By program"] && cells.Faster,
         Object.keys(cells).join(),
       );
       const cc1 = diff.programs.find((p) => p.program === "cc1");
@@ -1360,7 +1360,7 @@ const tests = {
     const page = await open("demo", "#view=timeline");
     await page.press("body", "?");
     const names = { "↑": "ArrowUp", "↓": "ArrowDown", "←": "ArrowLeft", "→": "ArrowRight", Esc: "Escape" };
-    const listed = (await page.$$eval(".help dt", (all) => all.map((dt) => dt.textContent)))
+    const listed = (await page.$$eval(".help dl:not(.terms) dt", (all) => all.map((dt) => dt.textContent)))
       .filter((text) => !/wheel|drag|click/.test(text))
       .flatMap((text) => text.split(/\s+/))
       .map((key) => names[key] ?? key);
@@ -1609,6 +1609,17 @@ const tests = {
     page.calm();
   },
 
+  // The page of a forecast says that it is one.
+  async a_forecast_is_called_one() {
+    const context = await newContext({ viewport: { width: 390, height: 844 } });
+    const page = await context.newPage();
+    await page.goto(url("predict"));
+    await page.waitForSelector("html[data-ready]");
+    assert.match(await page.textContent("h1"), /^Forecast: /);
+    assert.match(await page.title(), /^Forecast: /);
+    assert.match(await page.textContent("main"), /simulated/);
+  },
+
   // Each term of the help, against the analysis; terms combine, and a name in quotes is a whole one.
   async search_terms_combine() {
     const { processes, steps: told } = analysis("demo");
@@ -1625,14 +1636,29 @@ const tests = {
     assert.ok(processes.filter(bad).length > 0);
     assert.equal(await search("failed"), found(bad));
     assert.equal(await search("is:failed"), found(bad));
-    assert.equal(await search("kernels -o"), found((p) => /kernels/.test(argv(p)) && /-o/.test(argv(p))));
-    assert.equal(await search('"kernels -o"'), found((p) => /kernels -o/.test(argv(p))));
+    assert.equal(
+      await search("kernels -o"),
+      found((p) => /kernels/.test(argv(p)) && /-o/.test(argv(p))),
+    );
+    assert.equal(
+      await search('"kernels -o"'),
+      found((p) => /kernels -o/.test(argv(p))),
+    );
     assert.notEqual(await search("kernels -o"), await search('"kernels -o"'));
-    assert.equal(await search("program:CC"), found((p) => program(p).includes("cc")));
-    assert.equal(await search('program:"cc1"'), found((p) => program(p) === "cc1"));
-    assert.equal(await search('program:"cc"'), "0 found");
+    assert.equal(
+      await search("program:CC"),
+      found((p) => program(p).includes("cc")),
+    );
+    assert.equal(
+      await search('program:"cc1"'),
+      found((p) => program(p) === "cc1"),
+    );
+    assert.equal(await search('program:"c1"'), "0 found");
     const pids = processes.slice(3, 6).map((p) => p.pid);
-    assert.equal(await search(`pid:${pids} program:c`), found((p) => pids.includes(p.pid) && program(p).includes("c")));
+    assert.equal(
+      await search(`pid:${pids} program:c`),
+      found((p) => pids.includes(p.pid) && program(p).includes("c")),
+    );
     // Steps by a part of their names, with the steps and the processes inside.
     const step = told.steps.find((one) => one.exit?.code > 0 && one.pid);
     const part = `step:${step.name.slice(1, -1)}`;

@@ -55,7 +55,10 @@ fn pictures_are_of_the_run_nearest_to_the_median() {
         assert_eq!(pictures.contains(&bar), is_shown, "{file}: {pictures}");
     }
     assert!(pictures.contains("nearest to its median"));
-    assert!(page.contains("<b>b-2 50.00 s</b>") && page.contains("<b>n-3 79.00 s</b>"));
+    for (file, wall) in [("b-2", 50), ("n-3", 79)] {
+        let bold = format!("<b>{file} {}</b>", units::time(wall * SECOND));
+        assert!(page.contains(&bold), "{bold}: {page}");
+    }
 }
 
 #[test]
@@ -67,7 +70,9 @@ fn a_run_leads_to_its_page() {
     };
     let linked = with(Some("../b%3C1%3E.html?\"&x"));
     assert_eq!(
-        linked.matches("<a href=\"../b%3C1%3E.html?&quot;&amp;x\">b&lt;1&gt;.bin</a>").count(),
+        linked
+            .matches("<a href=\"../b%3C1%3E.html?&quot;&amp;x\">b&lt;1&gt;.bin</a>")
+            .count(),
         2,
         "in the list of runs and beside its picture: {linked}"
     );
@@ -86,7 +91,13 @@ fn the_page_opens_on_what_changed() {
     }
     let [base, new] = sides;
     let page = page(vec![base], vec![new]);
-    let order = ["<h1>Slower", "class=\"dim runs\"", "Wall time, by", "Timelines", "Sums of all threads"];
+    let order = [
+        "<h1>Slower",
+        "class=\"dim runs\"",
+        "Wall time, by",
+        "Timelines",
+        "Wall time and sums",
+    ];
     let places = order.map(|text| page.find(text).unwrap_or_else(|| panic!("{text}: {page}")));
     assert!(places.is_sorted(), "{places:?}");
 }
