@@ -13,7 +13,7 @@ import duckdb
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import generated  # noqa: E402
-from tr_fleet import limits  # noqa: E402
+from tr_fleet import limits, render  # noqa: E402
 from tr_fleet.alerts import fresh  # noqa: E402
 from tr_fleet.gate import judged  # noqa: E402
 from tr_fleet.sizing import text  # noqa: E402
