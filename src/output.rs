@@ -34,7 +34,7 @@ pub fn has(bytes: &[u8], text: &str) -> bool {
         .any(|part| part == text.as_bytes())
 }
 
-#[cfg(feature = "import")]
+#[cfg(any(feature = "compare", feature = "import", feature = "predict"))]
 pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
@@ -67,18 +67,19 @@ pub fn whole<T, E: From<io::Error>>(
 }
 
 /// Writes a whole text to a file, or to standard output; the exit status, after what is wrong.
-#[cfg(feature = "import")]
+#[cfg(any(feature = "compare", feature = "import", feature = "predict"))]
 pub fn text(
     (output, force): (&Path, Force),
     files: &[&Path],
     kind: Kind,
-    text: &str,
+    text: impl AsRef<[u8]>,
 ) -> std::process::ExitCode {
+    let text = text.as_ref();
     let Some(trace) = files.first().filter(|_| output.as_os_str() != "-") else {
-        return crate::open::print(text.as_bytes());
+        return crate::open::print(text);
     };
     let written = whole(output, trace, (kind, false), force, |file| {
-        file.write_all(text.as_bytes())
+        file.write_all(text)
     });
     match written {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -91,13 +91,88 @@ fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     })
 }
 
-/// Like [`recording`], for a whole recording with its timeline.
-pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
-    let options = Options {
+/// The options for a whole recording with its timeline.
+pub fn with_timeline() -> Options {
+    Options {
         timeline: true,
         ..Options::default()
-    };
-    recording(trace, &options, allowance)
+    }
+}
+
+/// Like [`recording`], for a whole recording with its timeline.
+pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
+    recording(trace, &with_timeline(), allowance)
+}
+
+/// A bar on standard error, if that is a terminal. It appears after [`SILENT`].
+struct Bar {
+    bar: ProgressBar,
+    begun: Instant,
+    is_terminal: bool,
+}
+
+impl Bar {
+    fn new(style: ProgressStyle) -> Bar {
+        let bar = ProgressBar::hidden();
+        bar.set_style(style);
+        Bar {
+            bar,
+            begun: Instant::now(),
+            is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&self, done: u64, all: u64) {
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+        if self.is_terminal && self.bar.is_hidden() && self.begun.elapsed() > SILENT {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// Writes a line above the bar.
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("tr: {text}"));
+    }
+}
+
+/// The parts of a bar that each of several recordings has, and how many of them its reading has. The others are for the
+/// analyses after that.
+#[cfg(feature = "compare")]
+const PARTS: u64 = 1000;
+#[cfg(feature = "compare")]
+const READING: u64 = 400;
+
+/// Analyzes several recordings, one after the other, with one bar for all. `analyze` gets the place of each recording
+/// among them.
+#[cfg(feature = "compare")]
+pub fn several<T>(
+    traces: &[Trace],
+    options: &Options,
+    allowance: Allowance,
+    mut analyze: impl FnMut(usize, Recording) -> T,
+) -> Vec<T> {
+    // Only a wrong template is an error.
+    let style = ProgressStyle::with_template(&format!("{TR}: {{msg}} {SEVERAL}"));
+    let bar = Bar::new(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let files = traces.len();
+    let whole = (files as u64).saturating_mul(PARTS);
+    let allowance = Allowance { files, ..allowance };
+    let each = traces.iter().enumerate().map(|(at, trace)| {
+        let before = (at as u64).saturating_mul(PARTS);
+        bar.bar
+            .set_message(format!("recording {} of {files}", at + 1));
+        let recording = read(trace, options, allowance, &bar, |done, all| {
+            (before + tr_analyze::share(READING, done, all), whole)
+        });
+        bar.show(before + READING, whole);
+        let result = analyze(at, recording);
+        bar.show(before + PARTS, whole);
+        result
+    });
+    let results = each.collect();
+    bar.bar.finish_and_clear();
+    results
 }
 
 /// Analyzes a trace within a budget. If standard error is a terminal and the analysis takes longer than half a
@@ -105,6 +180,20 @@ pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
 /// the budget allows for its use is left out. If the budget stops the reading or leaves the timeline out, standard
 /// error gets a line about it.
 pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Recording {
+    let bar = Bar::new(style(options.from.is_some() || options.to.is_some()));
+    let recording = read(trace, options, allowance, &bar, |done, all| (done, all));
+    bar.bar.finish_and_clear();
+    recording
+}
+
+/// Like [`recording`], with a bar of the caller. `place` maps what is read of the trace, and its length, to the bar.
+fn read(
+    trace: &Trace,
+    options: &Options,
+    allowance: Allowance,
+    bar: &Bar,
+    place: impl Fn(u64, u64) -> (u64, u64) + Sync,
+) -> Recording {
     let Allowance {
         budget,
         wanted,
@@ -123,20 +212,14 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
         scratch,
         ..*options
     };
-    let (watch, begun) = (budget.begin(files), Instant::now());
-    let (bar, terminal) = (ProgressBar::hidden(), std::io::stderr().is_terminal());
-    bar.set_style(style(options.from.is_some() || options.to.is_some()));
+    let watch = budget.begin(files);
     let mut analysis = tr_analyze::analyze_watched(trace, &options, &mut |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-        if terminal && bar.is_hidden() && begun.elapsed() > SILENT {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
+        let (done, all) = place(done, all);
+        bar.show(done, all);
         watch.exceeded()
     });
-    bar.finish_and_clear();
     if let Some(why) = &analysis.quality.stopped {
-        eprintln!("tr: {why}; the rest of the recording is unknown");
+        bar.say(&format!("{why}; the rest of the recording is unknown"));
     }
     if let Some(timeline) = &analysis.timeline {
         // The number of dependencies is known only now.
@@ -147,7 +230,7 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
         }
     }
     if let Some(why) = &left_out {
-        eprintln!("tr: {why}");
+        bar.say(why);
     }
     Recording {
         analysis,
@@ -157,6 +240,8 @@ pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Reco
 }
 
 const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
+#[cfg(feature = "compare")]
+const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
 
 fn style(part: bool) -> ProgressStyle {
     // A task's state at --from depends on the events before it.

@@ -435,6 +435,52 @@ fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     Ok(())
 }
 
+/// The addresses of the runs depend on the place of the page.
+fn without_links(page: Vec<u8>) -> Result<String, Failed> {
+    let page = String::from_utf8(page)?;
+    let parts = page.split("<a href=\"").enumerate();
+    let parts = parts.map(|(at, part)| match part.split_once('"') {
+        Some((_, rest)) if at > 0 => rest,
+        _ => part,
+    });
+    Ok(parts.collect())
+}
+
+/// Each run of a comparison is a link: to its recording, to the page that lies beside that, or to the page that
+/// `--pages` writes. A link leads to a file that is there.
+fn the_runs_lead_to_their_pages(directory: &Path, traces: [&str; 2]) -> Result<(), Failed> {
+    let page = directory.join("linked").join("diff.html");
+    std::fs::create_dir(directory.join("linked"))?;
+    let [base, new] = ["a b.bin", "new.bin"].map(|name| directory.join(name));
+    std::fs::copy(traces[0], &base)?;
+    std::fs::copy(traces[1], &new)?;
+    let [base, new, out] = [&base, &new, &page].map(|path| path.to_string_lossy().into_owned());
+    let own = directory.join("new.html");
+    run(&["report", &new, "-o", &own.to_string_lossy()])?;
+    let links = |more: &[&str]| -> Result<Vec<String>, Failed> {
+        let diff = ["diff", &base, &new, "--format", "html", "-o", &out];
+        run(&[&diff[..], more].concat())?;
+        let text = String::from_utf8(read(&page)?)?;
+        let links = text.split("<a href=\"").skip(1);
+        let links = links.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned()));
+        let mut links: Vec<String> = links.collect();
+        links.sort();
+        links.dedup();
+        for link in &links {
+            let to = page.with_file_name(link.replace("%20", " "));
+            assert!(to.is_file(), "{link}");
+        }
+        Ok(links)
+    };
+    assert_eq!(links(&[])?, ["../a%20b.bin", "../new.html"]);
+    let runs = directory.join("linked/runs");
+    let with = ["--pages", &runs.to_string_lossy()];
+    assert_eq!(links(&with)?, ["runs/a%20b.html", "runs/new.html"]);
+    let written = String::from_utf8(read(runs.join("new.html"))?)?;
+    assert!(written.contains(" \u{b7} tr</title>"));
+    Ok(())
+}
+
 /// `tr diff -o` writes what it prints, replaces its own page, and nothing else.
 fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
@@ -446,9 +492,11 @@ fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
     let page = ["diff", &base, &new, "--format", "html"];
     for _ in 0..2 {
         run(&[&page[..], &["-o", &name]].concat())?;
-        assert!(read(&out)? == run(&page)?, "other bytes");
+        let [written, printed] = [read(&out)?, run(&page)?].map(without_links);
+        assert!(written? == printed?, "other bytes");
     }
     let text = String::from_utf8(read(&out)?)?;
+    the_runs_lead_to_their_pages(directory.path(), [&base, &new])?;
     // Both commands, all rows, and states that add up in each bar.
     assert!(text.contains("strace -f") && !text.contains("top 10 of"));
     let bars = text.split("<svg x=").skip(1);

@@ -10,7 +10,7 @@ use std::time::Duration;
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
 /// The subcommands that write a file.
-const WRITERS: [&str; 3] = ["report", "recover", "redact"];
+const WRITERS: [&str; 4] = ["report", "recover", "redact", "predict --format html"];
 
 fn demo(dir: &Path) -> PathBuf {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -168,7 +168,7 @@ fn what_others_planted_is_refused_by_name() {
     for command in WRITERS {
         for planted in [&link, &fifo] {
             let out = Command::new(TR)
-                .arg(command)
+                .args(command.split(' '))
                 .arg(&trace)
                 .arg("-o")
                 .arg(planted)

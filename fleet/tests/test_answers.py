@@ -13,7 +13,7 @@ import duckdb
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import generated  # noqa: E402
-from tr_fleet import limits  # noqa: E402
+from tr_fleet import limits, render  # noqa: E402
 from tr_fleet.alerts import fresh  # noqa: E402
 from tr_fleet.gate import judged  # noqa: E402
 from tr_fleet.sizing import text  # noqa: E402
@@ -168,8 +168,11 @@ def near():
     grown = [30 + n + 0.3 * (n % 2) for n in range(10)]
     assert (
         told(grown)
-        == "a\\u{1b}: 39.3 min of 45.0 min (87 %): at the growth of its last 10 runs it meets the limit in 6 days\n"
+        == "a\\u{1b}: 39:18 min of 45:00 min (87 %): at the growth of its last 10 runs it meets the limit in 6 days\n"
     ), told(grown)
+    lengths = [59.4e9, 59.6e9, 61e9, 3599.6e9, 4 * 3600e9 + 65e9]
+    assert [render.time(it) for it in lengths] == ["59.4 s", "1:00 min", "1:01 min", "1:00 h", "4:01 h"]
+    assert render.signed(-61e9) == "−1:01 min" and render.signed(61e9) == "+1:01 min"
     noise = [30, 38, 31, 37, 30, 38, 31, 37, 30, 38]
     assert told(noise).endswith("(84 %)\n") and told(grown[1:]).endswith("(87 %)\n"), told(noise)
     assert told([46]).endswith("the limit is met\n")
@@ -204,7 +207,7 @@ class Answers(unittest.TestCase):
     def test_limits(self):
         near()
         lines = asked(self.place, "--repo", REPO, "--limit", "2m").splitlines()
-        assert len(lines) == 4 and all(" of 2.00 min (5" in it for it in lines), lines
+        assert len(lines) == 4 and all(" of 2:00 min (5" in it for it in lines), lines
         asked(self.place, "--limit", "2", status=2)
 
     def test_pages(self):

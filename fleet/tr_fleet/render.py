@@ -48,15 +48,21 @@ def plain(text):
 
 
 def time(ns):
-    """A length of time in three digits."""
+    """A length of time in three digits; from a minute on in minutes and seconds, from an hour on in hours and minutes."""
     if ns is None:
         return "–"
     size = abs(ns)
-    for unit, name in [(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")]:
+    sign = "−" if ns < 0 else ""
+    seconds = round(size / 1e9)
+    if seconds >= 3600:
+        return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02} h"
+    if seconds >= 60:
+        return f"{sign}{seconds // 60}:{seconds % 60:02} min"
+    for unit, name in [(1e9, "s"), (1e6, "ms"), (1e3, "µs")]:
         if size >= unit:
             value = size / unit
             digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
-            return f"{'−' if ns < 0 else ''}{value:.{digits}f} {name}"
+            return f"{sign}{value:.{digits}f} {name}"
     return "0"
 
 

@@ -1,15 +1,20 @@
 //! `tr diff`: changes between two builds.
 
+mod links;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use links::Pages;
+use tr_analyze::Options;
 use tr_compare::diff::benchmarks::{self, Service};
 use tr_compare::diff::{ends, explain, gate, html, json, markdown, text};
 use tr_compare::diff::{Ask, Diff, Figure, Run};
 use tr_format::reader::Trace;
 use tr_insight::identity;
+use tr_insight::Recording;
 use tr_text::escape;
 
 use crate::budget::Budget;
@@ -69,7 +74,7 @@ Examples:
   tr diff main.bin pr.bin
   tr diff main.bin pr.bin --fail-over 10%
   tr diff --base main-*.bin --new pr-*.bin --format markdown
-  tr diff main.bin pr.bin --format html -o diff.html
+  tr diff main.bin pr.bin --format html -o diff.html --pages runs
   tr diff main.bin pr.bin --format folded | flamegraph.pl > diff.svg")]
 pub struct Args {
     /// The recording before, and the one after
@@ -104,6 +109,10 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     force: output::Force,
+    /// With --format html: write the page of each run into this directory, and link to it. Without
+    /// it each run is a link to the page beside its recording, or to the recording
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -134,7 +143,31 @@ enum FormatArg {
 impl Args {
     /// Whether the command writes to standard output alone.
     fn prints(&self) -> bool {
-        self.output.as_os_str() == "-"
+        self.page().is_none() && self.pages.is_none()
+    }
+
+    /// The file to write, if it is not standard output.
+    fn page(&self) -> Option<&Path> {
+        let output = self.output.as_path();
+        (output.as_os_str() != "-").then_some(output)
+    }
+
+    /// The place of a run for the page: its own page, which is written now, or what lies beside its recording.
+    fn place(
+        &self,
+        file: &Path,
+        recording: &Recording,
+        pages: Option<&mut Pages<'_>>,
+    ) -> Result<Option<String>, ExitCode> {
+        if !matches!(self.format, FormatArg::Html) {
+            return Ok(None);
+        }
+        let place = match pages {
+            Some(pages) => pages.write(file, recording)?,
+            None if self.page().is_some() => links::beside(file),
+            None => file.to_owned(),
+        };
+        Ok(links::to(&place, self.page()))
     }
 
     /// All traces.
@@ -184,29 +217,25 @@ impl Subcommand for Args {
 
 fn run(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
-    let all = base.len() + new.len();
-    let mut runs = identity::Runs::default();
-    let mut not_traced = None;
-    let mut load = |files: &[PathBuf]| -> Result<Vec<Run>, ExitCode> {
-        let mut loaded = Vec::new();
-        for file in files {
-            let trace = opened(file, &mut runs)?;
-            if let Some(why) = why_not_traced(file, &trace) {
-                if !args.allow_undecided {
-                    return Err(errors::refused(why));
-                }
-                not_traced.get_or_insert(why);
-            }
-            let allowance = progress::Allowance {
-                files: all,
-                ..progress::Allowance::new(args.budget, Use::Schedule)
-            };
-            let recording = progress::whole(&trace, allowance);
-            loaded.push(Run::new(&file.to_string_lossy(), &recording));
-        }
-        Ok(loaded)
+    let files: Vec<&PathBuf> = base.iter().chain(new).collect();
+    let (traces, not_traced) = opened(&files, args.allow_undecided)?;
+    let pages = args.pages.as_deref();
+    let pages = pages.map(|directory| Pages::new(directory, args.force));
+    let mut pages = pages.transpose()?;
+    let options = Options {
+        samples: pages.is_some(),
+        ..progress::with_timeline()
     };
-    let (base, new) = (load(base)?, load(new)?);
+    let allowance = progress::Allowance::new(args.budget, Use::Schedule);
+    let runs = progress::several(&traces, &options, allowance, |at, recording| {
+        let file = files.get(at).map_or(Path::new(""), |file| file.as_path());
+        let mut run = Run::new(&file.to_string_lossy(), &recording);
+        run.link = args.place(file, &recording, pages.as_mut())?;
+        Ok(run)
+    });
+    let mut base_runs = runs.into_iter().collect::<Result<Vec<Run>, ExitCode>>()?;
+    let new = base_runs.split_off(base.len());
+    let base = base_runs;
     if let Some(why) = not_traced {
         let failed = new.iter().find(|run| run.failed());
         return match failed.and_then(Run::no_build) {
@@ -302,12 +331,28 @@ fn passed(why: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A recording that was not given before.
-fn opened(file: &Path, runs: &mut identity::Runs) -> Result<Trace, ExitCode> {
-    let trace = open::trace(file)?;
-    let added = runs.add(trace.meta(), errors::shown(file));
-    added.map_err(errors::refused)?;
-    Ok(trace)
+/// Opens all recordings, none of which may be given twice, and the reason why one of them was not traced: an error
+/// unless `--allow-undecided` is given.
+fn opened(
+    files: &[&PathBuf],
+    allow_undecided: bool,
+) -> Result<(Vec<Trace>, Option<String>), ExitCode> {
+    let mut runs = identity::Runs::default();
+    let mut not_traced = None;
+    let mut traces = Vec::new();
+    for file in files {
+        let trace = open::trace(file)?;
+        let added = runs.add(trace.meta(), errors::shown(file));
+        added.map_err(errors::refused)?;
+        if let Some(why) = why_not_traced(file, &trace) {
+            if !allow_undecided {
+                return Err(errors::refused(why));
+            }
+            not_traced.get_or_insert(why);
+        }
+        traces.push(trace);
+    }
+    Ok((traces, not_traced))
 }
 
 /// The reason why a recording has no events to compare.

@@ -165,21 +165,29 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     let told = args.jobs.as_deref();
     let told = told.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
     let told = told.transpose()?.unwrap_or_default();
-    let mut jobs = Vec::new();
+    let mut traces = Vec::new();
     let mut runs = identity::Runs::default();
     for file in &args.files {
         let trace = open::warned(file)?;
         let added = runs.add(trace.meta(), errors::shown(file));
         added.map_err(errors::refused)?;
-        let recording = progress::whole(&trace, progress::Allowance::new(args.budget, Use::Times));
-        let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let job = Job::of(&recording, &name).ok_or_else(|| {
+        traces.push(trace);
+    }
+    let allowance = progress::Allowance::new(args.budget, Use::Times);
+    let options = progress::with_timeline();
+    let found = progress::several(&traces, &options, allowance, |at, recording| {
+        let file = args.files.get(at).map(PathBuf::as_path);
+        let name = file.and_then(Path::file_stem).unwrap_or_default();
+        Job::of(&recording, &name.to_string_lossy())
+    });
+    let mut jobs = Vec::new();
+    for (job, file) in found.into_iter().zip(&args.files) {
+        jobs.push(job.ok_or_else(|| {
             let file = errors::shown(file);
             errors::refused(format!(
                 "{file}: has no time of the day, so it has no place beside others"
             ))
-        })?;
-        jobs.push(job);
+        })?);
     }
     Pipeline::new(jobs, graph.as_ref(), &told).map_err(errors::refused)
 }

@@ -1,5 +1,6 @@
 //! `tr predict`: the time that a recorded run takes on another machine, or with changes.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,9 +9,9 @@ use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_insight::imports::{File, ToolFile};
 use tr_insight::Recording;
-use tr_output::Kind;
 use tr_predict::shards::{self, Plan, Tests};
 use tr_predict::{page, NoForecast, Predictor, Wanted};
+use tr_text::page::Page;
 use tr_text::style::Paint;
 
 use crate::budget::Budget;
@@ -23,6 +24,16 @@ use crate::with::{self, With};
 use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_output::Kind;
+use tr_text::escape;
+
+/// The files that `tr predict` writes as a page or as JSON.
+const FORECAST: Kind = Kind {
+    name: "a forecast of tr predict",
+    is: |bytes| {
+        (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.predict/")
+    },
+};
 
 /// Forecast the time of a recorded run on another machine, or with changes
 #[derive(clap::Args, Debug)]
@@ -41,7 +52,7 @@ Examples:
   tr predict trace.bin --shards 4 --cpus 8
   tr predict trace.bin --shards 4 --with junit.xml --plan shards.json
   tr predict trace.bin --table --price 0.004
-  tr predict trace.bin --format html > forecast.html")]
+  tr predict trace.bin --format html -o forecast.html")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
@@ -86,14 +97,17 @@ pub struct Args {
     /// The format of the plan
     #[arg(long, value_name = "FORMAT", requires = "plan", default_value = "json", value_parser = plans())]
     plan_format: shards::Format,
-    #[command(flatten)]
-    force: Force,
     /// Add a table of 1 to 64 CPUs, and of as many jobs
     #[arg(long)]
     table: bool,
     /// Price of a minute of a CPU, for the cost of each forecast and the cheapest machine
     #[arg(long, value_name = "COST", value_parser = price)]
     price: Option<f64>,
+    /// The file to write; - is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    output: PathBuf,
+    #[command(flatten)]
+    force: Force,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -114,6 +128,11 @@ enum FormatArg {
 }
 
 impl Args {
+    /// Whether the command writes to standard output alone.
+    fn prints(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
     fn wanted(&self) -> Wanted {
         Wanted {
             cpus: self.cpus,
@@ -234,7 +253,7 @@ impl Subcommand for Args {
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        if self.plan.is_some() {
+        if self.plan.is_some() || !self.prints() {
             return None;
         }
         Some(
@@ -283,24 +302,37 @@ fn run(args: &Args) -> Done {
             Some((predictor, forecast))
         }
     };
-    let Some((predictor, forecast)) = forecast else {
-        let mut page = plan.map(|plan| plan.page()).unwrap_or_default();
-        page.wrapped(Paint::Dim, "  ", NO_FORECAST);
-        return Ok(open::print_text(&page.text(&args.layout.style())));
+    let text = |page: Page| {
+        let text = page.text(&args.layout.style());
+        escape::page(&text).into_owned().into_bytes()
     };
-    Ok(match args.format {
-        FormatArg::Text => {
-            let mut page = forecast.page();
-            if let Some(plan) = plan {
-                page.blank();
-                page.add(plan.page());
-            }
-            open::print_text(&page.text(&args.layout.style()))
+    let unwritten = |error: &dyn Display| errors::unwritten("the forecast", error);
+    let bytes = match forecast {
+        None => {
+            let mut page = plan.map(|plan| plan.page()).unwrap_or_default();
+            page.wrapped(Paint::Dim, "  ", NO_FORECAST);
+            text(page)
         }
-        FormatArg::Json => open::print_json(&forecast.json()),
-        FormatArg::Html => open::print_report(page(&predictor, &recording.analysis, &forecast)),
-        FormatArg::Csv => open::print_report(forecast.csv()),
-    })
+        Some((predictor, forecast)) => match args.format {
+            FormatArg::Text => {
+                let mut page = forecast.page();
+                if let Some(plan) = plan {
+                    page.blank();
+                    page.add(plan.page());
+                }
+                text(page)
+            }
+            FormatArg::Json => tr_text::json::document(&forecast.json(), true)
+                .map_err(|error| unwritten(&error))?
+                .into_bytes(),
+            FormatArg::Html => self::page(&predictor, &recording.analysis, &forecast)
+                .map_err(|error| unwritten(&error))?
+                .into_bytes(),
+            FormatArg::Csv => forecast.csv().map_err(|error| unwritten(&error))?,
+        },
+    };
+    let to = (args.output.as_path(), args.force);
+    Ok(output::text(to, &[&args.file], FORECAST, bytes))
 }
 
 /// The note below a plan without a forecast.

@@ -135,8 +135,13 @@ fn run(args: &Args) -> Done {
 
 /// The address of a file for a browser.
 pub fn link(file: &Path) -> String {
-    let mut out = "file://".to_owned();
-    for byte in file.as_os_str().as_encoded_bytes() {
+    format!("file://{}", address(file))
+}
+
+/// A path as a part of an address. What begins a relative path is never taken for a scheme.
+pub fn address(path: &Path) -> String {
+    let mut out = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'/' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(*byte)),
             byte if byte.is_ascii_alphanumeric() => out.push(char::from(*byte)),

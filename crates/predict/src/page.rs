@@ -32,7 +32,7 @@ pub fn page(
     // Nothing in the data ends its element.
     let data = String::from_utf8(json::visible(&data)?).map_err(std::io::Error::other)?;
     let data = data.replace('<', "\\u003c");
-    let title = escape::html(&who::headline(&analysis.meta));
+    let title = format!("Forecast: {}", escape::html(&who::headline(&analysis.meta)));
     let warnings = forecast.warnings.iter();
     let warnings = warnings.map(|text| format!("<p class=\"bad\">{}</p>\n", escape::html(text)));
     let warnings: String = warnings.collect();

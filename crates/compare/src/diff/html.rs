@@ -1,7 +1,7 @@
-//! `tr diff` as a page: the verdict, the timelines of both sides over one time axis, the
-//! differences. It has no script.
+//! `tr diff` as a page: the verdict, the runs, the parts of the difference, the timelines of both sides over one time
+//! axis, then the tables. It has no script.
 
-use super::{commands, conclusion, flame, gate, tables, warnings};
+use super::{commands, conclusion, flame, gate, run, tables, warnings};
 use std::fmt::Write;
 
 use super::commands::command;
@@ -36,10 +36,14 @@ impl Medium for Page<'_> {
 pub fn render(diff: &Diff) -> String {
     let mut body = String::new();
     page_head(diff, &mut body);
-    page_timelines(diff, &mut body);
-    match diff.unchanged() {
+    let unchanged = diff.unchanged();
+    match &unchanged {
         Some(text) => body += &format!("<p>{text}</p>\n"),
-        None => tables::show_changes(diff, &mut Page(&mut body)),
+        None => tables::show_parts(diff, &mut Page(&mut body)),
+    }
+    page_timelines(diff, &mut body);
+    if unchanged.is_none() {
+        tables::show_rest(diff, &mut Page(&mut body));
     }
     tables::show_machine(diff, &mut Page(&mut body));
     flame::flame_card(diff, &mut body);
@@ -68,33 +72,63 @@ fn page_head(diff: &Diff, out: &mut String) {
     let base = if base == new {
         String::new()
     } else {
-        format!(" {}", html(&base))
-    };
-    let files = |runs: &[Run]| {
-        let files: Vec<&str> = runs.iter().map(|run| run.file.as_str()).collect();
-        html(&files.join(" · "))
+        format!("<br>{}", html(&base))
     };
     let _ = writeln!(
         out,
-        "<p class=\"dim\">base {}{}<br>new {} {}<br>{}</p>",
-        files(&diff.base),
+        "<p class=\"dim runs\">base {}{}<br>new {}<br>{}<br>{}</p>",
+        runs(&diff.base),
         base,
-        files(&diff.new),
+        runs(&diff.new),
         html(&new),
         html(&warnings::statistic(diff))
     );
 }
 
-/// The timelines of the first run of each side, over the same time axis.
+/// The runs of a side with their wall times. The one that stands for its side in pictures is bold.
+fn runs(runs: &[Run]) -> String {
+    let middle = run::middle(runs).filter(|_| runs.len() > 1);
+    let shown = runs.iter().map(|run| {
+        let wall = run.figures.get(Figure::Wall);
+        let wall = wall.map_or(String::new(), |wall| format!(" {}", units::time(wall)));
+        let shown = linked(run) + &wall;
+        if middle.is_some_and(|middle| std::ptr::eq(middle, run)) {
+            format!("<b>{shown}</b>")
+        } else {
+            shown
+        }
+    });
+    shown.collect::<Vec<_>>().join(" · ")
+}
+
+/// The name of a run's file, which leads to the run if its place is known.
+fn linked(run: &Run) -> String {
+    let name = html(&run.file);
+    match &run.link {
+        Some(link) => format!("<a href=\"{}\">{name}</a>", html(link)),
+        None => name,
+    }
+}
+
+/// The timelines of the run of each side that is nearest to its median, over the same time axis.
 fn page_timelines(diff: &Diff, out: &mut String) {
-    let (Some(base), Some(new)) = (diff.base.first(), diff.new.first()) else {
+    let (Some(base), Some(new)) = (run::middle(&diff.base), run::middle(&diff.new)) else {
         return;
     };
     let axis = Axis::new([base, new]);
     if axis.whole == 0 {
         return;
     }
-    out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
+    let whose = if diff.base.len() + diff.new.len() > 2 {
+        "of the run of each side that is nearest to its median, "
+    } else {
+        ""
+    };
+    let _ = writeln!(
+        out,
+        "<section class=\"card\"><h2>Timelines <small>{whose}over one time axis: the critical path, then all \
+         processes that did not only wait for others</small></h2>"
+    );
     out.push_str("<p class=\"legend\">");
     for (state, name) in STATES.iter().enumerate() {
         let _ = write!(
@@ -107,7 +141,8 @@ fn page_timelines(diff: &Diff, out: &mut String) {
         let wall = run.figures.get(Figure::Wall).unwrap_or(0);
         let _ = writeln!(
             out,
-            "<p><b>{name}</b> {} · {}</p>",
+            "<p><b>{name}</b> {} · {} · {}</p>",
+            linked(run),
             units::time(wall),
             units::plural(run.processes.len() as u64, "process", "processes")
         );
@@ -124,3 +159,7 @@ fn page_timelines(diff: &Diff, out: &mut String) {
     }
     out.push_str("</section>\n");
 }
+
+#[cfg(test)]
+#[path = "tests/html.rs"]
+mod tests;

@@ -9,6 +9,7 @@ use tr_format::event::Ktime;
 
 use super::parts::Parts;
 use super::profile::Profile;
+use super::spread;
 use tr_insight::demands;
 use tr_insight::demands::Demands;
 use tr_insight::exit::is_unfinished;
@@ -100,6 +101,8 @@ pub struct Proc {
 pub struct Run {
     /// The file's name, escaped.
     pub file: String,
+    /// The address of the run's page, or of its recording, from the place of the comparison; `None` if it has none.
+    pub link: Option<String>,
     /// COMMAND, escaped; empty without one.
     pub command: String,
     pub status: Option<u32>,
@@ -197,6 +200,7 @@ impl Run {
         let wall = analysis.wall();
         Run {
             file: escape::raw(file.as_bytes()),
+            link: None,
             command: escape::quoted(meta.command.iter().map(Vec::as_slice)),
             status: analysis.summary.as_ref().and_then(|s| s.status),
             cpus: meta.cpus.len(),
@@ -226,6 +230,15 @@ impl Run {
             timeline: timeline(analysis),
         }
     }
+}
+
+/// The run whose wall time is nearest to the median of the side. It stands for the side in pictures.
+pub(super) fn middle(runs: &[Run]) -> Option<&Run> {
+    let wall = |run: &Run| run.figures.get(Figure::Wall);
+    let walls: Vec<u64> = runs.iter().filter_map(wall).collect();
+    let median = spread::median(&walls).unwrap_or(0);
+    runs.iter()
+        .min_by_key(|run| wall(run).map_or(u64::MAX, |wall| wall.abs_diff(median)))
 }
 
 /// The processes over time, without those that only waited: a process with children that was on a CPU for

@@ -133,10 +133,15 @@ fn show<R>(
     }
 }
 
-/// The differences of the whole, of processes, steps and programs.
+/// The parts of the difference, then its tables.
 pub(super) fn show_changes(diff: &Diff, to: &mut impl Medium) {
-    show_figures(diff, to);
     show_parts(diff, to);
+    show_rest(diff, to);
+}
+
+/// The differences of the whole, of processes, steps and programs.
+pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
+    show_figures(diff, to);
     for what in What::ALL {
         show_processes(diff, to, what);
     }
@@ -182,11 +187,17 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
         .shown(has_spread(diff));
     let rows = diff.whole.iter();
     let rows = rows.filter(|(_, judged)| judged.difference() != 0);
-    show(diff, to, frame("the whole", None), table, rows);
+    show(
+        diff,
+        to,
+        frame("wall time and sums of all threads", None),
+        table,
+        rows,
+    );
 }
 
 /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
-fn show_parts(diff: &Diff, to: &mut impl Medium) {
+pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     type PartRow = (&'static str, Option<Difference>, i128);
     let Some(wall) = diff.whole(Figure::Wall) else {
         return;
@@ -207,7 +218,7 @@ fn show_parts(diff: &Diff, to: &mut impl Medium) {
     let alone = diff.causes.alone;
     let alone = alone.map(|alone| {
         (
-            "all, with the CPUs to itself",
+            "wall time with the CPUs to itself",
             Some(alone),
             alone.difference(),
         )
@@ -225,7 +236,13 @@ fn show_parts(diff: &Diff, to: &mut impl Medium) {
             part.map_or(Cell::Empty, |judged| verdict(&judged, units::time))
         })
         .shown(has_spread(diff));
-    show(diff, to, frame("the critical path", None), table, rows);
+    show(
+        diff,
+        to,
+        frame("wall time, by its critical path", None),
+        table,
+        rows,
+    );
 }
 
 fn several(diff: &Diff) -> bool {

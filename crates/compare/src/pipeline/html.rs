@@ -68,16 +68,21 @@ impl Pipeline {
 
     fn picture(&self, out: &mut String) {
         out.push_str("<section class=\"card\"><h2>Jobs over wall time <small>coloured: on the path; hollow: waits from the end of the last job that it needs</small></h2>\n<p class=\"legend\">");
-        for (class, name) in [
-            ("p0", "on the path"),
-            ("p8", "beside it"),
-            ("hollow", "waits"),
-            ("doubt", "uncertain by the clocks"),
+        // Only what the picture shows.
+        let is_beside = self.jobs.iter().any(|job| job.saved.is_none());
+        let waits = self.jobs.iter().any(|job| self.wait(job) > 0);
+        for (class, name, is_shown) in [
+            ("path-job", "on the path", true),
+            ("job-beside", "beside it", is_beside),
+            ("hollow", "waits", waits),
+            ("doubt", "uncertain by the clocks", self.uncertain > 0),
         ] {
-            let _ = write!(
-                out,
-                "<span class=\"key\"><i class=\"swatch {class}\"></i>{name}</span>"
-            );
+            if is_shown {
+                let _ = write!(
+                    out,
+                    "<span class=\"key\"><i class=\"swatch {class}\"></i>{name}</span>"
+                );
+            }
         }
         let _ = write!(
             out,

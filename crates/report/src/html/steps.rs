@@ -12,6 +12,7 @@ use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds};
+use tr_text::units;
 
 /// The most steps.
 const STEPS: usize = 20_000;
@@ -35,6 +36,8 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     process: Option<u32> = row.step.process.map(|ix| ix.0),
     from: u64 = row.step.from.since(analysis.meta.start),
     to: u64 = row.step.to.since(analysis.meta.start),
+    // The most by which another tool's place is wrong; none: by hardly anything, or not known.
+    error: Option<u64> = place_error_of(row.step),
     // Its wall time is a lower bound.
     open: u8 = (row.step.started_before || !row.step.ended).into(),
     failed: u8 = row.step.failed().into(),
@@ -51,6 +54,12 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     spent: u32 = strings.add(spent(row)),
     after: Vec<u32> = row.after.clone(),
 });
+
+/// The error of a step's place in time, if it is at least a hundredth of the step's wall time.
+fn place_error_of(step: &Step) -> Option<u64> {
+    let error = step.place_error.filter(|error| *error > 0)?;
+    (error.saturating_mul(100) >= step.wall()).then_some(error)
+}
 
 fn end(step: &Step) -> Option<String> {
     let status = step.status.filter(|status| exit::failed(Some(*status)));
@@ -72,12 +81,15 @@ fn spent(row: &StepRow<'_>) -> String {
     let result = row.step.result.clone();
     let spent = row.times.spent.filter(|_| !row.step.is_moment());
     let spent = spent.map(|spent| kinds::sentence(&spent));
+    let error =
+        place_error_of(row.step).map(|error| format!("placed within ± {}", units::time(error)));
     let doubt = row.step.doubt.map(imports::no_figures);
     let doubt = doubt.map(|doubt| format!("no figures: {doubt}"));
     let held = row.verdict.filter(|verdict| verdict.told);
     let held = held.map(Verdict::text);
     let parts: Vec<String> = result
         .into_iter()
+        .chain(error)
         .chain(spent)
         .chain(doubt)
         .chain(held)
@@ -186,5 +198,41 @@ impl<'a> Chosen<'a> {
             }
         }
         columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Ktime;
+    use tr_programs::steps::StepKind;
+
+    use super::*;
+
+    #[test]
+    fn a_place_has_an_error_where_that_is_a_part_of_the_step() {
+        let error = |place_error: Option<u64>, wall: u64| {
+            place_error_of(&Step {
+                name: "test".into(),
+                kind: StepKind::Test,
+                parent: None,
+                depth: 0,
+                from: Ktime(1_000),
+                to: Ktime(1_000 + wall),
+                started_before: false,
+                ended: true,
+                process: None,
+                thread: None,
+                has_work: true,
+                place_error,
+                doubt: None,
+                status: None,
+                result: None,
+            })
+        };
+        assert_eq!(error(Some(544), 1_000), Some(544));
+        assert_eq!(error(Some(10), 1_000), Some(10));
+        assert_eq!(error(Some(9), 1_000), None, "below a hundredth");
+        assert_eq!(error(Some(0), 0), None, "by hardly anything");
+        assert_eq!(error(None, 1_000), None, "not known");
     }
 }

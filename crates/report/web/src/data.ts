@@ -22,7 +22,8 @@ export function waits(kind: number): boolean {
 export const runs = (kind: number) => KINDS[kind]?.[1] === ON;
 
 /** Processes without a step, and without a container (query.rs). */
-const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
+export const NO_STEP = "no step";
+const NO_CONTAINER = "no container";
 
 /** The times of a process or a thread; the views take an unknown one for 0. */
 type TimeNames = "on_cpu" | "run_queue" | "sleep" | "blocked" | "unknown";
@@ -264,16 +265,19 @@ export class Data {
       all.push(at);
     return all;
   }
-  /** For each process, whether it is in a step of this name, or is the one that the step is. */
-  inStep(name: string): Uint8Array {
+  /**
+   * The steps whose name passes the test, with those inside them; and for each process, whether it is in one or is one.
+   * `none` finds the processes that are in no step.
+   */
+  inSteps(test: (name: string) => boolean, none: boolean): { rows: boolean[]; inside: Uint8Array } {
     const { steps, processes } = this.doc;
-    const inside = steps.name.map((_, row) => this.stepName(row) === name);
-    steps.parent.forEach((parent, row) => (inside[row] ||= parent !== null && parent < row && inside[parent]));
-    const out = Uint8Array.from(processes.step, (row) => ((row === null ? name === NO_STEP : inside[row]) ? 1 : 0));
+    const rows = steps.name.map((_, row) => test(this.stepName(row)));
+    steps.parent.forEach((parent, row) => (rows[row] ||= parent !== null && parent < row && rows[parent]));
+    const inside = Uint8Array.from(processes.step, (row) => ((row === null ? none : rows[row]) ? 1 : 0));
     steps.process.forEach((ix, row) => {
-      if (ix !== null && inside[row] && ix < this.n) out[ix] = 1;
+      if (ix !== null && rows[row] && ix < this.n) inside[ix] = 1;
     });
-    return out;
+    return { rows, inside };
   }
   within(ix: number, root: number): boolean {
     return this.place[ix] >= this.place[root] && this.place[ix] < this.subtreeEnd[root];

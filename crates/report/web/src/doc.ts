@@ -201,6 +201,8 @@ export interface Steps {
   kind: number[];
   parent: (number | null)[];
   process: (number | null)[];
+  /** The most by which the place of another tool's span is wrong, ns. */
+  error: (number | null)[];
   from: number[];
   to: number[];
   /** Its wall time is a lower bound. */

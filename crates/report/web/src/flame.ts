@@ -21,7 +21,8 @@ import {
   type Sum,
   type Weights,
 } from "./stacks";
-import { matcher, type Store } from "./state";
+import { matcher } from "./search";
+import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { count, share, time } from "./units";
 

@@ -3,6 +3,7 @@
 import { ASLEEP, BLOCKED, ON, STATES, UNKNOWN, WAIT } from "./data";
 import { choice, h } from "./dom";
 import { fit } from "./paint";
+import { wholeName } from "./search";
 import { MEASURES, type Measure, type Rows } from "./state";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
 import { at, count, time } from "./units";
@@ -237,7 +238,7 @@ export class Heatmap extends TimeView {
     if (!row || row.process >= 0) return false;
     const { rows } = this.store.state;
     if (rows === "cgroup") this.store.set({ cgroup: row.enter, rows: "process" });
-    else this.store.set({ q: `${rows}:${row.enter}`, rows: "process" });
+    else this.store.set({ q: wholeName(rows, row.enter), rows: "process" });
     return true;
   }
 

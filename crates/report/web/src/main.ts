@@ -8,6 +8,7 @@ import { Flame } from "./flame";
 import { Heatmap } from "./heatmap";
 import { Overview } from "./overview";
 import { Range } from "./range";
+import { TERMS } from "./search";
 import { Steps } from "./steps";
 import { Store, viewsOf, type State, type View } from "./state";
 import { Strip } from "./strip";
@@ -94,7 +95,8 @@ async function main() {
 
   const search = h("input", {
     type: "search",
-    placeholder: "Search: text or /regex/",
+    placeholder: "Search: step:x failed",
+    title: "Search (/); ? lists what can be searched for",
     "aria-label": "Search processes",
     autocomplete: "off",
     spellcheck: "false",
@@ -315,7 +317,7 @@ async function main() {
     ],
     [
       ["/"],
-      "search: text, /regular expression/, program:name, step:name, pid:1,2 or is:failed",
+      "search; its terms are below",
       () => {
         search.focus();
         search.select();
@@ -388,6 +390,8 @@ async function main() {
       ]),
       ...[...POINTER, ...(flame ? FRAMES : [])].flatMap(([pointer, what]) => [h("dt", {}, pointer), h("dd", {}, what)]),
     ),
+    h("h2", {}, "Search"),
+    h("dl", { class: "terms" }, ...TERMS.flatMap(([term, what]) => [h("dt", {}, term), h("dd", {}, what)])),
     h("form", { method: "dialog" }, h("button", {}, "Close")),
   );
 

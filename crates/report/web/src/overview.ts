@@ -8,6 +8,7 @@ import { inline } from "./grid";
 import { busy, figures, living, pathInside, programs, reasons, sums } from "./figures";
 import { steps } from "./path";
 import { hottest, weigh } from "./stacks";
+import { wholeName } from "./search";
 import type { Store } from "./state";
 import { bar, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
@@ -209,9 +210,7 @@ export class Overview {
     if (doc.anomalies.length > 0)
       facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
     if (doc.failures.tolerated > 0)
-      facts.push(
-        `${count(doc.failures.tolerated)} processes failed without consequence (search is:failed in the table).`,
-      );
+      facts.push(`${count(doc.failures.tolerated)} processes failed without consequence (search failed in the table).`);
     if (doc.clocks.length > 0) facts.push(`Clocks: ${doc.clocks.join(" · ")}.`);
     facts.push(
       `${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`,
@@ -357,7 +356,7 @@ export class Overview {
           time(cpu),
           `${share(cpu, whole)} · ${count(n)} ×`,
           this.color(name),
-          () => store.set({ view: "heatmap", rows: "process", q: `program:${name}` }),
+          () => store.set({ view: "heatmap", rows: "process", q: wholeName("program", name) }),
         );
         bar.dataset.program = name;
         bar.dataset.ns = String(cpu);
@@ -530,7 +529,7 @@ export class Overview {
           class: "row failed",
           onclick: () =>
             process === null
-              ? store.set({ view: "table", q: "is:failed" })
+              ? store.set({ view: "table", q: "failed" })
               : store.set({ sel: process, view: "timeline" }),
         },
         h(
@@ -563,7 +562,7 @@ export class Overview {
   private showFailed(): HTMLElement {
     return h(
       "button",
-      { type: "button", class: "link", onclick: () => this.store.set({ view: "table", q: "is:failed" }) },
+      { type: "button", class: "link", onclick: () => this.store.set({ view: "table", q: "failed" }) },
       "Show all",
     );
   }

@@ -9,5 +9,9 @@ const color = (program: string) => `var(--program-${(names.indexOf(program) % 8)
 document.body.className = "document";
 const app = document.getElementById("app")!;
 app.className = "overview";
-app.replaceChildren(h("h1", {}, data.command), new Forecast(data, color).element);
+app.replaceChildren(
+  h("h1", {}, `Forecast: ${data.command}`),
+  h("p", { class: "dim" }, "Nothing here was measured but the recorded run: the other times are simulated from it."),
+  new Forecast(data, color).element,
+);
 document.documentElement.dataset.ready = "1";

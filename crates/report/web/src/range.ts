@@ -6,6 +6,7 @@ import { h } from "./dom";
 import { pathInside, programs, reasons, sums, type Part } from "./figures";
 import { inline } from "./grid";
 import { ruler } from "./marks";
+import { wholeName } from "./search";
 import type { Store } from "./state";
 import { open, stepShown } from "./steps";
 import type { Context } from "./timeview";
@@ -130,7 +131,9 @@ export class Range {
       inline(known, whole),
       this.list(
         "CPU time by program",
-        all.filter(([, ns]) => ns > 0).map(([name, ns]) => [name, ns, "s0", () => store.set({ q: `program:${name}` })]),
+        all
+          .filter(([, ns]) => ns > 0)
+          .map(([name, ns]) => [name, ns, "s0", () => store.set({ q: wholeName("program", name) })]),
         cpu,
       ),
       this.steps(part),

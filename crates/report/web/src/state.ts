@@ -1,6 +1,7 @@
 // What is being looked at. One state for all views; the address keeps it (#…).
 
 import type { Data } from "./data";
+import { search, type Search } from "./search";
 import { DOINGS, type Doing } from "./stacks";
 
 const VIEWS = ["overview", "steps", "heatmap", "timeline", "tree", "table", "stacks"] as const;
@@ -86,21 +87,6 @@ export interface State {
 /** The address changes no more often while something moves, ms. */
 const PAUSE = 160;
 
-/** Looks for `text` or `/regular expression/` in texts; null: no valid expression. */
-export function matcher(q: string): ((text: string) => boolean) | null {
-  const regex = /^\/(.+)\/(i?)$/.exec(q);
-  if (!regex) {
-    const words = q.toLowerCase();
-    return (text) => text.toLowerCase().includes(words);
-  }
-  try {
-    const re = new RegExp(regex[1], regex[2] + "m");
-    return (text) => re.test(text);
-  } catch {
-    return null;
-  }
-}
-
 type Listener = (state: State, changed: Set<keyof State>) => void;
 
 export class Store {
@@ -113,7 +99,9 @@ export class Store {
   private last = -1e9;
   private wrote = -1e9;
   private later = 0;
-  /** Called with what to search for: whether each process matches; null: no search. */
+  /** The search; null: none. */
+  search: Search | null = null;
+  /** Whether each process matches the search; null: no search. */
   matches: Uint8Array | null = null;
   matchCount = 0;
   badQuery = false;
@@ -246,8 +234,11 @@ export class Store {
       }
     }
     if (changed.has("q")) {
-      const test = this.test(state.q.trim());
-      this.matches = test ? Uint8Array.from({ length: data.n }, (_, ix) => (test(ix) ? 1 : 0)) : null;
+      const found = search(data, state.q.trim());
+      this.badQuery = found === "invalid";
+      this.search = found === "invalid" ? null : found;
+      const matches = this.search?.process;
+      this.matches = matches ? Uint8Array.from({ length: data.n }, (_, ix) => (matches(ix) ? 1 : 0)) : null;
     }
     this.matchCount = 0;
     for (let ix = 0; ix < data.n; ix++) if (this.shown(ix)) this.matchCount++;
@@ -261,32 +252,6 @@ export class Store {
   /** Whether anything but all of the recording is shown. */
   get narrowed(): boolean {
     return this.zoomed || this.state.root >= 0 || this.state.cgroup !== "" || this.matches !== null;
-  }
-
-  /** `text`, `/regular expression/`, `program:name`, `step:name`, `pid:1,2` or `is:failed`. */
-  private test(q: string): ((ix: number) => boolean) | null {
-    this.badQuery = false;
-    if (q === "") return null;
-    if (q.startsWith("program:")) {
-      const name = q.slice(8);
-      return (ix) => this.data.program(ix) === name;
-    }
-    if (q.startsWith("step:")) {
-      const inside = this.data.inStep(q.slice(5));
-      return (ix) => inside[ix] === 1;
-    }
-    if (q.startsWith("container:")) {
-      const name = q.slice(10);
-      return (ix) => this.data.group("container", ix) === name;
-    }
-    if (q === "is:failed") return (ix) => this.data.failed(ix);
-    if (/^pid:[0-9,]+$/.test(q)) {
-      const pids = new Set(q.slice(4).split(",").map(Number));
-      return (ix) => pids.has(this.data.doc.processes.pid[ix]);
-    }
-    const test = matcher(q);
-    this.badQuery = test === null;
-    return test && ((ix) => test(this.data.text(ix)));
   }
 
   private encode(s: State): string {

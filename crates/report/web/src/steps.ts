@@ -4,7 +4,8 @@ import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { Grid, inline, type Column } from "./grid";
 import type { Theme } from "./paint";
-import { matcher, LEAST, type Store } from "./state";
+import { wholeName } from "./search";
+import { LEAST, type Store } from "./state";
 import { zoomButtons, type Context } from "./timeview";
 import { count, share, time } from "./units";
 import { UnitsChart } from "./units-chart";
@@ -43,7 +44,7 @@ export function open(data: Data, store: Store, row: number): string {
   const [first, last] = store.whole;
   return store.address({
     view: "timeline",
-    q: `step:${data.stepName(row)}`,
+    q: wholeName("step", data.stepName(row)),
     sel: process[row] ?? -1,
     step: -1,
     root: -1,
@@ -60,9 +61,11 @@ function verdict(data: Data, row: number): string {
 }
 
 function columns(data: Data, store: Store, most: () => number): Column<number>[] {
-  const { uses, on_cpu, on_path, processes, kind, from, at_once, open: least } = data.doc.steps;
+  const { uses, on_cpu, on_path, processes, kind, from, at_once, error, open: least } = data.doc.steps;
   const whole = data.doc.path?.length.reduce((a, b) => a + b, 0) ?? 0;
   const name = (row: number) => data.stepName(row);
+  /** The error of a place in time that another tool's report gives. */
+  const within = (row: number) => (error[row] === null ? "" : `± ${time(error[row])}`);
   const wall = (row: number) => `${least[row] ? "≥ " : ""}${time(data.stepWall(row))}`;
   const waits = (row: number) => waited(data, row).reduce((sum, [ns]) => sum + ns, 0);
   const ns = (key: string, title: string, hint: string, values: (number | null)[], hidden = false): Column<number> => ({
@@ -83,7 +86,12 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       text: true,
       value: name,
       show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
-      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row))],
+      cell: (row) => [
+        h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row)),
+        ...(error[row] === null
+          ? []
+          : [h("span", { class: "dim place", title: "The error of its place in time" }, ` ${within(row)}`)]),
+      ],
     },
     {
       key: "kind",
@@ -101,7 +109,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       csv: "start_ns",
       hidden: true,
       value: (row) => from[row],
-      show: (row) => time(from[row]),
+      show: (row) => `${time(from[row])} ${within(row)}`.trim(),
     },
     {
       key: "wall",
@@ -347,6 +355,5 @@ export function stepShown(data: Data, store: Store, row: number): boolean {
   if (store.zoomed && (from[row] >= state.t1 || to[row] <= state.t0)) return false;
   const ix = process[row];
   if ((state.root >= 0 || state.cgroup !== "") && (ix === null || !store.scope[ix])) return false;
-  if (store.matches === null || (ix !== null && store.matches[ix] === 1)) return true;
-  return matcher(state.q.trim())?.(data.stepName(row)) ?? false;
+  return store.search?.step(row) ?? true;
 }

@@ -5,6 +5,7 @@ import { h } from "./dom";
 import { figures, living } from "./figures";
 import { Grid, inline, type Column as Of } from "./grid";
 import { groupBy } from "./heatmap";
+import { wholeName } from "./search";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, time } from "./units";
@@ -226,7 +227,7 @@ export class Table {
         otherwise: "on_cpu",
         sorted: () => [store.state.sort, store.state.descending],
         sort: (sort, descending) => store.set({ sort, descending }),
-        pick: ({ name }) => store.set({ q: `${store.state.rows}:${name}`, rows: "process" }),
+        pick: ({ name }) => store.set({ q: wholeName(store.state.rows, name), rows: "process" }),
         selected: () => false,
         failed: ({ failed }) => failed > 0,
         about: ({ name }) => ({ "data-group": name }),

@@ -1201,7 +1201,7 @@ const tests = {
         ),
       );
       assert.ok(
-        cells["The whole"] && cells["By step"] && cells["By program"] && cells.Faster,
+        cells["Wall time and sums of all threads"] && cells["By step"] && cells["By program"] && cells.Faster,
         Object.keys(cells).join(),
       );
       const cc1 = diff.programs.find((p) => p.program === "cc1");
@@ -1360,7 +1360,7 @@ const tests = {
     const page = await open("demo", "#view=timeline");
     await page.press("body", "?");
     const names = { "↑": "ArrowUp", "↓": "ArrowDown", "←": "ArrowLeft", "→": "ArrowRight", Esc: "Escape" };
-    const listed = (await page.$$eval(".help dt", (all) => all.map((dt) => dt.textContent)))
+    const listed = (await page.$$eval(".help dl:not(.terms) dt", (all) => all.map((dt) => dt.textContent)))
       .filter((text) => !/wheel|drag|click/.test(text))
       .flatMap((text) => text.split(/\s+/))
       .map((key) => names[key] ?? key);
@@ -1609,6 +1609,83 @@ const tests = {
     page.calm();
   },
 
+  // The page of a forecast says that it is one.
+  async a_forecast_is_called_one() {
+    const context = await newContext({ viewport: { width: 390, height: 844 } });
+    const page = await context.newPage();
+    await page.goto(url("predict"));
+    await page.waitForSelector("html[data-ready]");
+    assert.match(await page.textContent("h1"), /^Forecast: /);
+    assert.match(await page.title(), /^Forecast: /);
+    assert.match(await page.textContent("main"), /simulated/);
+  },
+
+  // Each term of the help, against the analysis; terms combine, and a name in quotes is a whole one.
+  async search_terms_combine() {
+    const { processes, steps: told } = analysis("demo");
+    const page = await open("demo", "#view=table");
+    const search = async (text) => {
+      await page.fill("input[type=search]", text);
+      await settle(page);
+      return page.textContent(".find .found");
+    };
+    const argv = (p) => (p.argv ?? []).join(" ");
+    const found = (test) => `${processes.filter(test).length} found`;
+    const bad = (p) => p.exit && (p.exit.code > 0 || p.exit.signal !== null);
+    const program = (p) => p.execs.at(-1)?.argv[0].split("/").at(-1) ?? p.comm;
+    assert.ok(processes.filter(bad).length > 0);
+    assert.equal(await search("failed"), found(bad));
+    assert.equal(await search("is:failed"), found(bad));
+    assert.equal(
+      await search("kernels -o"),
+      found((p) => /kernels/.test(argv(p)) && /-o/.test(argv(p))),
+    );
+    assert.equal(
+      await search('"kernels -o"'),
+      found((p) => /kernels -o/.test(argv(p))),
+    );
+    assert.notEqual(await search("kernels -o"), await search('"kernels -o"'));
+    assert.equal(
+      await search("program:CC"),
+      found((p) => program(p).includes("cc")),
+    );
+    assert.equal(
+      await search('program:"cc1"'),
+      found((p) => program(p) === "cc1"),
+    );
+    assert.equal(await search('program:"c1"'), "0 found");
+    const pids = processes.slice(3, 6).map((p) => p.pid);
+    assert.equal(
+      await search(`pid:${pids} program:c`),
+      found((p) => pids.includes(p.pid) && program(p).includes("c")),
+    );
+    // Steps by a part of their names, with the steps and the processes inside.
+    const step = told.steps.find((one) => one.exit?.code > 0 && one.pid);
+    const part = `step:${step.name.slice(1, -1)}`;
+    assert.ok(Number.parseInt(await search(part)) >= Number.parseInt(await search(`step:"${step.name}"`)));
+    assert.notEqual(await search(part), "0 found");
+    assert.equal(await search(`step:"${step.name.slice(1)}"`), "0 found");
+    const failing = Number.parseInt(await search(`${part} failed`));
+    assert.ok(failing > 0 && failing < Number.parseInt(await search(part)), `${failing}`);
+    await page.view("steps");
+    const rows = await page.$$eval("#view-steps tbody tr[data-step] td:first-child", (all) =>
+      all.map((row) => row.textContent),
+    );
+    assert.ok(rows.length > 0 && rows.some((row) => row.includes(step.name)), rows.join());
+    await search("program:cc1 failed zzz");
+    assert.equal(await page.locator("#view-steps tbody tr[data-step]").count(), 0);
+    // The help lists each kind of term.
+    await page.locator("header").click({ position: { x: 3, y: 3 } });
+    await page.keyboard.press("?");
+    const terms = await page.$$eval(".help .terms dt", (all) => all.map((one) => one.textContent));
+    for (const kind of ["failed", "step:", "program:", "container:", "cgroup:", "pid:", "/expression/"])
+      assert.ok(
+        terms.some((term) => term.startsWith(kind)),
+        kind,
+      );
+    page.calm();
+  },
+
   async search_finds_text_and_expressions() {
     const { processes } = analysis("demo");
     const page = await open("demo", "#view=table");
@@ -1831,7 +1908,7 @@ const tests = {
       await page.waitForSelector("#view-timeline:visible");
       await settle(page);
       const { q, sel } = await hash(page);
-      assert.equal(q, `step:${longest.name}`);
+      assert.equal(q, `step:"${longest.name}"`);
       assert.equal(processes[Number(sel)].pid, longest.pid);
       page.calm();
       await page.context().close();
@@ -1884,7 +1961,7 @@ const tests = {
     );
     await page.waitForSelector("#view-timeline:visible");
     await settle(page);
-    assert.equal((await hash(page)).q, `step:${inner[5].name}`);
+    assert.equal((await hash(page)).q, `step:"${inner[5].name}"`);
     page.calm();
   },
 
@@ -1904,7 +1981,7 @@ const tests = {
     assert.deepEqual(shown.slice(5), bad);
     await page.click("#slowest .row");
     await settle(page);
-    assert.equal((await hash(page)).q, `step:${slow[0]}`);
+    assert.equal((await hash(page)).q, `step:"${slow[0]}"`);
     page.calm();
   },
 
@@ -2036,7 +2113,7 @@ const tests = {
     await page.click("#view-table [data-group=cc1]");
     await settle(page);
     const { q } = await hash(page);
-    assert.equal(q, "program:cc1");
+    assert.equal(q, 'program:"cc1"');
     // A column that groups do not have sorts none of them: CPU time does.
     await page.evaluate(() => (location.hash = "#view=table&rows=program&sort=pid"));
     await settle(page);
