@@ -22,10 +22,10 @@
 
 /* The most descriptors of a daemon that are examined: in all, and by one call of the functions
  * *_many and *_some. The verifier follows one loop in each function, and not one loop inside the
- * other. */
+ * other. In the usual object the kernel repeats a step, see REPEAT. */
 #define DESCRIPTORS 4096
 #define DESCRIPTORS_MANY 128
-#define DESCRIPTORS_ONCE 8
+#define DESCRIPTORS_ONCE OPTION_IS(DESCRIPTORS, 8)
 
 /* The socket of the descriptor whose entry in the table of descriptors is at `place`; 0: it is no
  * socket. */
@@ -50,21 +50,41 @@ static __always_inline bool is_tcp(struct sock *sk, __u8 state)
 	       BPF_CORE_READ(sk, __sk_common.skc_state) == state;
 }
 
+/* Descriptors that are examined one after the other. */
+struct descriptors {
+	__u64 place; /* of the first one's entry in the table */
+	__u32 count;
+	__u64 ports; /* on which the process listens, see `listening_some` */
+	__u64 known; /* the clients so far */
+};
+
+static __always_inline long listening_once(__u32 number, void *context)
+{
+	struct descriptors *all = context;
+	struct sock *sk;
+
+	if (number >= all->count)
+		return 1;
+	sk = socket_at(all->place + number * sizeof(void *));
+	if (!sk || !is_tcp(sk, TCP_LISTEN))
+		return 0;
+	if (all->ports >> 48) {
+		all->ports = ~0ULL;
+		return 1;
+	}
+	all->ports = all->ports << 16 | local_port(sk);
+	return 0;
+}
+
 /* Adds the TCP ports on which a process listens to `ports`, which holds four of 16 bits each. All
  * bits are set if there are more. Not static, like all functions here without `static`: the
  * verifier looks at each of them once. */
 __noinline __u64 listening_some(__u64 place, __u32 count, __u64 ports)
 {
-	for (int i = 0; i < DESCRIPTORS_ONCE && i < count; i++) {
-		struct sock *sk = socket_at(place + i * sizeof(void *));
+	struct descriptors all = { .place = place, .count = count, .ports = ports };
 
-		if (!sk || !is_tcp(sk, TCP_LISTEN))
-			continue;
-		if (ports >> 48)
-			return ~0ULL;
-		ports = ports << 16 | local_port(sk);
-	}
-	return ports;
+	REPEAT(DESCRIPTORS_ONCE, listening_once, &all);
+	return all.ports;
 }
 
 __noinline __u64 listening_many(__u64 place, __u32 count, __u64 ports)
@@ -129,15 +149,27 @@ static __always_inline __u64 add_client_of(struct sock *sk, __u64 known, __u64 p
 	return known | CLIENTS_SEVERAL;
 }
 
+static __always_inline long client_once(__u32 number, void *context)
+{
+	struct descriptors *all = context;
+	struct sock *sk;
+
+	if (number >= all->count)
+		return 1;
+	sk = socket_at(all->place + number * sizeof(void *));
+	if (sk)
+		all->known = add_client_of(sk, all->known, all->ports);
+	return 0;
+}
+
 __noinline __u64 clients_some(__u64 place, __u32 count, __u64 known, __u64 ports)
 {
-	for (int i = 0; i < DESCRIPTORS_ONCE && i < count; i++) {
-		struct sock *sk = socket_at(place + i * sizeof(void *));
+	struct descriptors all = {
+		.place = place, .count = count, .ports = ports, .known = known,
+	};
 
-		if (sk)
-			known = add_client_of(sk, known, ports);
-	}
-	return known;
+	REPEAT(DESCRIPTORS_ONCE, client_once, &all);
+	return all.known;
 }
 
 __noinline __u64 clients_many(__u64 place, __u32 count, __u64 known, __u64 ports)
@@ -156,6 +188,10 @@ __noinline __u64 clients_in(__u64 daemon)
 
 	if (!bpf_core_field_exists(struct sock, sk_peer_pid) || count > DESCRIPTORS)
 		return CLIENTS_SEVERAL;
+	if (DESCRIPTORS_ONCE == DESCRIPTORS) {
+		ports = listening_some(place, count, 0);
+		return clients_some(place, count, 0, ports);
+	}
 	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_MANY)
 		ports = listening_many(place + at * sizeof(void *), count - at, ports);
 	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_MANY)

@@ -124,20 +124,45 @@ __noinline __u64 digit_words_of(__u64 address)
 	return words;
 }
 
-/* A bit for each word of 8 bytes that consists of digits, in `length` bytes of the running task's
- * memory. */
-__noinline __u64 digit_words(__u64 address, __u64 length)
-{
-	__u64 words = 0, piece;
+/* Digits in the running task's memory, and what they belong to. */
+struct search {
+	__u64 address;
+	__u64 length;
+	__u64 words; /* a bit for each word of 8 bytes that consists of digits */
+	__u64 rest; /* those of `words` that are still to be examined */
+	__u32 receiver;
+	__u32 found;
+};
 
-	for (int at = 0; at < SEARCHED && at < length; at += PIECE) {
-		/* The last piece may end beyond `length`: `search_ids` drops these bits. */
-		piece = digit_words_of(address + at);
-		if (piece == UNREADABLE)
-			break;
-		words |= piece << at / 8;
-	}
-	return words;
+static __always_inline long digit_words_once(__u32 number, void *context)
+{
+	struct search *search = context;
+	__u32 at = number * PIECE;
+	__u64 piece;
+
+	if (at >= search->length)
+		return 1;
+	/* The last piece may end beyond `length`: `search_ids` drops these bits. */
+	piece = digit_words_of(search->address + at);
+	if (piece == UNREADABLE)
+		return 1;
+	search->words |= piece << at / 8;
+	return 0;
+}
+
+static __always_inline long take_id_once(__u32 number, void *context)
+{
+	struct search *search = context;
+	__u64 first = search->rest & -search->rest;
+	__u32 client;
+
+	if (!search->rest)
+		return 1;
+	client = take_id(search->address + 8 * bit_number(first), search->address,
+			 search->receiver);
+	search->found = client + search->found * is_zero(client);
+	search->rest &= search->rest + first;
+	return 0;
 }
 
 /*
@@ -147,21 +172,19 @@ __noinline __u64 digit_words(__u64 address, __u64 length)
  */
 __noinline __u32 search_ids(__u64 address, __u64 length, __u32 receiver)
 {
-	__u64 words = digit_words(address, length), rest;
-	__u32 found = 0;
+	struct search search = {
+		.address = address, .length = length, .receiver = receiver,
+	};
+	__u64 words;
 
+	REPEAT(SEARCHED / PIECE, digit_words_once, &search);
+	words = search.words;
 	if (length < SEARCHED)
 		words &= (1ULL << length / 8) - 1;
 	/* Arguments have ids of 16 digits or more. */
-	rest = receiver ? words : words & words >> 1;
-	for (int i = 0; i < MOST_IDS && rest; i++) {
-		__u64 first = rest & -rest;
-		__u32 client = take_id(address + 8 * bit_number(first), address, receiver);
-
-		found = client + found * is_zero(client);
-		rest &= rest + first;
-	}
-	return found;
+	search.rest = receiver ? words : words & words >> 1;
+	REPEAT(MOST_IDS, take_id_once, &search);
+	return search.found;
 }
 
 /* Notes the ids that a daemon's task sends to a client in its present system call: they belong to

@@ -14,50 +14,72 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
+/* A walk from a directory up to the root of a process. */
+struct climb {
+	struct dentry *top;
+	struct mount *top_mount;
+	struct dentry *dentry;
+	struct mount *mount;
+	struct dentry *root; /* of the mount */
+	struct wire_directory *record;
+};
+
+/* Goes up by one directory and writes its name. Returns 1 at the end of the walk. The expressions in
+ * BPF_CORE_READ have no field of `climb`: libbpf would look for it in the kernel. */
+static __always_inline long climb_once(__u32 number, void *context)
+{
+	struct climb *climb = context;
+	/* The end of the names, minus DIRECTORY_LONGEST. It is in memory, because the verifier would follow
+	 * the loop again for each range of values. */
+	volatile __s32 *end = &climb->record->length;
+	__u32 at = *end + DIRECTORY_LONGEST;
+	struct dentry *dentry = climb->dentry;
+	struct mount *mount = climb->mount, *parent;
+	long length;
+
+	if (dentry == climb->top && mount == climb->top_mount) {
+		*end = at;
+		return 1;
+	}
+	/* The root of a mount has its name in the directory that it is mounted on. */
+	if (dentry == climb->root) {
+		parent = BPF_CORE_READ(mount, mnt_parent);
+		if (parent == mount) {
+			*end = at;
+			return 1;
+		}
+		climb->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		climb->mount = parent;
+		climb->root = BPF_CORE_READ(parent, mnt.mnt_root);
+		return 0;
+	}
+	if (at >= DIRECTORY_AREA)
+		return 1;
+	length = bpf_probe_read_kernel_str(climb->record->names + at, NAME_AREA,
+					   BPF_CORE_READ(dentry, d_name.name));
+	if (length <= 1)
+		return 1;
+	*end += length;
+	climb->dentry = BPF_CORE_READ(dentry, d_parent);
+	return 0;
+}
+
 /* Writes the names on the way from the running task's working directory up to its root, and their
  * length. The length stays negative if the directory is too deep, or if its names are too long. */
 static __always_inline void put_names(struct wire_directory *record, struct fs_struct *fs)
 {
-	struct dentry *top = BPF_CORE_READ(fs, root.dentry);
-	struct mount *top_mount = mount_of(BPF_CORE_READ(fs, root.mnt));
-	struct dentry *dentry = BPF_CORE_READ(fs, pwd.dentry);
 	struct mount *mount = mount_of(BPF_CORE_READ(fs, pwd.mnt));
-	struct dentry *root = BPF_CORE_READ(mount, mnt.mnt_root);
-	/* The end of the names, minus DIRECTORY_LONGEST. It is in memory, because the verifier would follow
-	 * the loop again for each range of values. */
-	volatile __s32 *end = &record->length;
+	struct climb climb = {
+		.top = BPF_CORE_READ(fs, root.dentry),
+		.top_mount = mount_of(BPF_CORE_READ(fs, root.mnt)),
+		.dentry = BPF_CORE_READ(fs, pwd.dentry),
+		.mount = mount,
+		.root = BPF_CORE_READ(mount, mnt.mnt_root),
+		.record = record,
+	};
 
-	*end = -DIRECTORY_LONGEST;
-	for (int i = 0; i < DIRECTORY_DEPTH; i++) {
-		__u32 at = *end + DIRECTORY_LONGEST;
-		long length;
-
-		if (dentry == top && mount == top_mount) {
-			*end = at;
-			return;
-		}
-		/* The root of a mount has its name in the directory that it is mounted on. */
-		if (dentry == root) {
-			struct mount *parent = BPF_CORE_READ(mount, mnt_parent);
-
-			if (parent == mount) {
-				*end = at;
-				return;
-			}
-			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-			mount = parent;
-			root = BPF_CORE_READ(mount, mnt.mnt_root);
-			continue;
-		}
-		if (at >= DIRECTORY_AREA)
-			return;
-		length = bpf_probe_read_kernel_str(record->names + at, NAME_AREA,
-						   BPF_CORE_READ(dentry, d_name.name));
-		if (length <= 1)
-			return;
-		*end += length;
-		dentry = BPF_CORE_READ(dentry, d_parent);
-	}
+	*(volatile __s32 *)&record->length = -DIRECTORY_LONGEST;
+	REPEAT(DIRECTORY_DEPTH, climb_once, &climb);
 }
 
 /* Records the working directory of the running task, before its exec. Not static: the verifier looks

@@ -107,21 +107,35 @@ __noinline int join(__u64 address, __u32 born)
 /* The threads that are followed at once. */
 #define JOINING_ONCE 32
 
+/* A place in the list of a process's threads. */
+struct thread_list {
+	__u64 node;
+	__u64 head; /* the end of the list */
+};
+
+static __always_inline long join_once(__u32 number, void *context)
+{
+	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
+	struct thread_list *list = context;
+	struct list_head *at = (struct list_head *)list->node;
+
+	if (!at)
+		list->node = list->head;
+	if (list->node == list->head)
+		return 1;
+	join(list->node - in_task, false);
+	list->node = (__u64)BPF_CORE_READ(at, next);
+	return 0;
+}
+
 /* Follows up to JOINING_ONCE threads of a process, from the list node `node` on. The list ends at
  * `head`. Returns the node of the next thread. Not static, like `join`. */
 __noinline __u64 join_some(__u64 node, __u64 head)
 {
-	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
+	struct thread_list list = { .node = node, .head = head };
 
-	for (int i = 0; i < JOINING_ONCE; i++) {
-		struct list_head *at = (struct list_head *)node;
-
-		if (!node || node == head)
-			return head;
-		join(node - in_task, false);
-		node = (__u64)BPF_CORE_READ(at, next);
-	}
-	return node;
+	REPEAT(JOINING_ONCE, join_once, &list);
+	return list.node;
 }
 
 /* Follows the threads of a process. `counted`: threads beyond JOINING count as a loss. Not static,

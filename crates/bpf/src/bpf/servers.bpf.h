@@ -86,20 +86,35 @@ static __always_inline bool may_serve(struct task_struct *task)
 #define ANCESTORS 32
 #define ANCESTORS_ONCE 8
 
+/* A search among the ancestors of a task. */
+struct ancestry {
+	__u64 task; /* the last one that was searched; 0: there are no more */
+	__u32 tgid;
+};
+
+static __always_inline long ancestor_once(__u32 number, void *context)
+{
+	struct ancestry *ancestry = context;
+	struct task_struct *task = (struct task_struct *)ancestry->task;
+
+	task = BPF_CORE_READ(task, real_parent);
+	ancestry->task = (__u64)task;
+	if (BPF_CORE_READ(task, tgid) == ancestry->tgid)
+		return 1;
+	if (BPF_CORE_READ(task, pid) > 1)
+		return 0;
+	ancestry->task = 0;
+	return 1;
+}
+
 /* Searches ANCESTORS_ONCE levels of ancestors for the process `tgid`. Returns its task, or the last
  * one that was searched; 0: there are no more. Not static: the verifier looks at it once. */
 __noinline __u64 ancestor_in(__u32 tgid, __u64 of)
 {
-	struct task_struct *task = (struct task_struct *)of;
+	struct ancestry ancestry = { .task = of, .tgid = tgid };
 
-	for (int up = 0; up < ANCESTORS_ONCE; up++) {
-		task = BPF_CORE_READ(task, real_parent);
-		if (BPF_CORE_READ(task, tgid) == tgid)
-			break;
-		if (BPF_CORE_READ(task, pid) <= 1)
-			return 0;
-	}
-	return (__u64)task;
+	REPEAT(ANCESTORS_ONCE, ancestor_once, &ancestry);
+	return ancestry.task;
 }
 
 /* Whether the process `tgid` is an ancestor of a task: COMMAND's shell, terminal and CI agent are
