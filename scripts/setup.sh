@@ -97,6 +97,7 @@ missing=()
 if [ "$part" = kernels ]; then
 	want qemu-system-x86 here qemu-system-x86_64
 	want busybox-static here busybox
+	if [ -n "${TR_LONG-}" ]; then want qemu-system-arm here qemu-system-aarch64; fi
 	install "recording in other kernels" || echo "setup: these kernels are skipped" >&2
 	exit $status
 fi
