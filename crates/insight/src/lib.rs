@@ -30,6 +30,7 @@ pub mod normal;
 pub mod now;
 pub mod parts;
 pub mod path;
+pub mod path_steps;
 pub mod query;
 pub mod recording;
 pub mod servers;

@@ -1,6 +1,7 @@
 //! Steps: their tree from executions, threads and marks; their times add up.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::Kind;
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{
@@ -12,6 +13,8 @@ use tr_format::event::{Argv, Comm, Ktime, Tgid, Tid};
 use tr_format::meta::Scope;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_insight::path::groups;
+use tr_insight::path_steps::PathBySteps;
 use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
 use tr_insight::steps::times::AllTimes;
@@ -382,11 +385,34 @@ fn times_add_up() {
         }
         assert_eq!(sum, analysis.totals.times, "{name}");
         assert_eq!(on_path, path.length(), "{name}");
+        path_by_step_adds_up(&analysis, &steps, &times, &path);
         assert_eq!(processes, analysis.totals.processes, "{name}");
         assert!(
             name != "threads" || all_others > 0,
             "they wait for each other"
         );
+    }
+}
+
+/// The path by step has the time of the path, and a share has the time of the innermost steps of its name.
+fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, path: &CriticalPath) {
+    let found = PathBySteps::new(analysis, &groups(analysis), steps, path);
+    let first = found.segments.iter().map(|segment| segment.from);
+    let ends = found.segments.iter().map(|segment| segment.to);
+    assert!(
+        first.skip(1).eq(ends.take(found.segments.len() - 1)),
+        "a hole"
+    );
+    let shares: u64 = found.shares.iter().map(|share| share.time()).sum();
+    let legs: u64 = found.legs().map(|(leg, _)| leg.length()).sum();
+    assert_eq!((shares, legs), (path.length(), path.length()));
+    let (titles, holds) = (steps.titles(), steps.holders());
+    for share in found.shares.iter().filter(|share| share.is_step) {
+        let of_name = (0..titles.len()).filter(|at| !holds[*at] && titles[*at] == share.name);
+        let on_path: Vec<u64> = of_name.map(|at| times.steps[at].on_path).collect();
+        assert_eq!(share.time(), on_path.iter().sum::<u64>(), "{}", share.name);
+        let count = on_path.iter().filter(|ns| **ns > 0).count();
+        assert_eq!(share.count, count as u64, "{}", share.name);
     }
 }
 

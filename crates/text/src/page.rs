@@ -80,14 +80,24 @@ enum Block {
 /// A bar, the time and the count for each name.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// The names with their times in ns and their counts, the longest time first.
-    pub rows: Vec<(String, u64, u64)>,
+    /// The longest time first.
+    pub rows: Vec<BarRow>,
     /// The time in ns of which each time is a share.
     pub whole: u64,
     /// The width of the widest name.
     pub name: usize,
     /// The width of a line beside its name and its bar.
     pub beside: usize,
+}
+
+/// A row of [`Bars`].
+#[derive(Clone, Debug)]
+pub struct BarRow {
+    pub name: String,
+    /// The time in ns.
+    pub time: u64,
+    /// The words after the figures, such as a count.
+    pub note: String,
 }
 
 /// A laid-out line.
@@ -414,6 +424,16 @@ fn head(name: &Span, items: &[Span], style: &Style) -> Vec<Line> {
     lines
 }
 
+impl BarRow {
+    pub fn counted(name: impl Into<String>, time: u64, count: u64) -> BarRow {
+        BarRow {
+            name: name.into(),
+            time,
+            note: format!("{:>6} ×", units::count(count)),
+        }
+    }
+}
+
 impl Bars {
     /// A line for each name. Where names and bars have no room there are no bars.
     fn lines(&self, style: &Style) -> Vec<Line> {
@@ -421,25 +441,25 @@ impl Bars {
         const NAME: usize = 10;
         const BAR: usize = 6;
         let safe = |name: &str| escape::text(name.as_bytes());
-        let names = self.rows.iter().map(|(name, ..)| units::width(&safe(name)));
+        let names = self.rows.iter().map(|row| units::width(&safe(&row.name)));
         let names = names.max();
         let room = style.width.saturating_sub(self.beside);
         let names = names.unwrap_or(0).min(self.name);
         let names = names.min(room.saturating_sub(BAR).max(NAME));
         let columns = room.saturating_sub(names).min(40);
-        let largest = self.rows.first().map_or(1, |(_, time, _)| *time);
-        let line = |(name, time, count): &(String, u64, u64)| {
-            let name = units::shorten(&safe(name), names);
+        let largest = self.rows.first().map_or(1, |row| row.time);
+        let line = |row: &BarRow| {
+            let name = units::shorten(&safe(&row.name), names);
             let bar = if columns >= BAR {
-                units::pad(&style.bar(*time, largest, columns), columns, false) + "  "
+                units::pad(&style.bar(row.time, largest, columns), columns, false) + "  "
             } else {
                 String::new()
             };
             let figures = format!(
-                "{}  {}  {:>6} ×",
-                units::pad(&units::time(*time), 9, true),
-                units::pad(&units::share(*time, self.whole), 5, true),
-                units::count(*count),
+                "{}  {}  {}",
+                units::pad(&units::time(row.time), 9, true),
+                units::pad(&units::share(row.time, self.whole), 5, true),
+                row.note,
             );
             let name = format!("  {}  ", units::pad(&name, names, false));
             vec![name.into(), Span::new(Paint::Bar, bar), figures.into()]
@@ -460,13 +480,15 @@ mod tests {
     #[test]
     fn bars_have_the_terminals_width() {
         let names = ["sleep or blocked in containerd-shim", "cc1"];
-        let rows = names.map(|name| (name.to_owned(), 1_500_000_000, 12_345));
+        let rows = names.map(|name| (name, 1_500_000_000, 12_345));
         for width in [40, 48, 50, 60, 80] {
             let style = Style { width, ..NARROW };
             for (name, beside) in [(28, 33), (24, 34)] {
                 let mut page = Page::new();
                 page.bars(Bars {
-                    rows: rows.to_vec(),
+                    rows: rows
+                        .map(|(name, time, count)| BarRow::counted(name, time, count))
+                        .into(),
                     whole: 3_000_000_000,
                     name,
                     beside,

@@ -8,6 +8,12 @@ use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
+/// The length in ns from which a wait of a worker is for work: programs hold their locks for shorter times.
+const PARKED: u64 = 10_000_000;
+
+/// The most threads from one to the thread that started it, and to the thread that started that.
+const DEEPEST: usize = 16;
+
 /// The words for a reason.
 struct Words {
     /// The name in JSON and CSV.
@@ -55,6 +61,12 @@ reasons! {
     Pipe = "pipe", "pipe", "a pipe";
     /// A lock, or another condition of a futex.
     Lock = "lock", "lock", "a lock";
+    /// A condition of a futex that another thread of the same process fulfilled: a lock of the process, or the
+    /// end of a thread's work.
+    Thread = "thread", "another thread", "another thread";
+    /// New work: a thread is parked until the thread that started it, or another one that it did not start, has
+    /// work for it or ends the process.
+    Idle = "idle", "idle", "idle";
     /// The other end of a socket.
     Socket = "socket", "socket", "a socket";
     /// A moment in time: a timer or a timeout.
@@ -104,6 +116,14 @@ impl WaitReason {
                 Some(awaited.unwrap_or(WaitReason::Unknown))
             }
         }
+    }
+
+    /// Whether the wait is for a lock, or for another condition of a futex.
+    pub fn is_futex(self) -> bool {
+        matches!(
+            self,
+            WaitReason::Lock | WaitReason::Thread | WaitReason::Idle
+        )
     }
 
     /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
@@ -189,6 +209,9 @@ impl Analysis {
     /// The object of a wait for a lock or for descriptors that no time-out and no packet ended.
     fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
         match (stretch.reason, end) {
+            (Reason::Lock, WaitEnd::Task(Actor::Thread(waker))) => {
+                self.waited_for_thread(thread, waker, stretch)
+            }
             (Reason::Lock, _) => WaitReason::Lock,
             (Reason::SocketRead | Reason::SocketWrite, WaitEnd::Task(_) | WaitEnd::Child(_)) => {
                 WaitReason::Socket
@@ -197,6 +220,24 @@ impl Analysis {
             (_, WaitEnd::Child(_)) => WaitReason::Child,
             (Reason::Poll, _) => WaitReason::Events,
             _ => WaitReason::Socket,
+        }
+    }
+
+    /// The object of a wait for a futex that a thread ended.
+    fn waited_for_thread(&self, thread: ThreadIx, by: ThreadIx, wait: &Stretch) -> WaitReason {
+        let (waiter, waker) = (self.thread(thread), self.thread(by));
+        if waiter.process != waker.process {
+            return WaitReason::Lock;
+        }
+        let inside = |ix: &ThreadIx| self.thread(*ix).process == waiter.process;
+        let parent = |ix: &ThreadIx| self.thread(*ix).parent.filter(inside);
+        // The first thread of a process is idle for nobody.
+        let is_worker = parent(&thread).is_some();
+        let mut starters = std::iter::successors(parent(&by), parent).take(DEEPEST);
+        if is_worker && wait.length() >= PARKED && !starters.any(|starter| starter == thread) {
+            WaitReason::Idle
+        } else {
+            WaitReason::Thread
         }
     }
 

@@ -146,6 +146,21 @@ pub struct Leg {
 }
 
 impl Leg {
+    /// Successive segments as one leg, which has the thread and the program of the first. `None`: there are none.
+    pub fn of(segments: &[Segment]) -> Option<Leg> {
+        let (first, last) = (segments.first()?, segments.last()?);
+        Some(Leg {
+            from: first.from,
+            to: last.to,
+            thread: first.thread,
+            program: first.program,
+            spent: by_kind(segments),
+            then: last.then,
+            then_inferred: last.then_inferred,
+            inferred: inferred(segments),
+        })
+    }
+
     /// The length of the leg in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
@@ -175,20 +190,7 @@ impl CriticalPath {
 
     /// The legs of the path, in the order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
-        self.by_leg().filter_map(|segments| {
-            let (first, last) = (segments.first()?, segments.last()?);
-            let spent = by_kind(segments);
-            Some(Leg {
-                from: first.from,
-                to: last.to,
-                thread: first.thread,
-                program: first.program,
-                spent,
-                then: last.then,
-                then_inferred: last.then_inferred,
-                inferred: inferred(segments),
-            })
-        })
+        self.by_leg().filter_map(Leg::of)
     }
 }
 

@@ -95,25 +95,51 @@ pub(super) struct Mostly {
 
 impl Verdict {
     pub fn text(&self) -> String {
-        let mut parts = Vec::new();
+        let parts: Vec<String> = self.main().into_iter().chain(self.more()).collect();
+        format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    /// The sentence about the build's own time, without the reasons.
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.blame.title(), self.main().join("; "))
+    }
+
+    /// The parts of the path's time, in ns: the build's own, and the parts that it was held back.
+    pub fn parts(&self) -> [(&'static str, u64); 4] {
+        let held = self.others.saturating_add(self.nobody);
+        let held = held.saturating_add(self.quota);
+        [
+            ("own", self.wall.saturating_sub(held)),
+            ("others", self.others),
+            ("CPU quota", self.quota),
+            ("nobody known", self.nobody),
+        ]
+    }
+
+    /// The build's own time, and the part of it that the changes save.
+    fn main(&self) -> Vec<String> {
         if self.blame == Blame::Code {
-            parts.push(self.own());
-        } else {
-            let range = units::interval(self.alone, self.alone_at_least, self.alone_at_most);
-            let lost = self.others.saturating_add(self.nobody);
-            parts.push(match lost.saturating_add(self.quota) {
-                0 => format!("it takes {}", units::time(self.wall)),
-                _ if lost < self.quota => {
-                    format!("without {} it takes {range}", self.whose_quota("its quota"))
-                }
-                _ => format!("with the CPUs to itself it takes {range}"),
-            });
+            return vec![self.own()];
         }
-        let told = self.blame != Blame::Code;
-        if told && self.changes > 0 {
+        let range = units::interval(self.alone, self.alone_at_least, self.alone_at_most);
+        let lost = self.others.saturating_add(self.nobody);
+        let mut parts = vec![match lost.saturating_add(self.quota) {
+            0 => format!("it takes {}", units::time(self.wall)),
+            _ if lost < self.quota => {
+                format!("without {} it takes {range}", self.whose_quota("its quota"))
+            }
+            _ => format!("with the CPUs to itself it takes {range}"),
+        }];
+        if self.changes > 0 {
             let changes = units::time(self.changes);
             parts.push(format!("the changes below save up to {changes} of that"));
         }
+        parts
+    }
+
+    /// The actors that held the build back, and the parts that no rule has judged.
+    pub fn more(&self) -> Vec<String> {
+        let mut parts = Vec::new();
         let small = self.wall / 50;
         if self.others > small {
             parts.push(self.who_had_the_cpus());
@@ -142,7 +168,7 @@ impl Verdict {
         if self.failed {
             parts.push("this is about the time, not about the failure".to_owned());
         }
-        format!("{}: {}", self.blame.title(), parts.join("; "))
+        parts
     }
 
     /// Whether there are changes of the build itself.

@@ -10,6 +10,7 @@ mod recipe;
 mod spans;
 pub mod times;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tr_analyze::arena::Arena;
@@ -218,6 +219,72 @@ impl Steps {
     /// The step, and the steps around it, from the inside.
     pub fn around(&self, step: Option<StepIx>) -> impl Iterator<Item = StepIx> + '_ {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
+    }
+
+    /// For each step its name, after the name of the step around it where others have the same name.
+    pub fn titles(&self) -> Vec<String> {
+        let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
+        let mut shared: HashSet<&str> = HashSet::new();
+        for step in &self.list {
+            let parent = *parents.entry(&step.name).or_insert(step.parent);
+            if parent != step.parent {
+                shared.insert(&step.name);
+            }
+        }
+        let title = |step: &Step| {
+            let around = step.parent.and_then(|parent| self.list.get(parent));
+            match around.filter(|_| shared.contains(step.name.as_str())) {
+                Some(around) => format!("{} › {}", around.name, step.name),
+                None => step.name.clone(),
+            }
+        };
+        self.list.iter().map(title).collect()
+    }
+
+    /// For each step, whether it holds another one that has work of its own.
+    pub fn holders(&self) -> Vec<bool> {
+        let mut holds = vec![false; self.list.len()];
+        for step in self
+            .list
+            .iter()
+            .filter(|step| step.has_work && !step.is_moment())
+        {
+            let around = step.parent.and_then(|parent| holds.get_mut(parent));
+            around.into_iter().for_each(|holds| *holds = true);
+        }
+        holds
+    }
+
+    /// The parts of a time of a thread: the end of each, and its innermost step.
+    pub fn between(
+        &self,
+        analysis: &Analysis,
+        thread: ThreadIx,
+        from: Ktime,
+        to: Ktime,
+    ) -> Vec<(Ktime, Option<StepIx>)> {
+        let mut parts: Vec<(Ktime, Option<StepIx>)> = Vec::new();
+        let mut add = |now: &mut Ktime, end: Ktime, step: Option<StepIx>| {
+            if end <= *now {
+                return;
+            }
+            *now = end;
+            match parts.last_mut() {
+                Some(last) if last.1 == step => last.0 = end,
+                _ => parts.push((end, step)),
+            }
+        };
+        let mut now = from;
+        for (begin, end, step) in self.parts_from(analysis, thread, from) {
+            if begin >= to {
+                break;
+            }
+            // A time may begin before its thread was forked.
+            add(&mut now, begin, None);
+            add(&mut now, end.min(to), step);
+        }
+        add(&mut now, to, None);
+        parts
     }
 
     /// For each step, whether one of these steps is inside it.

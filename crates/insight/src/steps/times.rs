@@ -193,16 +193,10 @@ fn each_of(
     mut each: impl FnMut(Option<StepIx>, u64),
 ) {
     let mut now = segment.from;
-    for (from, to, step) in steps.parts(analysis, segment.thread) {
-        let (from, to) = (from.max(now), to.min(segment.to));
-        if from < to {
-            each(None, from.since(now));
-            each(step, to.since(from));
-            now = to;
-        }
+    for (to, step) in steps.between(analysis, segment.thread, segment.from, segment.to) {
+        each(step, to.since(now));
+        now = to;
     }
-    // A segment may begin before its thread was forked.
-    each(None, segment.to.since(now));
 }
 
 /// The wall time in which no step was under way, in ns.

@@ -259,7 +259,7 @@ impl<'a> Divider<'a> {
         });
         divided.times.add(Part::Unknown, unknown);
         let part = match awaited {
-            Some(WaitReason::Lock) => Part::Lock,
+            Some(reason) if reason.is_futex() => Part::Lock,
             Some(WaitReason::Socket) => Part::Server,
             _ => Part::Steps,
         };
@@ -294,7 +294,7 @@ impl<'a> Divider<'a> {
                     .ended_by(self.analysis)
                     .map(|waker| who::comm(&waker.comm));
                 let part = match self.awaited(segment.thread, segment.to) {
-                    Some(WaitReason::Lock) => Part::Lock,
+                    Some(reason) if reason.is_futex() => Part::Lock,
                     Some(WaitReason::Socket) => Part::Server,
                     _ => Part::Outside,
                 };
@@ -424,7 +424,7 @@ impl<'a> Divider<'a> {
             Bucket::Wait(_) => match self.analysis.awaited(thread, stretch)? {
                 WaitReason::Disk | WaitReason::File => return Some(Part::Disk),
                 WaitReason::Kernel => return Some(Part::Other),
-                WaitReason::Lock => Part::Lock,
+                reason if reason.is_futex() => Part::Lock,
                 WaitReason::Socket => Part::Server,
                 _ => return None,
             },

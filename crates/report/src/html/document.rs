@@ -4,12 +4,14 @@
 //! Times are in ns since the start of the trace, as in `--format json`; an unknown
 //! value is `null`. A text is its number in `strings`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tr_programs::command_line;
 
 use serde::Serialize;
 use tr_analyze::critical_path::{self, CriticalPath, Then};
 use tr_analyze::dns::Lookup;
+use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_format::counters::{self, Counter};
@@ -21,7 +23,7 @@ use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
 use tr_insight::advice::facts::Facts;
-use tr_insight::advice::{advise_by, programs, Advice};
+use tr_insight::advice::{advise_by, programs, Advice, Verdict};
 use tr_insight::ci::Ci;
 use tr_insight::depends::needs;
 use tr_insight::failure::{Failure, Failures};
@@ -29,7 +31,9 @@ use tr_insight::imports::Imports;
 use tr_insight::known::{by_events, by_tr};
 use tr_insight::path;
 use tr_insight::path::Part;
+use tr_insight::path_steps::{PathBySteps, StepShare};
 use tr_insight::shares::CpuShares;
+use tr_insight::steps::Steps as StepList;
 use tr_insight::versions;
 use tr_insight::view::{Ask, View};
 use tr_insight::Recording;
@@ -66,8 +70,8 @@ pub struct Document {
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
-    /// The verdict in words; `None`: no time is known.
-    verdict: Option<String>,
+    /// `None`: no time is known.
+    verdict: Option<VerdictRow>,
     advice: Vec<Change>,
     combined: Option<String>,
     anomalies: Vec<String>,
@@ -183,6 +187,14 @@ object! {
         perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
         held: Option<String> = failed.held_by(),
+    }
+
+    VerdictRow(verdict: &Verdict) {
+        sentence: String = verdict.sentence(),
+        // The actors that held the build back, and the parts that no rule has judged.
+        more: Vec<String> = verdict.more(),
+        // The parts of the path's time, the build's own first.
+        parts: Vec<(&'static str, u64)> = verdict.parts().into(),
     }
 
     // A change that would save time.
@@ -382,11 +394,37 @@ fn counters(analysis: &Analysis) -> Counters {
     columns
 }
 
-columns!(Pieces(step: &Step) {
+/// The times of an owner by state.
+pub type StateTimes = [u64; 5];
+
+object! {
+    // The path's time in the steps of one name, or in one use outside of steps.
+    Owner(share: &StepShare) {
+        name: String = share.name.clone(),
+        step: bool = share.is_step,
+        // The number of steps, or of stays.
+        count: u64 = share.count,
+        times: StateTimes = states(&share.spent),
+        // The longest wait in words.
+        waited: Option<String> = share.waited(),
+    }
+
+    // A kind of the path's waits, with the owner that has most of it.
+    Wait(wait: &(&'static str, usize, u64, u32)) {
+        name: &'static str = wait.0,
+        state: usize = wait.1,
+        time: u64 = wait.2,
+        owner: u32 = wait.3,
+    }
+}
+
+columns!(Pieces(step: &PathPiece) {
     thread: u32 = step.thread,
     length: u64 = step.length,
     // The places in `shares`.
     share: u32 = step.share,
+    // The places in `owners`.
+    owner: u32 = step.owner,
     // The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
     // a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
     // end, 7 a job slot.
@@ -403,6 +441,11 @@ struct Path {
     pieces: Pieces,
     /// The name, the time, the number of stays, and the place in `states`.
     shares: Vec<(String, u64, u64, usize)>,
+    owners: Vec<Owner>,
+    /// The path by step says more than the path by program.
+    by_step: bool,
+    /// The waits, the longest first.
+    waits: Vec<Wait>,
 }
 
 pub fn document(
@@ -454,7 +497,7 @@ pub fn document(
         shares: CpuShares::of(analysis).words(analysis),
         cpu_time: Shares::new(&CpuShares::of(analysis)),
         failures: FailureRows::new(&Failures::new(recording, &everything, Some(&steps.judged))),
-        verdict: advised.verdict.as_ref().map(|verdict| verdict.text()),
+        verdict: advised.verdict.as_ref().map(VerdictRow::new),
         advice: changes
             .map(|advice| Change::new(analysis, advice))
             .collect(),
@@ -464,7 +507,7 @@ pub fn document(
         processes,
         threads,
         execs,
-        path: path.map(|path| columns_of(analysis, path)),
+        path: path.map(|path| columns_of(analysis, &steps.judged.steps, path)),
         path_title: path::title(analysis),
         steps: steps.columns(analysis, path, &needs, &mut strings),
         untold: steps.untold(),
@@ -512,13 +555,25 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
     Some(strings.add(text))
 }
 
-fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
+fn columns_of(analysis: &Analysis, steps: &StepList, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let (shares, parts) = path::with_parts(analysis, &groups, path);
-    let of: BTreeMap<Part, u32> = shares.iter().map(|share| share.part).zip(0..).collect();
-    let of = parts.iter().map(|part| of.get(part).copied().unwrap_or(0));
+    let places: BTreeMap<Part, u32> = shares.iter().map(|share| share.part).zip(0..).collect();
+    let share = |part: &Part| places.get(part).copied().unwrap_or(0);
+    let by_steps = PathBySteps::new(analysis, &groups, steps, path);
+    let segments = by_steps.segments.iter().zip(&by_steps.part_of);
+    let all = segments.zip(&by_steps.share_of);
+    let all = all.map(|((segment, part), owner)| PathPiece {
+        thread: segment.thread.0,
+        length: segment.length(),
+        share: parts.get(*part).map_or(0, share),
+        owner: u32::try_from(*owner).unwrap_or(0),
+        then: path_then(segment.then),
+        inferred: segment.inferred || segment.then_inferred,
+    });
     let mut pieces = Pieces::default();
-    steps(path, of).iter().for_each(|step| pieces.push(step));
+    let all = merged(all, by_steps.segments.len(), path.length());
+    all.iter().for_each(|piece| pieces.push(piece));
     let shares = shares.into_iter();
     let shares = shares.map(|share| {
         (
@@ -532,62 +587,86 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
         from: path.from.since(analysis.meta.start),
         pieces,
         shares: shares.collect(),
+        owners: by_steps.shares.iter().map(Owner::new).collect(),
+        by_step: by_steps.says_more(),
+        waits: waits(&by_steps.shares),
     }
+}
+
+/// The times by state.
+fn states(spent: &ByKind) -> StateTimes {
+    let mut times = [0u64; 5];
+    for kind in Kind::ALL {
+        if let Some(time) = times.get_mut(kinds::state(kind)) {
+            *time = time.saturating_add(spent.of(kind));
+        }
+    }
+    times
+}
+
+/// The path's time off CPU by kind, the longest first.
+fn waits(owners: &[StepShare]) -> Vec<Wait> {
+    let wait = |kind: Kind| {
+        let times = owners.iter().map(|owner| owner.spent.of(kind));
+        let sum = times.clone().fold(0u64, u64::saturating_add);
+        let (owner, _) = (0..)
+            .zip(times)
+            .max_by_key(|(at, ns)| (*ns, Reverse(*at)))?;
+        let wait = (kinds::title(kind), kinds::state(kind), sum, owner);
+        (sum > 0).then(|| Wait::new(&wait))
+    };
+    let off_cpu = Kind::ALL.into_iter().filter(|kind| *kind != Kind::OnCpu);
+    let mut waits: Vec<Wait> = off_cpu.filter_map(wait).collect();
+    waits.sort_by_key(|wait| Reverse(wait.time));
+    waits
 }
 
 /// A segment of the path in the page.
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+struct PathPiece {
     thread: u32,
     length: u64,
     share: u32,
+    owner: u32,
     then: u8,
     inferred: bool,
 }
 
 /// The path's segments. If there are too many, consecutive ones are merged until
-/// they are long enough; they have the thread and the share of the longest of them.
+/// they are long enough; they have the thread, the share and the owner of the longest of them.
 /// The shares' times stay exact.
-fn steps(path: &CriticalPath, shares: impl Iterator<Item = u32>) -> Vec<Step> {
-    let all = path.segments.iter().zip(shares);
-    let all = all.map(|(segment, share)| Step {
-        thread: segment.thread.0,
-        length: segment.length(),
-        share,
-        then: path_then(segment.then),
-        inferred: segment.inferred || segment.then_inferred,
-    });
-    if path.segments.len() <= PIECES {
+fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec<PathPiece> {
+    if count <= PIECES {
         return all.collect();
     }
-    let grain = path.length() / (PIECES as u64 / 2);
-    let mut steps: Vec<Step> = Vec::with_capacity(PIECES);
+    let grain = whole / (PIECES as u64 / 2);
+    let mut pieces: Vec<PathPiece> = Vec::with_capacity(PIECES);
     // The merged segments, and the longest of them.
-    let mut held = Step::default();
+    let mut held = PathPiece::default();
     let mut longest = 0;
-    let flush = |held: &mut Step, longest: &mut u64, steps: &mut Vec<Step>| {
-        steps.extend((held.length > 0).then_some(*held));
-        (*held, *longest) = (Step::default(), 0);
+    let flush = |held: &mut PathPiece, longest: &mut u64, pieces: &mut Vec<PathPiece>| {
+        pieces.extend((held.length > 0).then_some(*held));
+        (*held, *longest) = (PathPiece::default(), 0);
     };
-    for step in all {
-        if step.length >= grain {
-            flush(&mut held, &mut longest, &mut steps);
-            steps.push(step);
+    for piece in all {
+        if piece.length >= grain {
+            flush(&mut held, &mut longest, &mut pieces);
+            pieces.push(piece);
             continue;
         }
-        if step.length > longest {
-            longest = step.length;
-            (held.thread, held.share) = (step.thread, step.share);
+        if piece.length > longest {
+            longest = piece.length;
+            (held.thread, held.share, held.owner) = (piece.thread, piece.share, piece.owner);
         }
-        held.then = step.then;
-        held.inferred |= step.inferred;
-        held.length += step.length;
+        held.then = piece.then;
+        held.inferred |= piece.inferred;
+        held.length += piece.length;
         if held.length >= grain {
-            flush(&mut held, &mut longest, &mut steps);
+            flush(&mut held, &mut longest, &mut pieces);
         }
     }
-    flush(&mut held, &mut longest, &mut steps);
-    steps
+    flush(&mut held, &mut longest, &mut pieces);
+    pieces
 }
 
 fn path_then(then: Then) -> u8 {

@@ -101,6 +101,8 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
         WaitReason::Slot,
         WaitReason::Pipe,
         WaitReason::Lock,
+        WaitReason::Thread,
+        WaitReason::Idle,
         WaitReason::Socket,
         WaitReason::Timer,
         WaitReason::Events,

@@ -20,6 +20,8 @@ const STEPS: usize = 20_000;
 /// A step, with what is known of it.
 struct StepRow<'a> {
     step: &'a Step,
+    /// The title, if it is not the name.
+    title: Option<&'a String>,
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
@@ -31,6 +33,8 @@ struct StepRow<'a> {
 
 columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     name: u32 = strings.add(row.step.name.clone()),
+    // The name after the name of the step around it; none: the name alone.
+    title: Option<u32> = row.title.map(|title| strings.add(title.clone())),
     kind: u32 = strings.add(row.step.kind.title().to_owned()),
     parent: Option<u32> = row.parent,
     process: Option<u32> = row.step.process.map(|ix| ix.0),
@@ -183,12 +187,14 @@ impl<'a> Chosen<'a> {
         let path = path.map_or(&[][..], |path| &path.segments);
         let times = AllTimes::new(analysis, steps, path);
         let verdicts = self.judged.verdicts();
+        let titles = steps.titles();
         let mut columns = Steps::default();
         for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
                 let told = StepRow {
                     step,
+                    title: titles.get(*at).filter(|title| **title != step.name),
                     parent,
                     times,
                     verdict: verdicts.of(*at),

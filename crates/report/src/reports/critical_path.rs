@@ -21,10 +21,13 @@ use tr_insight::kinds::COLUMNS;
 use tr_insight::network::Host;
 use tr_insight::path;
 use tr_insight::path::{shares, title, Part, Share};
+use tr_insight::path_steps::{PathBySteps, StepShare};
+use tr_insight::query::By;
+use tr_insight::steps::Steps;
 use tr_insight::view::View;
 use tr_insight::{label, who};
 use tr_text::called::TR;
-use tr_text::page::{Bars, Page};
+use tr_text::page::{BarRow, Bars, Page};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -39,28 +42,103 @@ const AROUND: u64 = 20_000_000;
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
-/// Draws the first `most` shares as bars.
-pub(crate) fn bars(out: &mut Page, shares: &[Share], whole: u64, most: usize) {
-    let (shown, hidden) = shares.split_at(shares.len().min(most));
-    let rows = shown.iter();
-    out.bars(Bars {
-        rows: rows.map(|s| (s.name.clone(), s.time, s.count)).collect(),
-        whole,
-        name: 28,
-        beside: 33,
-    });
-    let rest: u64 = hidden
-        .iter()
-        .map(|share| share.time)
-        .fold(0, u64::saturating_add);
-    if rest > 0 {
-        let hidden = hidden.iter().find(|share| share.part.kind == Kind::Unknown);
-        let unknown = hidden.map_or(String::new(), |share| {
-            format!(", {} of it unknown", units::time(share.time))
-        });
-        let text = format!("  and {} in other ways{unknown}", units::time(rest));
-        out.painted(Paint::Dim, &text);
+/// The path's time by step, or by program.
+pub(crate) enum PathShares {
+    Step(PathBySteps),
+    Program(Vec<Share>),
+}
+
+impl PathShares {
+    /// The time by step where that says more, unless `--by` says otherwise.
+    pub fn new(view: &View<'_>, path: &CriticalPath) -> PathShares {
+        let groups = path::groups(view.analysis);
+        let found = all_by_steps(view, &groups, path);
+        if is_by_step(view, &found) {
+            PathShares::Step(found)
+        } else {
+            PathShares::Program(shares(view.analysis, &groups, path))
+        }
     }
+
+    /// The path's length, and by step the longest wait if both fit into `room` columns.
+    pub fn length(&self, whole: u64, room: usize) -> String {
+        let waited = match self {
+            PathShares::Step(found) => found.waited(),
+            PathShares::Program(_) => None,
+        };
+        let length = units::time(whole);
+        let both = waited.map(|waited| format!("{length}: {waited}"));
+        let both = both.filter(|text| units::width(text) <= room);
+        both.unwrap_or(length)
+    }
+
+    /// Draws the first `most` shares as bars.
+    pub fn bars(&self, out: &mut Page, whole: u64, most: usize) {
+        let (rows, beside): (Vec<BarRow>, usize) = match self {
+            PathShares::Step(found) => {
+                let row = |share: &StepShare| BarRow {
+                    name: share.name.clone(),
+                    time: share.time(),
+                    note: share.waited().unwrap_or_else(|| times(share)),
+                };
+                (found.shares.iter().map(row).collect(), 43)
+            }
+            PathShares::Program(shares) => {
+                let row = |share: &Share| BarRow::counted(&share.name, share.time, share.count);
+                (shares.iter().map(row).collect(), 33)
+            }
+        };
+        let (shown, hidden) = rows.split_at(rows.len().min(most));
+        let rest = hidden.iter().map(|row| row.time);
+        let rest = rest.fold(0, u64::saturating_add);
+        let unknown = self.unknown(most);
+        out.bars(Bars {
+            rows: shown.to_vec(),
+            whole,
+            name: 28,
+            beside,
+        });
+        if rest > 0 {
+            let unknown = unknown.map_or(String::new(), |ns| {
+                format!(", {} of it unknown", units::time(ns))
+            });
+            let text = format!("  and {} in other ways{unknown}", units::time(rest));
+            out.painted(Paint::Dim, &text);
+        }
+    }
+
+    /// The unknown time of the path by program, if that is not among the first shares.
+    fn unknown(&self, shown: usize) -> Option<u64> {
+        let PathShares::Program(shares) = self else {
+            return None;
+        };
+        let mut hidden = shares.iter().skip(shown);
+        let hidden = hidden.find(|share| share.part.kind == Kind::Unknown);
+        hidden.map(|share| share.time)
+    }
+}
+
+/// The number of steps of a name, if there are several.
+fn times(share: &StepShare) -> String {
+    if share.is_step && share.count > 1 {
+        format!("{} ×", units::count(share.count))
+    } else {
+        String::new()
+    }
+}
+
+/// Whether the path is shown by step: where that says more than the path by program, unless `--by` says otherwise.
+fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
+    match view.ask.by {
+        Some(By::Program) => false,
+        Some(By::Step) => true,
+        _ => found.says_more(),
+    }
+}
+
+fn all_by_steps(view: &View<'_>, groups: &Groups, path: &CriticalPath) -> PathBySteps {
+    let steps = Steps::new(view.analysis, &view.recording.imports.spans);
+    PathBySteps::new(view.analysis, groups, &steps, path)
 }
 
 /// The part of the recording's time that is outside of the path: until COMMAND's exec, before which COMMAND
@@ -121,9 +199,20 @@ pub struct PathReport<'a> {
 struct FoundPath {
     path: CriticalPath,
     legs: Vec<Leg>,
+    by_step: PathBySteps,
     shares: Vec<Share>,
     /// The limits, which only scheduling events give.
     limits: Option<Limits>,
+}
+
+/// A leg in text.
+struct NamedLeg {
+    leg: Leg,
+    is_step: bool,
+    /// The step, or the task.
+    name: String,
+    /// The step, or the program.
+    short: String,
 }
 
 /// A row of the table of steps.
@@ -160,6 +249,7 @@ impl<'a> PathReport<'a> {
             };
             Ok(FoundPath {
                 legs: path.legs().collect(),
+                by_step: all_by_steps(view, &groups, &path),
                 path,
                 shares,
                 limits,
@@ -209,23 +299,43 @@ impl<'a> PathReport<'a> {
         comm + &label
     }
 
-    fn group(&self, leg: &Leg) -> Option<Group> {
-        self.group_at(leg.thread, leg.from)
-    }
-
     fn group_at(&self, thread: ThreadIx, at: Ktime) -> Option<Group> {
         let process = self.view.analysis.thread(thread).process;
         self.groups.at(process, at)
     }
 
-    /// The transition from a leg to the next one's program.
-    fn then(&self, leg: &Leg, next: Option<&Leg>) -> String {
+    /// The legs in text: by step, or by program.
+    fn named(&self, found: &FoundPath) -> Vec<NamedLeg> {
+        if is_by_step(&self.view, &found.by_step) {
+            let legs = found.by_step.legs();
+            let named = legs.map(|(leg, share)| NamedLeg {
+                leg,
+                is_step: true,
+                name: share.name.clone(),
+                short: share.name.clone(),
+            });
+            return named.collect();
+        }
+        let named = |leg: &Leg| {
+            let group = self.group_at(leg.thread, leg.from);
+            NamedLeg {
+                leg: *leg,
+                is_step: false,
+                name: self.who(leg),
+                short: group.map_or(String::new(), |group| self.groups.name(group).to_owned()),
+            }
+        };
+        found.legs.iter().map(named).collect()
+    }
+
+    /// The transition from a leg to the next one's step or program.
+    fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
         };
-        let group = self.group(next);
-        let name = group.map_or("", |group| self.groups.name(group));
+        let (leg, name) = (&row.leg, &next.short);
         let then = match leg.then {
+            Then::Same if row.is_step => format!(", then {name}"),
             Then::Same => format!(", became {name}"),
             Then::Forked => ", forked".into(),
             Then::Exited => format!(", its exit woke {name}"),
@@ -243,25 +353,26 @@ impl<'a> PathReport<'a> {
     }
 
     /// The longest legs, and those between them in one row each; `room`: the columns of a name.
-    fn rows(&self, legs: &[Leg], room: usize) -> Vec<LegRow> {
+    fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
-        order.sort_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
+        let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
+        order.sort_by_key(|at| (Reverse(length(at)), *at));
         let order = order.into_iter().take(self.view.ask.top.max(1));
         let shown: BTreeSet<usize> = order.collect();
         let mut rows = Vec::new();
         let mut rest = legs;
-        while let Some((leg, behind)) = rest.split_first() {
+        while let Some((row, behind)) = rest.split_first() {
             let at = legs.len() - rest.len();
             let one = shown.contains(&at);
             let next = shown.range(at..).next().copied().unwrap_or(legs.len());
             let (run, more) = rest.split_at(if one { 1 } else { next - at });
             rest = more;
             let mut spent = ByKind::default();
-            run.iter().for_each(|leg| spent.add_all(&leg.spent));
-            let to = run.last().map_or(leg.to, |last| last.to);
-            let (from, to) = (self.view.since(leg.from), self.view.since(to));
+            run.iter().for_each(|row| spent.add_all(&row.leg.spent));
+            let to = run.last().map_or(row.leg.to, |last| last.leg.to);
+            let (from, to) = (self.view.since(row.leg.from), self.view.since(to));
             let (name, paint) = if one {
-                (self.task(leg, behind.first(), room), Paint::Plain)
+                (self.task(row, behind.first(), room), Paint::Plain)
             } else {
                 (self.between(run, room), Paint::Dim)
             };
@@ -282,7 +393,10 @@ impl<'a> PathReport<'a> {
         let mut spent = ByKind::default();
         found.legs.iter().for_each(|leg| spent.add_all(&leg.spent));
         let wide = style.width >= 100;
-        let mut table = Table::new("task", |row: &LegRow| row.name.clone())
+        let named = self.named(found);
+        let by_step = named.first().is_some_and(|row| row.is_step);
+        let title = if by_step { "step" } else { "task" };
+        let mut table = Table::new(title, |row: &LegRow| row.name.clone())
             .column("from", |row| row.from.clone())
             .column("to", |row| row.to.clone())
             .shown(wide)
@@ -311,35 +425,33 @@ impl<'a> PathReport<'a> {
             name: "= wall time".into(),
             paint: Paint::Bold,
         };
-        let rows = |room| self.rows(&found.legs, room).into_iter().chain([sum()]);
+        let rows = |room| self.rows(&named, room).into_iter().chain([sum()]);
         let room = table.room(rows(usize::MAX), style, 2);
         out.grid(table.grid(rows(room)), 2);
     }
 
     /// A leg's task, and what its end did where that has room.
-    fn task(&self, leg: &Leg, next: Option<&Leg>, room: usize) -> String {
-        let (who, then) = (self.who(leg), self.then(leg, next));
+    fn task(&self, row: &NamedLeg, next: Option<&NamedLeg>, room: usize) -> String {
+        let (who, then) = (row.name.clone(), self.then(row, next));
         match room.saturating_sub(units::width(&then)) {
             0..16 if units::width(&who) + units::width(&then) > room => who,
             room => units::shorten(&who, room) + &then,
         }
     }
 
-    /// Hidden legs by program: up to four whole names, as many as have room.
-    fn between(&self, legs: &[Leg], room: usize) -> String {
-        if let [leg] = legs {
-            return self.who(leg);
+    /// Hidden legs by step or program: up to four whole names, as many as have room.
+    fn between(&self, legs: &[NamedLeg], room: usize) -> String {
+        if let [row] = legs {
+            return row.name.clone();
         }
-        let mut programs: BTreeMap<Group, u64> = BTreeMap::new();
-        for leg in legs {
-            if let Some(group) = self.group(leg) {
-                let sum: &mut u64 = programs.entry(group).or_default();
-                *sum = sum.saturating_add(leg.length());
-            }
+        let mut programs: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in legs.iter().filter(|row| !row.short.is_empty()) {
+            let sum = programs.entry(&row.short).or_default();
+            *sum = sum.saturating_add(row.leg.length());
         }
-        let mut programs: Vec<(Group, u64)> = programs.into_iter().collect();
-        programs.sort_by_key(|(group, time)| (Reverse(*time), *group));
-        let names = programs.iter().map(|(group, _)| self.groups.name(*group));
+        let mut programs: Vec<(&str, u64)> = programs.into_iter().collect();
+        programs.sort_by_key(|(name, time)| (Reverse(*time), *name));
+        let names = programs.iter().map(|(name, _)| *name);
         let names: Vec<&str> = names.take(4).collect();
         let text = |some: &[&str]| {
             let more = if some.len() < programs.len() {
@@ -434,10 +546,25 @@ impl<'a> PathReport<'a> {
             .csv_key("name")
     }
 
+    /// The columns of the path by step in JSON.
+    fn steps(&self) -> Table<'_, &StepShare> {
+        let basis = self.view.analysis.basis();
+        let mut table = Table::new("", |share: &&StepShare| share.name.clone())
+            .data("is_step", |share| share.is_step)
+            .data("count", |share| share.count)
+            .data("time_ns", |share| share.time());
+        for column in &COLUMNS {
+            let key = format!("{}_ns", column.name);
+            table = table.data(key, move |share| column.told(&share.spent, basis));
+        }
+        table.named("name")
+    }
+
     fn path(&self, found: &FoundPath) -> Value {
         let FoundPath {
             path,
             legs,
+            by_step,
             shares,
             limits,
         } = found;
@@ -471,6 +598,7 @@ impl<'a> PathReport<'a> {
             "inferred_ns": inferred(legs),
             "steps": self.legs().rows(legs),
             "shares": shares.iter().map(share).collect::<Value>(),
+            "by_step": self.steps().rows(&by_step.shares),
             "work_ns": limits.map(|limits| limits.work),
             "least_ns": limits.map(|limits| limits.on(limits.cpus)),
             "least_any_cpus_ns": limits.map(|limits| limits.span),
@@ -543,7 +671,12 @@ impl Report for PathReport<'_> {
             _ => title,
         };
         out.wrapped(Paint::Bold, "", &title);
-        bars(&mut out, &found.shares, path.length(), 8);
+        let shares = if is_by_step(&self.view, &found.by_step) {
+            PathShares::Step(found.by_step.clone())
+        } else {
+            PathShares::Program(found.shares.clone())
+        };
+        shares.bars(&mut out, path.length(), 8);
         let inferred = inferred(&found.legs);
         if self.view.analysis.basis() != Basis::Events {
             let text = format!("  {BY_LIVES}");

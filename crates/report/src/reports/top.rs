@@ -25,7 +25,7 @@ use tr_insight::warnings;
 use tr_insight::warnings::{is_blank, lost, recorded};
 use tr_insight::{label, who};
 use tr_text::called::TR;
-use tr_text::page::{Bars, Page, Span};
+use tr_text::page::{BarRow, Bars, Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
@@ -133,11 +133,12 @@ impl Report for Top<'_> {
         match &path {
             Some(path) => {
                 let whole = path.length();
-                let groups = path::groups(analysis);
-                let shares = path::shares(analysis, &groups, path);
+                let found = critical_path::PathShares::new(&self.view, path);
                 let title = path::title(analysis);
                 let title = format!("{title}: what set the build time");
-                let length = Span::new(Paint::Dim, format!("({})", units::time(whole)));
+                let room = style.width.saturating_sub(units::width(&title) + 5);
+                let length = format!("({})", found.length(whole, room));
+                let length = Span::new(Paint::Dim, length);
                 above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
                 let around = critical_path::around(analysis, path);
                 // Beside a blank line, the rest of the path, and a table with its two titles.
@@ -145,7 +146,7 @@ impl Report for Top<'_> {
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let others = others + usize::from(around.is_some());
                 let most = screen.saturating_sub(others).clamp(2, BARS);
-                critical_path::bars(&mut above, &shares, whole, most);
+                found.bars(&mut above, whole, most);
                 if let Some(around) = around {
                     above.wrapped(Paint::Dim, "  ", &around);
                 }
@@ -244,7 +245,7 @@ fn bars(out: &mut Page, programs: &[GroupRow]) {
     out.painted(Paint::Bold, "Where the CPU time went");
     let rows = programs.iter().take(6);
     let shown = rows.filter(|row| row.times.on_cpu.saturating_mul(200) >= whole);
-    let row = |row: &GroupRow| (row.name.clone(), row.times.on_cpu, row.count);
+    let row = |row: &GroupRow| BarRow::counted(row.name.clone(), row.times.on_cpu, row.count);
     out.bars(Bars {
         rows: shown.map(row).collect(),
         whole,

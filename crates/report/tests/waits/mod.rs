@@ -2,6 +2,7 @@
 //! recorded, a signal, a time-out.
 
 use serde_json::Value;
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::dns::DnsQuery;
@@ -481,4 +482,53 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         assert!(text.contains(words), "{wakers:?}: {text}");
         assert_eq!(text.contains(cache), words == cache, "{wakers:?}: {text}");
     }
+}
+
+/// The reasons of the waits of one thread, with their lengths in ms, without the run queue.
+fn reasons(analysis: &Analysis, tid: u32) -> Vec<(&'static str, u64)> {
+    let mut threads = analysis.thread_ids();
+    let ix = threads
+        .find(|ix| analysis.thread(*ix).tid == Tid(tid))
+        .unwrap();
+    let stretches = analysis.timeline.as_ref().unwrap().of(ix);
+    let long = stretches.filter(|stretch| stretch.length() >= MS.unsigned_abs() * 2);
+    let named = long.filter_map(|stretch| {
+        let reason = WaitReason::of(analysis, ix, &stretch)?;
+        Some((reason.name(), stretch.length() / MS.unsigned_abs()))
+    });
+    named.collect()
+}
+
+/// A worker that another thread of its process gives work is idle. A thread that waits for one that it started, and
+/// a lock that is held for a short time, are not.
+#[test]
+fn workers_without_work_are_idle() {
+    let mut hand = command(1_100);
+    let worker = |hand: &mut Hand, parent: u32, at: i64, tid: u32, cpu: usize| {
+        hand.fork(0, at * MS, parent, tid, 10)
+            .first_waking(0, at * MS + 1, parent, tid, false)
+            .switch(cpu, at * MS + 2, 0, RUNNING, tid);
+    };
+    worker(&mut hand, 10, 100, 11, 1);
+    worker(&mut hand, 11, 110, 12, 2);
+    starts(&mut hand, 10, 120, 20, 3);
+    // Parked, until the thread that started it has work.
+    sleeps(&mut hand, (11, 1), 200, (Reason::Lock, SLEEPS));
+    wakes(&mut hand, 10, 400, (11, 1));
+    // The first thread waits for its worker, and the worker for its own.
+    sleeps(&mut hand, (10, 0), 410, (Reason::Lock, SLEEPS));
+    sleeps(&mut hand, (11, 1), 420, (Reason::Lock, SLEEPS));
+    wakes(&mut hand, 12, 600, (11, 1));
+    wakes(&mut hand, 11, 650, (10, 0));
+    // A lock, held for 5 ms.
+    sleeps(&mut hand, (12, 2), 700, (Reason::Lock, SLEEPS));
+    wakes(&mut hand, 11, 705, (12, 2));
+    // Another process.
+    sleeps(&mut hand, (20, 3), 710, (Reason::Lock, SLEEPS));
+    wakes(&mut hand, 10, 800, (20, 3));
+    let analysis = analyzed(&hand);
+    assert_eq!(reasons(&analysis, 10), [("thread", 240)]);
+    assert_eq!(reasons(&analysis, 11), [("idle", 200), ("thread", 180)]);
+    assert_eq!(reasons(&analysis, 12), [("thread", 5)]);
+    assert_eq!(reasons(&analysis, 20), [("lock", 90)]);
 }

@@ -120,8 +120,6 @@ export class Data {
   private texts: string[] = [];
   private calm: Set<number>;
   private stateOf: Uint8Array;
-  /** The names that steps in different ones have. */
-  private shared: Set<number> | null = null;
   private peaks: Float64Array;
 
   constructor(
@@ -232,23 +230,9 @@ export class Data {
   stepName(row: number): string {
     return this.string(this.doc.steps.name[row]);
   }
-  /** Its name, and that of the one around it where others have the same: "syn › codegen". */
+  /** Its name, after that of the one around it where others have the same: "syn › codegen". */
   stepTitle(row: number): string {
-    const { name, parent } = this.doc.steps;
-    const around = parent[row];
-    if (!this.shared) {
-      const parents = new Map<number, number | null>();
-      this.shared = new Set(
-        name.filter((it, at) => {
-          const seen = parents.get(it);
-          if (seen === undefined) parents.set(it, parent[at]);
-          return seen !== undefined && seen !== parent[at];
-        }),
-      );
-    }
-    return around !== null && this.shared.has(name[row])
-      ? `${this.stepName(around)} › ${this.stepName(row)}`
-      : this.stepName(row);
+    return this.string(this.doc.steps.title[row] ?? this.doc.steps.name[row]);
   }
   stepWall(row: number): number {
     return this.doc.steps.to[row] - this.doc.steps.from[row];

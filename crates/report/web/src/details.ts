@@ -22,9 +22,9 @@ export class Details {
   }
 
   update() {
-    const { sel } = this.store.state;
-    const step = steps(this.data)[this.store.state.step]?.process === sel ? this.store.state.step : -1;
-    const key = `${sel} ${step}`;
+    const { sel, programs } = this.store.state;
+    const step = steps(this.data, programs)[this.store.state.step]?.process === sel ? this.store.state.step : -1;
+    const key = `${sel} ${step} ${programs}`;
     if (key === this.shown) return;
     this.shown = key;
     this.stepCard.replaceChildren(...(step < 0 ? [] : [card(this.context)!]));
@@ -47,7 +47,7 @@ export class Details {
     const known: (number | null)[] = [p.on_cpu[ix], p.run_queue[ix], p.blocked[ix], p.sleep[ix], p.unknown[ix]];
     const times = known.map((ns) => ns ?? 0);
     const whole = times.reduce((a, b) => a + b, 0);
-    const chosen = steps(data)[store.state.step];
+    const chosen = steps(data, store.state.programs)[store.state.step];
     const several = chosen?.process === ix ? chosen.several : 1;
     const bar = h("div", {
       class: "stack",

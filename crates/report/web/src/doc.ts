@@ -15,8 +15,8 @@ export interface Document {
   cpu_time: Shares;
   warnings: string[];
   failures: FailureRows;
-  /** The verdict in words; `None`: no time is known. */
-  verdict: string | null;
+  /** `None`: no time is known. */
+  verdict: VerdictRow | null;
   advice: Change[];
   combined: string | null;
   anomalies: string[];
@@ -117,6 +117,14 @@ export interface FailureRows {
   calm: number[];
 }
 
+export interface VerdictRow {
+  sentence: string;
+  /** The actors that held the build back, and the parts that no rule has judged. */
+  more: string[];
+  /** The parts of the path's time, the build's own first. */
+  parts: [string, number][];
+}
+
 export interface Change {
   text: string;
   gain: number;
@@ -194,10 +202,17 @@ export interface Path extends Pieces {
   from: number;
   /** The name, the time, the number of stays, and the place in `states`. */
   shares: [string, number, number, number][];
+  owners: Owner[];
+  /** The path by step says more than the path by program. */
+  by_step: boolean;
+  /** The waits, the longest first. */
+  waits: Wait[];
 }
 
 export interface Steps {
   name: number[];
+  /** The name after the name of the step around it; none: the name alone. */
+  title: (number | null)[];
   kind: number[];
   parent: (number | null)[];
   process: (number | null)[];
@@ -281,11 +296,30 @@ export interface FailureRow {
   held: string | null;
 }
 
+export interface Owner {
+  name: string;
+  step: boolean;
+  /** The number of steps, or of stays. */
+  count: number;
+  times: [number, number, number, number, number];
+  /** The longest wait in words. */
+  waited: string | null;
+}
+
+export interface Wait {
+  name: string;
+  state: number;
+  time: number;
+  owner: number;
+}
+
 export interface Pieces {
   thread: number[];
   length: number[];
   /** The places in `shares`. */
   share: number[];
+  /** The places in `owners`. */
+  owner: number[];
   /** The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's end, 7 a job slot. */
   then: number[];
   /** 1: no event shows the segment, or its transition to the next one. */

@@ -110,6 +110,25 @@ export function sums(data: Data, part: Part): Sums {
   return out;
 }
 
+/** The critical path by step in a part: the owner's place, its times by state, the longest first. */
+export function ownersInside(data: Data, part: Part): [owner: number, times: number[]][] {
+  const { t0, t1 } = part.state;
+  const { path } = data.doc;
+  const by = new Map<number, number[]>();
+  let t = path?.from ?? 0;
+  path?.thread.forEach((thread, n) => {
+    const to = t + path.length[n];
+    const ns = Math.min(to, t1) - Math.max(t, t0);
+    t = to;
+    if (ns <= 0 || !part.shown(data.processOf[thread])) return;
+    let times = by.get(path.owner[n]);
+    if (!times) by.set(path.owner[n], (times = [0, 0, 0, 0, 0]));
+    times[path.shares[path.share[n]][3]] += ns;
+  });
+  const sum = (times: number[]) => times.reduce((a, b) => a + b, 0);
+  return [...by].sort((a, b) => sum(b[1]) - sum(a[1]));
+}
+
 /** The critical path in a part, the longest first. */
 export function pathInside(data: Data, part: Part): PathShare[] {
   const { t0, t1 } = part.state;
@@ -169,7 +188,9 @@ export function reasons(data: Data, part: Part): [string, number, number][] {
       }
     }
   }
-  return [...by.values()].sort((a, b) => b[1] - a[1]);
+  // Nobody can act on these, however long they are.
+  const last = ([name]: [string, number, number]) => Number(name === "idle" || name === "another thread");
+  return [...by.values()].sort((a, b) => last(a) - last(b) || b[1] - a[1]);
 }
 
 /**

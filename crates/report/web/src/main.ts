@@ -359,6 +359,7 @@ async function main() {
       "lanes of network, disks and the machine, where recorded (Timeline)",
       () => store.set({ resources: !state.resources }),
     ],
+    [["b"], "the critical path by step or by program", () => store.set({ programs: !state.programs, step: -1 })],
     [["x"], "the sums of what is shown (Heatmap, Timeline)", () => store.set({ sums: !state.sums })],
     [["e"], "wake-ups of the selected process (Timeline)", () => store.set({ wakeups: !state.wakeups })],
     [

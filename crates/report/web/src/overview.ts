@@ -2,11 +2,11 @@
 // subtree, a cgroup or a search narrows every figure.
 
 import { HUES } from "./colors";
-import { ON, type Data, type Failure } from "./data";
+import { ON, STATES, type Data, type Doc, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
-import { busy, figures, living, pathInside, programs, reasons, sums } from "./figures";
-import { steps } from "./path";
+import { busy, figures, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
+import { stayWith, steps } from "./path";
 import { hottest, weigh } from "./stacks";
 import { wholeName } from "./search";
 import type { Store } from "./state";
@@ -30,8 +30,8 @@ export class Overview {
   }
 
   update() {
-    const { t0, t1, root, cgroup, q } = this.store.state;
-    const key = this.store.narrowed ? [t0, t1, root, cgroup, q].join("\n") : "";
+    const { t0, t1, root, cgroup, q, programs } = this.store.state;
+    const key = (this.store.narrowed ? [t0, t1, root, cgroup, q].join("\n") : "") + (programs ? "" : "\nsteps");
     if (key === this.key) return;
     this.key = key;
     this.element.replaceChildren();
@@ -71,8 +71,7 @@ export class Overview {
     const failed = this.failed();
     if (failed) this.element.append(failed);
     if (!narrowed) {
-      if (data.doc.verdict)
-        this.element.append(h("p", { class: "verdict", id: "verdict" }, h("b", {}, "Verdict "), data.doc.verdict));
+      if (data.doc.verdict) this.element.append(this.verdict(data.doc.verdict));
       const advice = this.advice();
       if (advice) this.element.append(advice);
     }
@@ -85,8 +84,14 @@ export class Overview {
     if (slowest) cards.append(slowest);
     const path = this.path();
     if (path) cards.append(path);
+    const waits = this.waits();
+    if (waits) cards.append(waits);
+    cards.append(this.programs());
+    const functions = this.functions();
+    if (functions) cards.append(functions);
+    cards.append(this.longest(), this.parallel());
+    // Sums over all threads, most of which wait for each other.
     cards.append(
-      this.programs(),
       this.states(
         narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown],
         narrowed ? part.threads : totals.threads,
@@ -95,9 +100,6 @@ export class Overview {
     );
     const reasons = this.reasons();
     if (reasons) cards.append(reasons);
-    const functions = this.functions();
-    if (functions) cards.append(functions);
-    cards.append(this.longest(), this.parallel());
     this.element.append(cards);
     this.element.append(this.quality());
   }
@@ -377,36 +379,113 @@ export class Overview {
     const rows = store.narrowed ? pathInside(data, store) : path.shares;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
-    const n = steps(data).length;
+    const { programs } = store.state;
+    const n = steps(data, programs).length;
     const card = this.card(
       `${data.doc.path_title}: what set the build time`,
       n > 1 ? `${count(n)} steps` : "",
-      ...rows
-        .slice(0, 8)
-        .map(([name, ns, times, state]) =>
-          this.bar(
-            name,
-            ns,
-            rows[0][1],
-            time(ns),
-            `${share(ns, whole)} · ${count(times)} ×`,
-            state === ON ? this.color(name) : `s${state}`,
-            () => store.set({ view: "timeline" }),
-          ),
-        ),
+      ...(programs
+        ? rows
+            .slice(0, 8)
+            .map(([name, ns, times, state]) =>
+              this.bar(
+                name,
+                ns,
+                rows[0][1],
+                time(ns),
+                `${share(ns, whole)} · ${count(times)} ×`,
+                state === ON ? this.color(name) : `s${state}`,
+                () => store.set({ view: "timeline" }),
+              ),
+            )
+        : this.pathSteps(whole)),
     );
+    card.id = "path";
+    card.classList.toggle("by-step", !programs);
+    if (path.owners.some(({ step }) => step))
+      card.append(
+        h(
+          "button",
+          {
+            type: "button",
+            class: "link go",
+            "aria-keyshortcuts": "b",
+            onclick: () => store.set({ programs: !programs, step: -1 }),
+          },
+          programs ? "By step ( b )" : "By program ( b )",
+        ),
+      );
     card.append(
       h(
         "button",
         {
           type: "button",
           class: "link go",
-          onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }),
+          onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data, programs)[0]?.process ?? -1 }),
         },
         "Go through it step by step ( ] )",
       ),
     );
     return card;
+  }
+
+  /** The path by step; each bar shows the states of its time. */
+  private pathSteps(whole: number): HTMLElement[] {
+    const { data, store } = this;
+    const { owners } = data.doc.path!;
+    const rows = store.narrowed ? ownersInside(data, store) : owners.map(({ times }, at) => [at, times] as const);
+    const sum = (times: number[]) => times.reduce((a, b) => a + b, 0);
+    const most = Math.max(1, ...rows.map(([, times]) => sum(times)));
+    return rows.slice(0, 8).map(([at, times]) => {
+      const { name, step, count: n } = owners[at];
+      const ns = sum(times);
+      const parts = times.map((ns, s): [number, string, string] => [ns, `s${s}`, STATES[s]]);
+      const row = h(
+        "button",
+        {
+          type: "button",
+          class: "row",
+          onclick: () => store.set(stayWith(data, at)),
+        },
+        h("span", { class: "bar-name", title: name }, name),
+        inline(parts, most),
+        h("span", { class: "num" }, time(ns)),
+        h("span", { class: "num dim" }, share(ns, whole) + (step && n > 1 ? ` · ${count(n)} ×` : "")),
+      );
+      row.dataset.ns = String(ns);
+      return row;
+    });
+  }
+
+  /** How the path's time is divided among the build and those who held it back, and a sentence. */
+  private verdict({ sentence, more, parts }: NonNullable<Doc["verdict"]>): HTMLElement {
+    const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
+    const colors = ["s0", "u5", "u2", "s4"];
+    const shown = parts.flatMap(([name, ns], at): [number, string, string][] =>
+      ns * 50 >= whole && ns > 0 ? [[ns, colors[at], name]] : [],
+    );
+    return h(
+      "section",
+      { class: "verdict", id: "verdict", "aria-label": "Verdict" },
+      h("p", {}, h("b", {}, "Verdict "), sentence),
+      shown.length > 1
+        ? h(
+            "div",
+            { class: "whose" },
+            inline(shown, whole),
+            h(
+              "div",
+              { class: "legend" },
+              ...shown.map(([ns, color, name]) =>
+                h("span", { class: "key" }, h("i", { class: `swatch ${color}` }), `${time(ns)} ${name}`),
+              ),
+            ),
+          )
+        : null,
+      more.length > 0
+        ? h("details", {}, h("summary", {}, "Why"), h("ul", {}, ...more.map((text) => h("li", {}, text))))
+        : null,
+    );
   }
 
   private states(times: (number | null)[], threads: number, least: boolean[]): HTMLElement {
@@ -441,17 +520,43 @@ export class Overview {
     );
   }
 
-  /** Waits in the part that is shown; where pieces hold several states, the short ones are missing. */
+  /** The waits on the path, each with the step that has most of it. */
+  private waits(): HTMLElement | null {
+    const { data, store } = this;
+    const { path } = data.doc;
+    if (!path || store.narrowed || path.waits.length === 0) return null;
+    const whole = path.length.reduce((a, b) => a + b, 0);
+    const card = this.card(
+      `Waits on the ${data.pathName}`,
+      `of ${time(whole)}`,
+      ...path.waits.slice(0, 6).map(({ name, state, time: ns, owner }) => {
+        const { name: most, times } = path.owners[owner];
+        // Where a program stands alone, the name of the wait says it all.
+        const note = path.by_step && times[state] > 0 && path.owners.length > 1 ? ` · most in ${most}` : "";
+        const bar = this.bar(name, ns, path.waits[0].time, time(ns), share(ns, whole), `s${state}`, () =>
+          store.set(stayWith(data, owner)),
+        );
+        bar.title = `${name} ${time(ns)}${note}`;
+        bar.dataset.ns = String(ns);
+        return bar;
+      }),
+    );
+    card.id = "waits";
+    return card;
+  }
+
+  /** Waits of all threads in the part that is shown; where pieces hold several states, the short ones are missing. */
   private reasons(): HTMLElement | null {
     const rows = reasons(this.data, this.store);
     if (rows.length === 0) return null;
     const { grain } = this.data.doc.segments;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
+    const most = Math.max(...rows.map(([, ns]) => ns));
     const card = this.card(
-      "Waits by reason",
-      grain > 0 ? `longer than ${time(grain)}` : "",
+      "Waits of all threads",
+      grain > 0 ? `longer than ${time(grain)}` : `${time(whole)} together`,
       ...rows.slice(0, 10).map(([name, ns, s]) => {
-        const bar = this.bar(name, ns, rows[0][1], time(ns), share(ns, whole), `s${s}`);
+        const bar = this.bar(name, ns, most, time(ns), share(ns, whole), `s${s}`);
         bar.dataset.ns = String(ns);
         return bar;
       }),

@@ -7,6 +7,7 @@ import { FONT } from "./heatmap";
 import { beside } from "./lane";
 import { fit, sized, type Theme } from "./paint";
 import { sampled } from "./stacks";
+import type { State } from "./state";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -19,6 +20,8 @@ export interface Step {
   from: number;
   to: number;
   process: number;
+  /** The place in the path's `owners` of what it is by step; -1: the path is shown by program. */
+  owner: number;
   /** The longest of them, if there are several. */
   several: number;
   /** By state, ns. */
@@ -43,11 +46,12 @@ const THEN = [
 /** Of these, the ones by which a task lets another one go on. */
 const CAUSES = new Set([1, 2, 3, 4, 7]);
 
-let kept: { data: Data; steps: Step[] } | null = null;
+let kept: { data: Data; programs: boolean; steps: Step[] } | null = null;
 
-/** The path by process: consecutive segments of the same one together. */
-export function stays(data: Data): Step[] {
+/** The path by process, or by step: consecutive segments of the same one together. */
+export function stays(data: Data, programs = true): Step[] {
   const all: Step[] = [];
+  let longest = 0;
   const { path } = data.doc;
   if (path) {
     let t = path.from;
@@ -55,10 +59,16 @@ export function stays(data: Data): Step[] {
       const to = t + path.length[n];
       const process = data.processOf[thread];
       const state = path.shares[path.share[n]][3];
+      const owner = programs ? -1 : path.owner[n];
       const inferred = path.inferred[n] === 1;
       let last = all[all.length - 1];
-      if (!last || last.process !== process)
-        all.push((last = { from: t, to, process, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }));
+      if (!last || last.owner !== owner || (programs && last.process !== process)) {
+        all.push(
+          (last = { from: t, to, process, owner, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }),
+        );
+        longest = 0;
+      }
+      if (to - t > longest) [last.process, longest] = [process, to - t];
       last.to = to;
       last.times[state] += to - t;
       last.then = path.then[n];
@@ -70,9 +80,9 @@ export function stays(data: Data): Step[] {
 }
 
 /** The steps of the path: its stays, short ones together. */
-export function steps(data: Data): Step[] {
-  if (kept?.data === data) return kept.steps;
-  const all = stays(data);
+export function steps(data: Data, programs: boolean): Step[] {
+  if (kept?.data === data && kept.programs === programs) return kept.steps;
+  const all = stays(data, programs);
   const whole = all.reduce((sum, step) => sum + step.to - step.from, 0);
   const out: Step[] = [];
   let longest = 0;
@@ -81,7 +91,7 @@ export function steps(data: Data): Step[] {
     const length = step.to - step.from;
     const short = length * SHORT < whole;
     if (short && last && last.several > 0 && (last.several > 1 || (last.to - last.from) * SHORT < whole)) {
-      if (length > longest) [last.process, longest] = [step.process, length];
+      if (length > longest) [last.process, last.owner, longest] = [step.process, step.owner, length];
       last.several++;
       last.to = step.to;
       last.then = step.then;
@@ -92,19 +102,29 @@ export function steps(data: Data): Step[] {
       out.push({ ...step, times: [...step.times] });
     }
   }
-  kept = { data, steps: out };
+  kept = { data, programs, steps: out };
   return out;
 }
 
+/** The state that shows the path's longest stay with an owner. */
+export function stayWith(data: Data, owner: number): Partial<State> {
+  const all = steps(data, false);
+  let step = -1;
+  all.forEach((one, n) => {
+    if (one.owner === owner && (step < 0 || one.to - one.from > all[step].to - all[step].from)) step = n;
+  });
+  return { view: "timeline", programs: false, step, sel: all[step]?.process ?? -1 };
+}
+
 export function name(data: Data, step: Step): string {
-  const label = data.label(step.process);
+  const owner = data.doc.path?.owners[step.owner];
+  const label = owner ? owner.name : data.label(step.process);
   return step.several > 1 ? `${step.several} short steps, longest in ${label}` : label;
 }
 
 export class PathLane {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "The path over time, step by step" });
-  private all: Step[];
   private scale = scale({ t0: 0, t1: 1 }, 1, 0);
 
   /** Null: the recording has no path. */
@@ -113,7 +133,6 @@ export class PathLane {
   }
 
   private constructor(private context: Context) {
-    this.all = steps(context.data);
     this.element = h(
       "div",
       { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` },
@@ -128,6 +147,10 @@ export class PathLane {
     });
   }
 
+  private get all(): Step[] {
+    return steps(this.context.data, this.context.store.state.programs);
+  }
+
   draw(width: number, gutter: number, theme: Theme) {
     this.scale = scale(this.context.store.state, width, gutter);
     const ctx = sized(this.canvas, width, ROW);
@@ -137,7 +160,8 @@ export class PathLane {
     const { t0, t1, step: chosen } = store.state;
     const { x } = this.scale;
     const states = [theme.css.on, theme.css.wait, theme.css.blocked, theme.css.asleep, theme.css.unknown];
-    this.all.forEach((step, n) => {
+    const all = this.all;
+    all.forEach((step, n) => {
       if (step.to <= t0 || step.from >= t1) return;
       const [left, right] = [x(step.from), x(step.to)];
       const wide = Math.max(0.8, right - left);
@@ -170,7 +194,7 @@ export class PathLane {
         ctx.fillText(fit(ctx, name(data, step), room - 6), left + 3, ROW - 8);
       }
     });
-    const step = this.all[chosen];
+    const step = all[chosen];
     if (step && step.to > t0 && step.from < t1) {
       ctx.strokeStyle = theme.css.accent;
       ctx.lineWidth = 2;
@@ -210,7 +234,7 @@ function did(step: Step): string {
 /** The chosen step, the step that unlocked it, and the one that it unlocks. */
 export function card(context: Context): HTMLElement | null {
   const { data, store } = context;
-  const all = steps(data);
+  const all = steps(data, store.state.programs);
   const n = store.state.step;
   const step = all[n];
   if (!step) return null;
@@ -234,7 +258,12 @@ export function card(context: Context): HTMLElement | null {
       "p",
       { class: "unlocks" },
       h("b", {}, !after || CAUSES.has(step.then) ? "Unlocks " : "Then "),
-      ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"]),
+      ...(after
+        ? [
+            link(n + 1),
+            ` (it ${THEN[step.then]?.[0] ?? ""} ${after.owner < 0 ? data.label(after.process) : name(data, after)})`,
+          ]
+        : ["the end"]),
     ),
     h(
       "div",
@@ -265,16 +294,16 @@ export function card(context: Context): HTMLElement | null {
 
 /** Chooses the step before or after the chosen one, or the first in sight. */
 export function move(context: Context, by: number) {
-  const all = steps(context.data);
   const { state } = context.store;
+  const all = steps(context.data, state.programs);
   const first = all.findIndex((step) => step.to > state.t0);
   const to = state.step >= 0 ? state.step + by : first;
   if (to >= 0 && to < all.length) choose(context, to);
 }
 
 function choose({ data, store }: Context, to: number) {
-  const step = steps(data)[to];
-  const { t0, t1 } = store.state;
+  const { t0, t1, programs } = store.state;
+  const step = steps(data, programs)[to];
   store.set({ step: to, sel: step.process, view: store.state.view === "heatmap" ? "heatmap" : "timeline" });
   // It is in sight, and wide enough to be seen.
   const length = step.to - step.from;

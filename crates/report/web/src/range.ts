@@ -3,7 +3,7 @@
 
 import { STATES, type Data } from "./data";
 import { h } from "./dom";
-import { pathInside, programs, reasons, sums, type Part } from "./figures";
+import { ownersInside, pathInside, programs, reasons, sums, type Part } from "./figures";
 import { inline } from "./grid";
 import { ruler } from "./marks";
 import { wholeName } from "./search";
@@ -56,7 +56,7 @@ export class Range {
       this.changed();
     }
     if (this.element.hidden) return;
-    const key = [state.t0, state.t1, state.root, state.cgroup, state.q, state.ruler].join("\n");
+    const key = [state.t0, state.t1, state.root, state.cgroup, state.q, state.ruler, state.programs].join("\n");
     if (key === this.key) return;
     const first = this.key === "";
     this.key = key;
@@ -90,7 +90,12 @@ export class Range {
     const known = sum.times.map((ns, s): [number, string, string] => [ns ?? 0, `s${s}`, STATES[s]]);
     const whole = known.reduce((all, [ns]) => all + ns, 0);
     const { all, whole: cpu } = programs(data, part);
-    const path = pathInside(data, part);
+    const path: [name: string, ns: number][] = state.programs
+      ? pathInside(data, part).map(([name, ns]) => [name, ns])
+      : ownersInside(data, part).map(([at, times]) => [
+          data.doc.path!.owners[at].name,
+          times.reduce((all, ns) => all + ns, 0),
+        ]);
     const length = path.reduce((all, [, ns]) => all + ns, 0);
     const waits = reasons(data, part);
     const waited = waits.reduce((all, [, ns]) => all + ns, 0);

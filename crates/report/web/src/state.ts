@@ -55,6 +55,8 @@ export interface State {
   q: string;
   /** The chosen step of the critical path; -1: none. */
   step: number;
+  /** The critical path is shown by program, not by step. */
+  programs: boolean;
   /** The meaning of the timeline's colours. */
   color: Color;
   /** Parents that only wait, sleepers and repeated siblings take no lanes of their own. */
@@ -131,6 +133,7 @@ export class Store {
       chart: false,
       q: "",
       step: -1,
+      programs: data.doc.path?.by_step !== true,
       color: "state",
       fold: true,
       cpus: false,

@@ -93,7 +93,7 @@ export class UnitsChart extends TimeView {
         }),
       );
       let last = -1;
-      for (const { process, several } of steps(this.data)) {
+      for (const { process, several } of steps(this.data, true)) {
         const row = several > 1 ? null : step[process];
         if (row === null) continue;
         if (last >= 0 && last !== row) {

@@ -552,8 +552,12 @@ const tests = {
 
   // The lane above the timeline, by its keys and its links.
   async the_critical_path_goes_step_by_step() {
-    for (const name of ["demo", "build"]) {
-      const page = await open(name, "#view=timeline");
+    for (const [name, programs] of [
+      ["demo", 0],
+      ["demo", 1],
+      ["build", 1],
+    ]) {
+      const page = await open(name, `#view=timeline&programs=${programs}`);
       const { wall_ns, inferred_ns } = analysis(name).critical_path.path;
       const card = async () =>
         (await page.$$eval(".step-card > *", (all) => all.map((one) => one.textContent))).join("\n");
@@ -2071,6 +2075,52 @@ const tests = {
     page.calm();
   },
 
+  // The first screen and the lane have the steps of the report, by program with one key; its waits are those on the path.
+  async the_path_is_shown_by_step_or_by_program() {
+    for (const name of ["demo", "build"]) {
+      const { by_step, shares, steps } = analysis(name).critical_path.path;
+      const page = await open(name);
+      const rows = () =>
+        page.$$eval("#path .row", (all) =>
+          all.map((row) => [row.querySelector(".bar-name").textContent, row.querySelector(".num").textContent]),
+        );
+      const steps_ = by_step.filter(({ is_step }) => is_step);
+      const sum = steps_.reduce((all, { time_ns }) => all + time_ns, 0);
+      const whole = by_step.reduce((all, { time_ns }) => all + time_ns, 0);
+      const longest = Math.max(0, ...steps_.map(({ time_ns }) => time_ns));
+      const more = steps_.length > 1 && sum >= Math.floor(whole / 2) && longest <= whole - Math.floor(whole / 5);
+      if (!more) await page.press("body", "b");
+      await settle(page);
+      assert.deepEqual(
+        (await rows()).map(([title]) => title),
+        by_step.slice(0, 8).map(({ name }) => name),
+      );
+      await page.press("body", "b");
+      await settle(page);
+      assert.equal((await rows()).length, Math.min(8, shares.length));
+      assert.notDeepEqual((await rows())[0], [by_step[0].name, ""]);
+      await page.press("body", "b");
+      await settle(page);
+      const waits = Object.fromEntries(
+        await page.$$eval("#waits .row", (all) =>
+          all.map((row) => [row.querySelector(".bar-name").textContent, Number(row.dataset.ns)]),
+        ),
+      );
+      const queued = steps.reduce((all, { run_queue_ns }) => all + run_queue_ns, 0);
+      assert.equal(waits["run queue"] ?? 0, queued, name);
+      const asleep = steps.reduce((all, { sleep_ns }) => all + sleep_ns, 0);
+      assert.equal(waits.sleep ?? 0, asleep, name);
+      assert.ok(!("lock" in waits) && !("child" in waits), Object.keys(waits).join());
+      // The longest stay of the first row.
+      await page.click("#path .row >> nth=0");
+      await settle(page);
+      assert.equal((await hash(page)).view, "timeline");
+      assert.ok(await page.isVisible(".step-card"));
+      page.calm();
+      await page.context().close();
+    }
+  },
+
   // A part of the recording has the names and the colours of the whole.
   async the_path_keeps_its_names_and_colours_in_a_part() {
     const list = async (state) => {
@@ -2085,9 +2135,9 @@ const tests = {
       page.calm();
       return rows;
     };
-    const whole = await list("");
+    const whole = await list("#programs=1");
     const { duration_ns } = analysis("demo").trace;
-    const part = await list(`#t=1000000-${duration_ns}`);
+    const part = await list(`#programs=1&t=1000000-${duration_ns}`);
     assert.ok(whole.length > 5 && whole.some(([name, color]) => name.startsWith("sleep in ") && color === "bar s3"));
     assert.deepEqual(Object.fromEntries(part), Object.fromEntries(whole));
   },

@@ -1,0 +1,237 @@
+//! The critical path by step: its time as the units that people know, such as a compiled file, a target or a test.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::{CriticalPath, Leg, Segment, Then};
+use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::model::Analysis;
+use tr_analyze::programs::Groups;
+
+use crate::kinds;
+use crate::path;
+use crate::steps::{StepIx, Steps};
+use tr_text::units;
+
+/// The path's time in the steps of one name, or the time in no step that one use of [`path::shares`] has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepShare {
+    /// The title of the step, or the name of the use.
+    pub name: String,
+    /// Whether the time is a step's.
+    pub is_step: bool,
+    /// The time by kind.
+    pub spent: ByKind,
+    /// The number of different steps, or of the path's stays in no step.
+    pub count: u64,
+}
+
+impl StepShare {
+    pub fn time(&self) -> u64 {
+        self.spent.sum()
+    }
+
+    /// The longest wait of a step in words, if it is a tenth of the time or more.
+    pub fn waited(&self) -> Option<String> {
+        longest_wait(&self.spent).filter(|_| self.is_step)
+    }
+}
+
+/// The longest wait in words, if it is a tenth of the time or more.
+fn longest_wait(spent: &ByKind) -> Option<String> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::OnCpu);
+    let longest = kinds.rev().max_by_key(|kind| spent.of(*kind))?;
+    let ns = spent.of(longest);
+    let is_much = ns > 0 && ns.saturating_mul(10) >= spent.sum();
+    is_much.then(|| format!("{} {}", kinds::title(longest), units::time(ns)))
+}
+
+/// The segments of a path, divided where a thread goes from one step to the next one.
+#[derive(Clone, Debug, Default)]
+pub struct PathBySteps {
+    pub segments: Vec<Segment>,
+    /// For each segment the number of the path's segment that it is a part of.
+    pub part_of: Vec<usize>,
+    /// For each segment its place in `shares`.
+    pub share_of: Vec<usize>,
+    /// The longest first.
+    pub shares: Vec<StepShare>,
+}
+
+impl PathBySteps {
+    pub fn new(
+        analysis: &Analysis,
+        groups: &Groups,
+        steps: &Steps,
+        path: &CriticalPath,
+    ) -> PathBySteps {
+        let (uses, parts) = path::with_parts(analysis, groups, path);
+        let names: BTreeMap<_, _> = uses.iter().map(|share| (share.part, &share.name)).collect();
+        let titles = steps.titles();
+        let holds = steps.holders();
+        let mut out = PathBySteps::default();
+        let mut owners: Vec<(String, Option<StepIx>)> = Vec::new();
+        for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
+            let mut take = |from, to, step: Option<StepIx>| {
+                let leaf = step.filter(|step| holds.get(*step) == Some(&false));
+                let title = leaf.and_then(|step| titles.get(step)).cloned();
+                let program = || groups.at(analysis.thread(segment.thread).process, from);
+                let name = title.unwrap_or_else(|| match (segment.kind, program()) {
+                    (Kind::OnCpu | Kind::RunQueue, Some(group)) => groups.name(group).to_owned(),
+                    _ => names
+                        .get(part)
+                        .map_or(String::new(), |name| (*name).clone()),
+                });
+                let last = to == segment.to;
+                out.segments.push(Segment {
+                    from,
+                    to,
+                    then: if last { segment.then } else { Then::Same },
+                    then_inferred: last && segment.then_inferred,
+                    ..*segment
+                });
+                out.part_of.push(at);
+                owners.push((name, leaf));
+            };
+            let mut now = segment.from;
+            for (to, step) in steps.between(analysis, segment.thread, segment.from, segment.to) {
+                take(now, to, step);
+                now = to;
+            }
+        }
+        out.add_up(owners);
+        out
+    }
+
+    /// Adds up the segments of each name.
+    fn add_up(&mut self, owners: Vec<(String, Option<StepIx>)>) {
+        #[derive(Default)]
+        struct Sum {
+            spent: ByKind,
+            steps: BTreeSet<StepIx>,
+            stays: u64,
+        }
+        // A step and a program may have one name.
+        let mut sums: BTreeMap<(&str, bool), Sum> = BTreeMap::new();
+        let mut last = None;
+        for (segment, (name, step)) in self.segments.iter().zip(&owners) {
+            let key = (name.as_str(), step.is_some());
+            let sum = sums.entry(key).or_default();
+            sum.spent.add(segment.kind, segment.length());
+            sum.steps.extend(*step);
+            sum.stays += u64::from(last.replace(key) != Some(key));
+        }
+        let mut order: Vec<_> = sums.into_iter().collect();
+        order.sort_by_key(|(key, sum)| (Reverse(sum.spent.sum()), *key));
+        let places: BTreeMap<_, _> = order.iter().map(|(key, _)| *key).zip(0..).collect();
+        let place = |(name, step): &(String, Option<StepIx>)| {
+            let key = (name.as_str(), step.is_some());
+            places.get(&key).copied().unwrap_or(0)
+        };
+        self.share_of = owners.iter().map(place).collect();
+        let share = |((name, is_step), sum): ((&str, bool), Sum)| StepShare {
+            name: name.to_owned(),
+            is_step,
+            spent: sum.spent,
+            count: if is_step {
+                sum.steps.len() as u64
+            } else {
+                sum.stays
+            },
+        };
+        self.shares = order.into_iter().map(share).collect();
+    }
+
+    /// The longest wait on the path in words, if it is a tenth of the time or more.
+    pub fn waited(&self) -> Option<String> {
+        let mut spent = ByKind::default();
+        let shares = self.shares.iter();
+        shares.for_each(|share| spent.add_all(&share.spent));
+        longest_wait(&spent)
+    }
+
+    /// Whether the path by step says more than the path by program: several steps have at least half of the
+    /// time, and none has nearly all of it.
+    pub fn says_more(&self) -> bool {
+        let whole = self.shares.iter().map(StepShare::time);
+        let whole = whole.fold(0u64, u64::saturating_add);
+        let steps = self.shares.iter().filter(|share| share.is_step);
+        let (count, sum, longest) = steps.fold((0, 0u64, 0), |(count, sum, longest), share| {
+            let ns = share.time();
+            (count + 1, sum.saturating_add(ns), ns.max(longest))
+        });
+        count > 1 && sum >= whole / 2 && longest <= whole - whole / 5
+    }
+
+    /// The path's stays in one share: successive segments of it. A stay has the thread of its longest segment.
+    pub fn legs(&self) -> impl Iterator<Item = (Leg, &StepShare)> {
+        let mut rest = self.segments.as_slice();
+        let runs = self.share_of.chunk_by(|a, b| a == b);
+        runs.filter_map(move |run| {
+            let (segments, more) = rest.split_at_checked(run.len())?;
+            rest = more;
+            let longest = segments
+                .iter()
+                .rev()
+                .max_by_key(|segment| segment.length())?;
+            let leg = Leg {
+                thread: longest.thread,
+                program: longest.program,
+                ..Leg::of(segments)?
+            };
+            Some((leg, self.shares.get(*run.first()?)?))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(shares: &[(bool, u64)]) -> PathBySteps {
+        let share = |(is_step, ns): &(bool, u64)| {
+            let mut spent = ByKind::default();
+            spent.add(Kind::OnCpu, ns / 2);
+            spent.add(Kind::Disk, ns - ns / 2);
+            StepShare {
+                name: "x".into(),
+                is_step: *is_step,
+                spent,
+                count: 1,
+            }
+        };
+        PathBySteps {
+            shares: shares.iter().map(share).collect(),
+            ..PathBySteps::default()
+        }
+    }
+
+    #[test]
+    fn steps_say_more_where_several_divide_the_path() {
+        assert!(path(&[(true, 60), (true, 30), (false, 10)]).says_more());
+        assert!(
+            !path(&[(true, 90), (true, 10)]).says_more(),
+            "one has nearly all"
+        );
+        assert!(
+            !path(&[(true, 60), (false, 40)]).says_more(),
+            "there is only one"
+        );
+        assert!(
+            !path(&[(false, 60), (true, 30), (true, 10)]).says_more(),
+            "too little"
+        );
+        assert!(!path(&[]).says_more());
+    }
+
+    #[test]
+    fn the_longest_wait_is_in_words() {
+        let found = path(&[(true, 60_000_000), (false, 20_000_000)]);
+        assert_eq!(found.waited().as_deref(), Some("disk 40 ms"));
+        let [step, program] = found.shares.as_slice() else {
+            panic!("two shares");
+        };
+        assert_eq!(step.waited().as_deref(), Some("disk 30 ms"));
+        assert_eq!(program.waited(), None);
+    }
+}
