@@ -63,7 +63,7 @@ impl Finder<'_> {
     }
 
     /// Whether the parent of a process started another one before the process had ended.
-    fn is_in_background(&self, ix: ProcessIx) -> bool {
+    pub(super) fn is_in_background(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let siblings = process
             .parent
