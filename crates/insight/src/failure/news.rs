@@ -25,13 +25,9 @@ impl Finder<'_> {
     ) -> Option<ProcessIx> {
         let first = *chain.first()?;
         let within: BTreeSet<ProcessIx> = chain.iter().copied().collect();
-        // A runner failed, and each process that ran a test of it succeeded: the results are text.
-        let has_text_alone =
-            passes(self.analysis.process(first)) == Passes::Tests && self.tests.failed.is_empty();
         let counts = |ix: &ProcessIx| {
-            let is_asked = self.tests.is_asked.contains(ix) && !has_text_alone;
             !within.contains(ix)
-                && !is_asked
+                && !self.tests.is_asked.contains(ix)
                 && !self.leads(*ix)
                 && self.sure.own.has(*ix)
                 && self.is_work(*ix)
@@ -63,7 +59,10 @@ impl Finder<'_> {
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
-        let stretches = process.threads.iter().flat_map(|thread| timeline.of(*thread));
+        let stretches = process
+            .threads
+            .iter()
+            .flat_map(|thread| timeline.of(*thread));
         let waits = stretches.filter(|stretch| {
             let is_wait = stretch.doing == Bucket::Wait(Wait::Sleep);
             is_wait && process.end.since(stretch.to.min(process.end)) <= soon(process)
@@ -133,11 +132,11 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only script that failed in a shell which succeeded all the same: a runner of tests, or a shell that reads
-    /// results, has only its text.
+    /// The only script that failed in a shell which succeeded all the same: a shell that reads results has only its text.
+    /// Not inside a test: tests start programs that fail on purpose.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
-        if !matches!(passes(reader), Passes::Status | Passes::Tests) {
+        if passes(reader) != Passes::Status {
             return None;
         }
         let scripts = others.iter().filter(|ix| {

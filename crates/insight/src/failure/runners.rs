@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
 
-use super::finder::Finder;
 use super::files::is_script as is_script_option;
+use super::finder::Finder;
 use super::passes::{builds, code, fails, is_question, passes, program, Passes, NEAR};
 use crate::{exit, label};
 
@@ -77,8 +77,8 @@ impl Finder<'_> {
             return false;
         }
         let is_own = by_signal || code(child) == code(runner);
-        let is_one = is_own && self.is_script_of_many(child, above)
-            || self.is_only_failed_run(child, above);
+        let is_one =
+            is_own && self.is_script_of_many(child, above) || self.is_only_failed_run(child, above);
         is_one && !self.succeeded_again(child, above)
     }
 
@@ -99,10 +99,10 @@ impl Finder<'_> {
         let runner = self.analysis.process(above);
         let mut kept = self.scripts.borrow_mut();
         let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
+        let by_program = scripts.by_program.get(&label::program(child));
         let by_interpreter = file_name(child).and_then(|name| scripts.by_interpreter.get(name));
-        let runs = [scripts.by_program.get(&label::program(child)), by_interpreter];
-        let is_one = runs.into_iter().flatten().any(Runs::has_one_failed);
-        is_one
+        let mut runs = by_program.into_iter().chain(by_interpreter);
+        runs.any(Runs::has_one_failed)
     }
 
     /// Whether a process is a command that a program gave to a shell, and in which a program failed that is no question.
