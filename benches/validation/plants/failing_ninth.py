@@ -107,7 +107,7 @@ NINTH = {
         "bash cover.sh",
         {
             "cover.sh": "set -eu\ngcc --coverage -o app app.c\n./app\ngcov -n app.c > gcov.txt\nawk '/Lines executed/ { split($2, p, \":\"); if (p[2] + 0 < 90) exit 1 }' gcov.txt\necho covered\n",
-            "app.c": "#include <stdio.h>\nint f(int x) {\n  if (x) {\n    puts(\"a\");\n    puts(\"b\");\n  }\n  return x;\n}\nint main(void) { return f(0); }\n",
+            "app.c": '#include <stdio.h>\nint f(int x) {\n  if (x) {\n    puts("a");\n    puts("b");\n  }\n  return x;\n}\nint main(void) { return f(0); }\n',
         },
         r"^awk|^gawk|^mawk",
     ),
@@ -136,7 +136,7 @@ NINTH = {
         "server",
         "bash start.sh",
         {
-            "start.sh": "redis-server ./redis.conf > redis.log 2>&1 &\nfor i in 1 2 3; do\n  redis-cli -p 16399 ping > /dev/null 2>&1 && ready=1 && break\n  sleep 0.3\ndone\nif [ -z \"$ready\" ]; then\n  tail -n 3 redis.log\n  exit 1\nfi\nredis-cli -p 16399 shutdown nosave\n",
+            "start.sh": 'redis-server ./redis.conf > redis.log 2>&1 &\nfor i in 1 2 3; do\n  redis-cli -p 16399 ping > /dev/null 2>&1 && ready=1 && break\n  sleep 0.3\ndone\nif [ -z "$ready" ]; then\n  tail -n 3 redis.log\n  exit 1\nfi\nredis-cli -p 16399 shutdown nosave\n',
             "redis.conf": "port 16399\nmaxmemory lots\n",
         },
         r"^redis-server",
@@ -183,7 +183,7 @@ NINTH = {
         "pipe",
         "bash ask.sh",
         {
-            "ask.sh": "coproc CALC { ruby calc.rb; }\nin=${CALC[1]} out=${CALC[0]}\nfor q in 1 2 3; do\n  echo $q >&$in 2> /dev/null || exit 1\n  read -r answer <&$out || exit 1\n  echo \"$q: $answer\"\n  sleep 0.1\ndone\n",
+            "ask.sh": 'coproc CALC { ruby calc.rb; }\nin=${CALC[1]} out=${CALC[0]}\nfor q in 1 2 3; do\n  echo $q >&$in 2> /dev/null || exit 1\n  read -r answer <&$out || exit 1\n  echo "$q: $answer"\n  sleep 0.1\ndone\n',
             "calc.rb": "$stdout.sync = true\nwhile (line = gets)\n  abort 'cannot divide' if line.to_i == 2\n  puts 10 / line.to_i\nend\n",
         },
         r"calc\.rb",
@@ -249,7 +249,7 @@ NINTH = {
         "bash e2e.sh",
         {
             "e2e.sh": "socat TCP-LISTEN:18471,reuseaddr,fork,bind=127.0.0.1 EXEC:'ruby handler.rb' &\nserver=$!\nsleep 0.5\npython3 client.py\nrc=$?\nkill $server\nexit $rc\n",
-            "handler.rb": "line = gets\nraise \"unknown: #{line}\"\n",
+            "handler.rb": 'line = gets\nraise "unknown: #{line}"\n',
             "client.py": "import socket\ns = socket.create_connection(('127.0.0.1', 18471))\ns.sendall(b'hello\\n')\nassert s.recv(100) == b'world\\n'\n",
         },
         r"handler\.rb",
