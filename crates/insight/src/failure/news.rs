@@ -12,6 +12,8 @@ use super::finder::Finder;
 use super::passes::{code, fails, is_often_ignored, is_probe, is_question, passes, program, soon};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
 use super::runners::is_script;
+use super::servers::addresses;
+use crate::exit;
 
 /// A program that is run so often with one command line is a poll.
 const POLLS: usize = 2;
@@ -24,6 +26,9 @@ impl Finder<'_> {
         failed: &BTreeSet<ProcessIx>,
     ) -> Option<ProcessIx> {
         let first = *chain.first()?;
+        if exit::killed_by(self.analysis.process(first).status).is_some() {
+            return None;
+        }
         let within: BTreeSet<ProcessIx> = chain.iter().copied().collect();
         let counts = |ix: &ProcessIx| {
             !within.contains(ix)
@@ -108,7 +113,8 @@ impl Finder<'_> {
         }
         let services = others.iter().copied().rev().filter(|ix| {
             let service = self.analysis.process(*ix);
-            service.parent == Some(shell) && self.is_in_background(*ix)
+            let is_piped = || self.reader(service, script).is_some();
+            service.parent == Some(shell) && self.is_in_background(*ix) && !is_piped()
         });
         let mut services = services.take(NEAR);
         services.find(|ix| self.polls_fail_after(self.analysis.process(*ix), script, process))
@@ -119,9 +125,16 @@ impl Finder<'_> {
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
+        let ports = addresses(&service.argv);
+        let is_of_others = |child: &Process| {
+            let asked = addresses(&child.argv);
+            let is_known = !ports.is_empty() && !asked.is_empty();
+            is_known && !asked.iter().any(|port| ports.contains(port))
+        };
         let later = children.filter(|child| {
             let is_poll = last.pid == shell.pid || child.argv == last.argv;
-            is_poll && fails(child) && !child.execs.is_empty() && program(child) >= service.end
+            let has_failed = fails(child) && !child.execs.is_empty();
+            is_poll && has_failed && program(child) >= service.end && !is_of_others(child)
         });
         let mut runs: BTreeMap<&[u8], usize> = BTreeMap::new();
         let mut polls = later.filter(|child| {

@@ -76,7 +76,7 @@ impl Finder<'_> {
 }
 
 /// The ports and sockets that a command line names: `8080`, `--port=8080`, `http://h:8080/x`, `/run/x.sock`.
-fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
+pub(super) fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut before: &[u8] = b"";
     for arg in argv.args().skip(1) {
