@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records builds and test runs that fail for a known reason, and compares what `tr summary` names with it.
 
-usage: benches/validation/failures.py [--tr TR] [--part 1|2|3|4|5|6|7|8] [--path DIR]... [--keep DIR] [--csv FILE] [PLANT...]
+usage: benches/validation/failures.py [--tr TR] [--part 1..9] [--path DIR]... [--keep DIR] [--csv FILE] [PLANT...]
 
 plants/failing.py has the plants. A plant is *right* if its cause is the first failure that is named (for a command that fails for a
 reason of its own: if nothing that it ran is named), *perhaps* if the report says "perhaps" beside it, *silent* if only what
@@ -69,7 +69,7 @@ def judge(plant, failures):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tr", default=os.path.join(HERE, "../../target/debug/tr"))
-    parser.add_argument("--part", type=int, choices=(1, 2, 3, 4, 5, 6, 7, 8))
+    parser.add_argument("--part", type=int, choices=range(1, len(failing.PARTS) + 1))
     parser.add_argument("--path", action="append", default=[])
     parser.add_argument("--keep")
     parser.add_argument("--csv", help="the rows as CSV")
@@ -80,17 +80,7 @@ def main():
     if args.keep:
         args.keep = os.path.abspath(args.keep)
         os.makedirs(args.keep, exist_ok=True)
-    parts = {
-        1: failing.FIRST,
-        2: failing.SECOND,
-        3: failing.THIRD,
-        4: failing.FOURTH,
-        5: failing.FIFTH,
-        6: failing.SIXTH,
-        7: failing.SEVENTH,
-        8: failing.EIGHTH,
-    }
-    plants = parts.get(args.part, failing.ALL)
+    plants = failing.PARTS[args.part - 1] if args.part else failing.ALL
     counts, rows = {}, []
     for name in args.plants or plants:
         plant = failing.ALL[name]

@@ -73,7 +73,7 @@ fn to_fail() -> Result<(), Failed> {
 
 /// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
 /// end of what comes first.
-const NOISE: [Noise; 4] = [
+const NOISE: [Noise; 10] = [
     // A make goes on with another job after a failure that it ignores, and then stops by itself.
     Noise {
         files: &[(
@@ -124,6 +124,102 @@ const NOISE: [Noise; 4] = [
         )],
         command: &["python3", "pool.py"],
         first: ("pool.py (forked)", "killed by SIGKILL"),
+        failures: 1,
+    },
+    // A server says that its job failed, and the client gives up.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "mkfifo in out\nbash serve.sh &\npython3 ask.py; code=$?\nwait\nexit $code\n",
+            ),
+            (
+                "serve.sh",
+                "read job < in\npython3 work.py $job || answer=bad\necho ${answer:-good} > out\n",
+            ),
+            (
+                "ask.py",
+                "import sys\nwith open('in', 'w') as jobs:\n    jobs.write('a\\n')\n\
+                 sys.exit(open('out').read() != 'good\\n')\n",
+            ),
+            ("work.py", "import time\ntime.sleep(0.2)\nexit(3)\n"),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("work.py a", "exit 3"),
+        failures: 1,
+    },
+    // A script ends with a status that it read from a file.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "sh job.sh &\nwhile [ ! -e status ]; do sleep 0.1; done\nexit $(cat status)\n",
+            ),
+            ("job.sh", "python3 nightly.py\necho $? > new\nmv new status\n"),
+            ("nightly.py", "import time\ntime.sleep(0.3)\nexit(42)\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("nightly.py", "exit 42"),
+        failures: 1,
+    },
+    // A service ended at once. The polls of it fail.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "python3 db.py &\nfor i in 1 2 3; do python3 ping.py && exit 0; sleep 0.2; done\nexit 1\n",
+            ),
+            ("db.py", "exit(2)\n"),
+            ("ping.py", "import time\ntime.sleep(0.1)\nexit(1)\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("db.py", "exit 2"),
+        failures: 1,
+    },
+    // Results are texts in files.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "for part in a b c; do sh part.sh $part; done\n! grep -l no *.result\n",
+            ),
+            (
+                "part.sh",
+                "if python3 part.py $1; then echo yes; else echo no; fi > $1.result\n",
+            ),
+            ("part.py", "import sys\nsys.exit(sys.argv[1] == 'b')\n"),
+        ],
+        command: &["bash", "run.sh"],
+        first: ("part.py b", "exit 1"),
+        failures: 1,
+    },
+    // One of many commands that a program gives to a shell fails.
+    Noise {
+        files: &[
+            (
+                "all.py",
+                "import subprocess\nbad = 0\nfor name in 'abc':\n    \
+                 bad += subprocess.call(f'echo {name} && python3 check.py {name}', shell=True) != 0\nexit(bad > 0)\n",
+            ),
+            ("check.py", "import sys\nsys.exit(7 if sys.argv[1] == 'b' else 0)\n"),
+        ],
+        command: &["python3", "all.py"],
+        first: ("check.py b", "exit 7"),
+        failures: 1,
+    },
+    // One of the programs that a runner's tests start fails.
+    Noise {
+        files: &[
+            (
+                "test_tool.py",
+                "import subprocess, unittest\nclass T(unittest.TestCase):\n    def test_all(self):\n        \
+                 for name in 'abc':\n            with self.subTest(name):\n                \
+                 subprocess.check_call(['sh', 'tool.sh', name])\n",
+            ),
+            ("tool.sh", "sleep 0.1\ntest $1 != b\n"),
+        ],
+        command: &["python3", "-m", "unittest", "-q", "test_tool"],
+        first: ("tool.sh b", "exit 1"),
         failures: 1,
     },
 ];

@@ -6,6 +6,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 
 from failing_eighth import EIGHTH
 from failing_fifth import FIFTH
+from failing_ninth import NINTH
 from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
 from plant import Plant
@@ -967,4 +968,5 @@ FOURTH = {
         "",
     ),
 }
-ALL = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH, **EIGHTH}
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH]
+ALL = {name: plant for part in PARTS for name, plant in part.items()}

@@ -16,6 +16,7 @@ mod git;
 mod held;
 mod links;
 mod makes;
+mod news;
 mod passes;
 mod pipes;
 mod pools;

@@ -1584,17 +1584,22 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // One that it ran again with success, a question, a program of another kind, and another status.
+    // The only one of three that failed, with another status.
+    let text = screen(lines, &[1 << 8, 3 << 8, 0, 0]);
+    assert!(text.starts_with("Failed   a.rb   exit 3"), "{text}");
+    // One that it ran again with success, a question, a program of another kind, and two with another status.
     let mut again = lines.to_vec();
     again[2].3 = &[(SECOND + 11, "ruby spec/a.rb")];
     let mut asked = lines.to_vec();
     asked[1].3 = &[(11, "test -e spec/a.rb")];
     let mut other = lines.to_vec();
     other[1].3 = &[(11, "perl setup.pl")];
-    for (lines, code) in [(again, 1), (asked, 1), (other, 1), (lines.to_vec(), 3)] {
-        let text = screen(&lines, &[1 << 8, code << 8, 0, 0]);
+    for lines in [again, asked, other] {
+        let text = screen(&lines, &[1 << 8, 1 << 8, 0, 0]);
         assert!(text.starts_with("Failed   all.rb   exit 1"), "{text}");
     }
+    let text = screen(lines, &[1 << 8, 3 << 8, 3 << 8, 0]);
+    assert!(text.starts_with("Failed   all.rb   exit 1"), "{text}");
 }
 
 /// A shell that ends with 126 or 127 could not start a program: no child with another status explains that. A build step
@@ -1795,13 +1800,13 @@ fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // Two of them failed, or a script of another name with a status that is not the runner's.
+    // Two of them failed. Scripts with other names are runs of one interpreter.
     let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
     assert!(text.starts_with("Failed   deploy.py"), "{text}");
     let mut others = lines.to_vec();
     (others[1].3, others[3].3) = (&[(11, "sh web.sh")], &[(3 * SECOND + 1, "sh dns.sh")]);
-    let text = screen(&others, &[1 << 8, 0, 6 << 8, 0]);
-    assert!(text.starts_with("Failed   deploy.py"), "{text}");
-    let text = screen(&others, &[1 << 8, 0, 1 << 8, 0]);
-    assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
+    for code in [6, 1] {
+        let text = screen(&others, &[1 << 8, 0, code << 8, 0]);
+        assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
+    }
 }

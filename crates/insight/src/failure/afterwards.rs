@@ -263,12 +263,12 @@ impl Finder<'_> {
 }
 
 /// Whether a process fetches or asks for what a script can do without.
-fn is_optional(process: &Process) -> bool {
+pub(super) fn is_optional(process: &Process) -> bool {
     words::has(OPTIONAL, label::program(process).as_bytes())
 }
 
 /// Whether a process is a step of a script: a program that is run for its work.
-fn is_step(process: &Process) -> bool {
+pub(super) fn is_step(process: &Process) -> bool {
     !process.execs.is_empty() && !is_report(process) && !is_question(process)
 }
 

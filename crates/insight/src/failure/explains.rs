@@ -21,7 +21,7 @@ use crate::timeout::timed_out;
 
 /// The statuses with which a shell can end by itself: of a builtin or an expansion that failed (dash has 2), and of a
 /// program that could not be started.
-const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
+pub(super) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
 /// The signals by which a program ends itself for any reason: SIGILL, SIGTRAP, SIGABRT, and SIGINT after that of a child.
 const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
@@ -135,6 +135,7 @@ impl Finder<'_> {
                 Some(Role::Tests) if self.tests.has_failed.contains(&ix) => Some(Explains::One),
                 Some(Role::Compiler | Role::Linker) => Some(Explains::One),
                 Some(Role::Jobs) if gave_up => Some(Explains::Last),
+                _ if self.is_only_failed_run(child, above) => Some(Explains::Maybe),
                 _ => None,
             },
             Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),

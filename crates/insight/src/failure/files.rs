@@ -149,8 +149,8 @@ pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
 }
 
-/// `-c`, `-ec`
-fn is_script(option: &[u8]) -> bool {
+/// Whether the argument after an option of a shell is a script: `-c`, `-ec`.
+pub(super) fn is_script(option: &[u8]) -> bool {
     option.starts_with(b"-") && !option.starts_with(b"--") && option.ends_with(b"c")
 }
 

@@ -29,6 +29,7 @@ impl Finder<'_> {
         let first = self.writer(&chain, failed);
         let first = first.or_else(|| self.server(&chain, failed));
         let first = first.or_else(|| Some((0, self.failed_build(&chain, failed)?)));
+        let first = first.or_else(|| Some((0, self.news(&chain, failed)?)));
         let Some((at, first)) = first else {
             return Chain {
                 processes: chain,

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
 
+use super::files::is_script as is_script_option;
 use super::finder::Finder;
-use super::passes::{builds, code, fails, is_question, program, NEAR};
+use super::passes::{builds, code, fails, is_question, passes, program, Passes, NEAR};
 use crate::{exit, label};
 
 /// A program that is run so often is a job of many.
@@ -81,38 +82,41 @@ impl Finder<'_> {
         is_one && !self.succeeded_again(child, above)
     }
 
-    /// Whether a child is one of several scripts that its parent ran with its own interpreter, or the only one that failed
-    /// of several scripts of another interpreter.
+    /// Whether a child is one of several scripts that its parent ran with its own interpreter.
     fn is_script_of_many(&self, child: &Process, above: ProcessIx) -> bool {
-        if !is_script(child) {
-            return false;
-        }
         let runner = self.analysis.process(above);
         let mut kept = self.scripts.borrow_mut();
         let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
-        if is_of_own_kind(child, runner) && scripts.of_own_kind > 1 {
-            return true;
-        }
-        let runs = file_name(child).and_then(|name| scripts.by_interpreter.get(name));
-        runs.is_some_and(Runs::has_one_failed)
+        is_of_own_kind(child, runner) && scripts.of_own_kind > 1
     }
 
-    /// Whether a child is the only run of a script that failed, of many that its parent started.
-    fn is_only_failed_run(&self, child: &Process, above: ProcessIx) -> bool {
-        if !is_script(child) {
+    /// Whether a child is the only one that failed of many that its parent started: of the runs of a script, of the scripts
+    /// of an interpreter, or of the commands of a shell.
+    pub(super) fn is_only_failed_run(&self, child: &Process, above: ProcessIx) -> bool {
+        if !is_script(child) && !self.is_failed_command(child) {
             return false;
         }
         let runner = self.analysis.process(above);
         let mut kept = self.scripts.borrow_mut();
         let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
-        let runs = scripts.by_program.get(&label::program(child));
-        runs.is_some_and(Runs::has_one_failed)
+        let by_program = scripts.by_program.get(&label::program(child));
+        let by_interpreter = file_name(child).and_then(|name| scripts.by_interpreter.get(name));
+        let mut runs = by_program.into_iter().chain(by_interpreter);
+        runs.any(Runs::has_one_failed)
+    }
+
+    /// Whether a process is a command that a program gave to a shell, and in which a program failed that is no question.
+    fn is_failed_command(&self, process: &Process) -> bool {
+        let children = process.children.iter().take(NEAR);
+        let mut children = children.map(|ix| self.analysis.process(*ix));
+        is_command(process) && children.any(|child| fails(child) && !is_question(child))
     }
 
     /// The scripts that a process ran.
     fn scripts(&self, runner: &Process) -> Scripts {
         let children = runner.children.iter().map(|ix| self.analysis.process(*ix));
-        let own = children.filter(|child| child.start >= program(runner) && is_script(child));
+        let is_run = |child: &&Process| is_script(child) || is_command(child);
+        let own = children.filter(|child| child.start >= program(runner) && is_run(child));
         let mut scripts = Scripts::default();
         for child in own {
             scripts.of_own_kind += usize::from(is_of_own_kind(child, runner));
@@ -142,7 +146,7 @@ fn is_of_own_kind(child: &Process, parent: &Process) -> bool {
 }
 
 /// Whether a process runs a script, or a program by its path in the project.
-fn is_script(process: &Process) -> bool {
+pub(super) fn is_script(process: &Process) -> bool {
     if process.execs.is_empty() {
         return false;
     }
@@ -151,6 +155,11 @@ fn is_script(process: &Process) -> bool {
     let is_interpreted =
         file_name(process).is_some_and(|name| !program.as_bytes().starts_with(name));
     is_interpreted || first.contains(&b'/') && !first.starts_with(b"/")
+}
+
+/// Whether a process is a shell that runs the command of an argument.
+fn is_command(process: &Process) -> bool {
+    passes(process) == Passes::Status && process.argv.args().any(is_script_option)
 }
 
 /// The name of the file that a process runs by its command line.

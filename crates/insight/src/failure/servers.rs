@@ -63,7 +63,7 @@ impl Finder<'_> {
     }
 
     /// Whether the parent of a process started another one before the process had ended.
-    fn is_in_background(&self, ix: ProcessIx) -> bool {
+    pub(super) fn is_in_background(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let siblings = process
             .parent
@@ -76,7 +76,7 @@ impl Finder<'_> {
 }
 
 /// The ports and sockets that a command line names: `8080`, `--port=8080`, `http://h:8080/x`, `/run/x.sock`.
-fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
+pub(super) fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut before: &[u8] = b"";
     for arg in argv.args().skip(1) {
