@@ -7,12 +7,13 @@
 mod change;
 mod draft;
 mod packed;
+mod stretch;
 mod walks;
 
 use std::cmp::Reverse;
 use std::sync::Mutex;
 
-use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
+use tr_format::event::{Ktime, Reason};
 
 use crate::arena::Arena;
 use crate::ids::ThreadIx;
@@ -22,88 +23,11 @@ use change::Change;
 pub(crate) use change::{ActorRef, Why};
 pub(crate) use draft::Draft;
 use packed::{Packed, Reader, LENGTH};
+pub use stretch::{Actor, Stretch};
 pub use walks::{Changes, StateChange, Stretches};
 
 /// The number of bytes that a walk reads at once.
 const AHEAD: u64 = 16 << 10;
-
-/// A task or an interrupt that woke or preempted a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Actor {
-    /// There is no actor, or it is not known.
-    Unknown,
-    /// The time-out of the system call that waited: the call had one, the wait lasted that long, and an
-    /// interrupt ended it.
-    Timeout {
-        /// Whether a TCP connection of the process had sent bytes that were not answered when the wait began.
-        asked: bool,
-    },
-    /// A hardware interrupt that was not the time-out of the waiting call: a device, a signal from a timer.
-    Device,
-    /// A hardware interrupt, a timer or a device: the recording does not show whether the time-out of the call had
-    /// passed.
-    Interrupt,
-    /// A softirq: the network, completed block I/O.
-    SoftIrq,
-    /// A thread of the recording.
-    Thread(ThreadIx),
-    /// A task that is not recorded, or that lived outside the span.
-    Outside(Tid),
-}
-
-impl Actor {
-    /// Whether the end of a wait is a time-out, or an interrupt that can be one.
-    pub fn is_timer(self) -> bool {
-        matches!(self, Actor::Interrupt | Actor::Timeout { .. })
-    }
-
-    /// Whether no task has ended the wait.
-    pub fn is_interrupt(self) -> bool {
-        self.is_timer() || matches!(self, Actor::Device | Actor::SoftIrq)
-    }
-}
-
-/// A part of a thread's time in one state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    pub from: Ktime,
-    /// The end of the stretch, which is the beginning of the next one.
-    pub to: Ktime,
-    pub doing: Bucket,
-    /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
-    pub reason: Reason,
-    /// The time-out of that system call, without [`Timeout::is_asked`].
-    pub timeout: Timeout,
-    /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
-    pub actor: Actor,
-    /// The CPU that the thread was on, if it is known. With [`Options::cpu`](crate::Options::cpu), time on
-    /// another CPU also has its CPU here, though it counts as unknown.
-    pub cpu: Option<CpuId>,
-}
-
-impl Stretch {
-    /// The length of the stretch in ns.
-    pub fn length(&self) -> u64 {
-        self.to.since(self.from)
-    }
-
-    /// The actor that ended a wait or a time of unknown state; for a wait for a CPU, the actor that woke or
-    /// forked the thread. For all other stretches it is unknown.
-    pub fn waker(&self) -> Actor {
-        match self.doing {
-            Bucket::RunQueue { preempted: true } => Actor::Unknown,
-            _ => self.actor,
-        }
-    }
-
-    /// The task that took the CPU from a preempted thread. For all other stretches it is unknown.
-    pub fn preempted_by(&self) -> Actor {
-        match self.doing {
-            Bucket::RunQueue { preempted: true } => self.actor,
-            _ => Actor::Unknown,
-        }
-    }
-}
 
 /// The part of a thread's time between two of its totals, in a recording without scheduling events. The
 /// order of the states in it is not known.

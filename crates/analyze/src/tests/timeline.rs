@@ -1,5 +1,7 @@
 //! Unit tests of `timeline`.
 
+use tr_format::event::{CpuId, Tid, Timeout};
+
 use super::change::{DOING, REASON};
 use super::*;
 

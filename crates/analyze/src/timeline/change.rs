@@ -2,8 +2,9 @@
 
 use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
-use super::{Actor, Bucket, Stretch, Wait};
+use super::stretch::{Actor, Stretch};
 use crate::ids::ThreadIx;
+use crate::state::{Bucket, Wait};
 
 /// An [`Actor`] in four bytes: the index of a task of the tracker (in a finished timeline, of a thread), or
 /// a tid.

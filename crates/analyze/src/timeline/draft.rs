@@ -6,9 +6,10 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use super::change::{ActorRef, Change, Why};
 use super::packed::{Packed, Reader};
-use super::{Bucket, Line, Recent, Timeline, Wait, AHEAD};
+use super::{Line, Recent, Timeline, AHEAD};
 use crate::ids::ThreadIx;
 use crate::scratch::Scratch;
+use crate::state::{Bucket, Wait};
 
 /// The timelines of the tracker's tasks, by their indices.
 #[derive(Debug, Default)]

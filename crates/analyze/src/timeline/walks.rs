@@ -8,7 +8,8 @@ use tr_format::event::Ktime;
 
 use super::change::Change;
 use super::packed::{Reader, LENGTH};
-use super::{Stretch, Timeline, AHEAD};
+use super::stretch::Stretch;
+use super::{Timeline, AHEAD};
 use crate::ids::ThreadIx;
 
 /// The stretches of a thread in order.
