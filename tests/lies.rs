@@ -18,6 +18,10 @@ use tr_format::frame::{self, kind, Header};
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::writer::Writer;
+use tr_sim::blocks::{Cut, Order};
+use tr_sim::config::{Config, Follow};
+use tr_sim::recording::Recording;
+use tr_sim::scenario;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
@@ -578,6 +582,34 @@ fn marks(count: u64, ends: bool) -> Vec<u8> {
         ..Summary::default()
     };
     writer.finish(&summary).unwrap().0
+}
+
+/// Eight times as many tests of one suite cost eight times as much, and a little more: not sixty-four times.
+#[test]
+fn tests_that_follow_each_other_cost_what_they_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(scenario::pipe(), 2, u64::MAX >> 12);
+    config.follow = Follow::All;
+    config.max_events = 20_000;
+    let cut = Cut {
+        largest: 1 << 16,
+        order: Order::Written,
+        seed: 1,
+    };
+    for (name, tests) in [("few.bin", 12_500), ("many.bin", 100_000)] {
+        let (mut recording, truth) = Recording::record(&config);
+        recording.add_tests(truth.tasks.first().map(|task| task.tid), tests);
+        std::fs::write(dir.path().join(name), recording.to_file(&cut).unwrap()).unwrap();
+    }
+    for line in ["summary FILE", "analyze FILE --report steps"] {
+        let time = |file: &str| {
+            let line = line.replace("FILE", file);
+            cpu_time(dir.path(), 300, &line.split(' ').collect::<Vec<_>>())
+        };
+        let (few, many) = (time("few.bin"), time("many.bin"));
+        // Less than 100 ms are the start of the program.
+        assert!(many < 17.0 * few.max(0.1), "{line}: {few} s, {many} s");
+    }
 }
 
 /// Four times as many marks cost four times as much, and a little more: not sixteen times.

@@ -130,7 +130,7 @@ impl Verdicts {
             let divided = divided.as_ref()?;
             let failed = step.failed() || may_have_failed(steps, step);
             let failed = failed && has_inner.get(at) != Some(&true);
-            let mut verdict = judge(step, failed, divided, medians.of(step, at))?;
+            let mut verdict = judge(step, failed, divided, medians.of(step, at, divided))?;
             // More CPU time would not have spared it.
             verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
             Some(verdict)
@@ -259,9 +259,9 @@ impl Medians {
     }
 
     /// The median of the other tests of a step's suite.
-    fn of(&self, step: &Step, at: StepIx) -> Option<u64> {
+    fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
-        let own = suite.iter().position(|(_, other)| *other == at)?;
+        let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;
         let others = suite.len() - 1;
         let middle = others / 2;
         let place = if middle < own { middle } else { middle + 1 };

@@ -6,10 +6,9 @@
 
 use std::io::Write;
 
-use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tid};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::{Config, Follow};
-use tr_sim::recording::{Recording, Written};
+use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
 /// The number of events of the processes that set marks.
@@ -44,7 +43,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.progress = 1_000_000_000;
     if is_marks {
         let marks = std::mem::replace(&mut config.max_events, EVENTS_BESIDE_MARKS);
-        let recording = with_marks(&config, marks);
+        let (mut recording, truth) = Recording::record(&config);
+        let pid = truth.tasks.first().map(|task| task.tid);
+        recording.add_tests(pid, marks / 2);
         let cut = Cut {
             largest: 1 << 16,
             order: Order::Written,
@@ -58,40 +59,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     out.flush()?;
     println!("{written:?}, {} tasks", truth.tasks.len());
     Ok(())
-}
-
-/// The run with this number of marks: beginnings and ends of spans that follow each other, of a hundred names.
-fn with_marks(config: &Config, marks: u64) -> Recording {
-    let (mut recording, truth) = Recording::record(config);
-    let pid = truth.tasks.first().map(|task| Tid(task.tid.0));
-    let (start, end) = (recording.meta.start.0, recording.end().0);
-    let step = (end - start) / (marks + 1);
-    for number in 0..marks {
-        let time = start + (number + 1) * step;
-        let mark = Mark {
-            name: format!("test {}", number / 2 % 100).into_bytes().into(),
-            point: if number % 2 == 0 {
-                Point::Begin
-            } else {
-                Point::End
-            },
-            kind: b"test".as_slice().into(),
-            id: (number / 2).to_string().into_bytes().into(),
-            pid,
-            ..Mark::default()
-        };
-        recording.recorder.push(Written {
-            at: time,
-            seq: number,
-            event: LifeEvent {
-                time: Ktime(time),
-                cpu: None,
-                kind: LifeKind::Mark(mark),
-            },
-        });
-    }
-    recording
-        .recorder
-        .sort_by_key(|written| (written.at, written.seq));
-    recording
 }

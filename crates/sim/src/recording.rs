@@ -1,6 +1,6 @@
 //! The events of a run, ring by ring, in the order of their writes.
 
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Mark, Point, SchedEvent, Stream, Tid};
 use tr_format::meta::{Metadata, Summary};
 
 use crate::config::Config;
@@ -111,6 +111,35 @@ impl Recording {
         let mut latest = self.recorder.iter().rev().map(|written| &written.event);
         let last = latest.find(|event| event.kind == LifeKind::Watermark)?;
         Some(last.time)
+    }
+
+    /// Adds this number of spans of tests, of a hundred names, which follow each other from the beginning of the
+    /// recording to its end. The process with this id has set their marks.
+    pub fn add_tests(&mut self, pid: Option<Tid>, count: u64) {
+        let (start, end) = (self.meta.start.0, self.end().0);
+        let step = (end - start) / (2 * count + 1);
+        let mut at = start;
+        for number in 0..count {
+            for point in [Point::Begin, Point::End] {
+                at += step;
+                let mark = Mark {
+                    name: format!("test {}", number % 100).into_bytes().into(),
+                    point,
+                    kind: b"test".as_slice().into(),
+                    id: number.to_string().into_bytes().into(),
+                    pid,
+                    ..Mark::default()
+                };
+                let event = LifeEvent {
+                    time: Ktime(at),
+                    cpu: None,
+                    kind: LifeKind::Mark(mark),
+                };
+                let seq = self.seq();
+                self.recorder.push(Written { at, seq, event });
+            }
+        }
+        self.recorder.sort_by_key(|written| written.at);
     }
 
     /// Inserts an event of the recorder, written at the true time `at`.

@@ -216,8 +216,8 @@ fn the_median_is_that_of_the_other_tests() {
             .map(|(_, had)| Some(divided(&[(Part::Work, *had), (Part::Others, 100 - had)])))
             .collect();
         let medians = Medians::of_all(steps.iter().map(|(step, _)| step), &all);
-        let of = steps.iter().enumerate();
-        of.map(|(at, (step, _))| medians.of(step, at))
+        let of = steps.iter().zip(&all).enumerate();
+        of.map(|(at, ((step, _), divided))| medians.of(step, at, divided.as_ref()?))
             .collect::<Vec<_>>()
     };
     assert_eq!(shares(&steps), [Some(30), Some(30), Some(20), Some(20)]);
