@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::command_line;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
@@ -13,8 +12,10 @@ use tr_analyze::programs::{Group, Groups, Program, Programs};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
+use tr_programs::command_line;
 
 use super::path_functions::PathFunctions;
+use super::path_shares::{all_by_steps, is_by_step, PathShares};
 use crate::functions::{FunctionGroups, Functions};
 use crate::output::Report;
 use tr_insight::kinds::COLUMNS;
@@ -22,12 +23,10 @@ use tr_insight::network::Host;
 use tr_insight::path;
 use tr_insight::path::{shares, title, Part, Share};
 use tr_insight::path_steps::{PathBySteps, StepShare};
-use tr_insight::query::By;
-use tr_insight::steps::Steps;
 use tr_insight::view::View;
 use tr_insight::{label, who};
 use tr_text::called::TR;
-use tr_text::page::{BarRow, Bars, Page};
+use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -41,105 +40,6 @@ const AROUND: u64 = 20_000_000;
 /// The caveat for a path of a recording without scheduling events.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
-
-/// The path's time by step, or by program.
-pub(crate) enum PathShares {
-    Step(PathBySteps),
-    Program(Vec<Share>),
-}
-
-impl PathShares {
-    /// The time by step where that says more, unless `--by` says otherwise.
-    pub fn new(view: &View<'_>, path: &CriticalPath) -> PathShares {
-        let groups = path::groups(view.analysis);
-        let found = all_by_steps(view, &groups, path);
-        if is_by_step(view, &found) {
-            PathShares::Step(found)
-        } else {
-            PathShares::Program(shares(view.analysis, &groups, path))
-        }
-    }
-
-    /// The path's length, and by step the longest wait if both fit into `room` columns.
-    pub fn length(&self, whole: u64, room: usize) -> String {
-        let waited = match self {
-            PathShares::Step(found) => found.waited(),
-            PathShares::Program(_) => None,
-        };
-        let length = units::time(whole);
-        let both = waited.map(|waited| format!("{length}: {waited}"));
-        let both = both.filter(|text| units::width(text) <= room);
-        both.unwrap_or(length)
-    }
-
-    /// Draws the first `most` shares as bars.
-    pub fn bars(&self, out: &mut Page, whole: u64, most: usize) {
-        let (rows, beside): (Vec<BarRow>, usize) = match self {
-            PathShares::Step(found) => {
-                let row = |share: &StepShare| BarRow {
-                    name: share.name.clone(),
-                    time: share.time(),
-                    note: share.waited().unwrap_or_else(|| times(share)),
-                };
-                (found.shares.iter().map(row).collect(), 43)
-            }
-            PathShares::Program(shares) => {
-                let row = |share: &Share| BarRow::counted(&share.name, share.time, share.count);
-                (shares.iter().map(row).collect(), 33)
-            }
-        };
-        let (shown, hidden) = rows.split_at(rows.len().min(most));
-        let rest = hidden.iter().map(|row| row.time);
-        let rest = rest.fold(0, u64::saturating_add);
-        let unknown = self.unknown(most);
-        out.bars(Bars {
-            rows: shown.to_vec(),
-            whole,
-            name: 28,
-            beside,
-        });
-        if rest > 0 {
-            let unknown = unknown.map_or(String::new(), |ns| {
-                format!(", {} of it unknown", units::time(ns))
-            });
-            let text = format!("  and {} in other ways{unknown}", units::time(rest));
-            out.painted(Paint::Dim, &text);
-        }
-    }
-
-    /// The unknown time of the path by program, if that is not among the first shares.
-    fn unknown(&self, shown: usize) -> Option<u64> {
-        let PathShares::Program(shares) = self else {
-            return None;
-        };
-        let mut hidden = shares.iter().skip(shown);
-        let hidden = hidden.find(|share| share.part.kind == Kind::Unknown);
-        hidden.map(|share| share.time)
-    }
-}
-
-/// The number of steps of a name, if there are several.
-fn times(share: &StepShare) -> String {
-    if share.is_step && share.count > 1 {
-        format!("{} ×", units::count(share.count))
-    } else {
-        String::new()
-    }
-}
-
-/// Whether the path is shown by step: where that says more than the path by program, unless `--by` says otherwise.
-fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
-    match view.ask.by {
-        Some(By::Program) => false,
-        Some(By::Step) => true,
-        _ => found.says_more(),
-    }
-}
-
-fn all_by_steps(view: &View<'_>, groups: &Groups, path: &CriticalPath) -> PathBySteps {
-    let steps = Steps::new(view.analysis, &view.recording.imports.spans);
-    PathBySteps::new(view.analysis, groups, &steps, path)
-}
 
 /// The part of the recording's time that is outside of the path: until COMMAND's exec, before which COMMAND
 /// may have waited in a run queue, and after its exit.

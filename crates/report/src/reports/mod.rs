@@ -20,6 +20,7 @@ mod not_known;
 pub mod off_cpu;
 pub mod parallelism;
 mod path_functions;
+mod path_shares;
 pub mod quality;
 pub mod series;
 pub mod steps;

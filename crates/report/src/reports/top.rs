@@ -7,7 +7,7 @@ use tr_analyze::model::Analysis;
 
 use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
-use crate::reports::{advice, critical_path, failed};
+use crate::reports::{advice, critical_path, failed, path_shares};
 use crate::size;
 use tr_insight::advice::advise;
 use tr_insight::ci::Ci;
@@ -133,7 +133,7 @@ impl Report for Top<'_> {
         match &path {
             Some(path) => {
                 let whole = path.length();
-                let found = critical_path::PathShares::new(&self.view, path);
+                let found = path_shares::PathShares::new(&self.view, path);
                 let title = path::title(analysis);
                 let title = format!("{title}: what set the build time");
                 let room = style.width.saturating_sub(units::width(&title) + 5);

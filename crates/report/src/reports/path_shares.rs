@@ -1,0 +1,113 @@
+//! The critical path's time by step or by program, as bars.
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::kinds::Kind;
+use tr_analyze::programs::Groups;
+use tr_insight::path::{self, shares, Share};
+use tr_insight::path_steps::{PathBySteps, StepShare};
+use tr_insight::query::By;
+use tr_insight::steps::Steps;
+use tr_insight::view::View;
+use tr_text::page::{BarRow, Bars, Page};
+use tr_text::style::Paint;
+use tr_text::units;
+
+/// The path's time by step, or by program.
+pub enum PathShares {
+    Step(PathBySteps),
+    Program(Vec<Share>),
+}
+
+impl PathShares {
+    /// The time by step where that says more, unless `--by` says otherwise.
+    pub fn new(view: &View<'_>, path: &CriticalPath) -> PathShares {
+        let groups = path::groups(view.analysis);
+        let found = all_by_steps(view, &groups, path);
+        if is_by_step(view, &found) {
+            PathShares::Step(found)
+        } else {
+            PathShares::Program(shares(view.analysis, &groups, path))
+        }
+    }
+
+    /// The path's length, and by step the longest wait if both fit into `room` columns.
+    pub fn length(&self, whole: u64, room: usize) -> String {
+        let waited = match self {
+            PathShares::Step(found) => found.waited(),
+            PathShares::Program(_) => None,
+        };
+        let length = units::time(whole);
+        let both = waited.map(|waited| format!("{length}: {waited}"));
+        let both = both.filter(|text| units::width(text) <= room);
+        both.unwrap_or(length)
+    }
+
+    /// Draws the first `most` shares as bars.
+    pub fn bars(&self, out: &mut Page, whole: u64, most: usize) {
+        let (rows, beside): (Vec<BarRow>, usize) = match self {
+            PathShares::Step(found) => {
+                let row = |share: &StepShare| BarRow {
+                    name: share.name.clone(),
+                    time: share.time(),
+                    note: share.waited().unwrap_or_else(|| times(share)),
+                };
+                (found.shares.iter().map(row).collect(), 43)
+            }
+            PathShares::Program(shares) => {
+                let row = |share: &Share| BarRow::counted(&share.name, share.time, share.count);
+                (shares.iter().map(row).collect(), 33)
+            }
+        };
+        let (shown, hidden) = rows.split_at(rows.len().min(most));
+        let rest = hidden.iter().map(|row| row.time);
+        let rest = rest.fold(0, u64::saturating_add);
+        let unknown = self.unknown(most);
+        out.bars(Bars {
+            rows: shown.to_vec(),
+            whole,
+            name: 28,
+            beside,
+        });
+        if rest > 0 {
+            let unknown = unknown.map_or(String::new(), |ns| {
+                format!(", {} of it unknown", units::time(ns))
+            });
+            let text = format!("  and {} in other ways{unknown}", units::time(rest));
+            out.painted(Paint::Dim, &text);
+        }
+    }
+
+    /// The unknown time of the path by program, if that is not among the first shares.
+    fn unknown(&self, shown: usize) -> Option<u64> {
+        let PathShares::Program(shares) = self else {
+            return None;
+        };
+        let mut hidden = shares.iter().skip(shown);
+        let hidden = hidden.find(|share| share.part.kind == Kind::Unknown);
+        hidden.map(|share| share.time)
+    }
+}
+
+/// The number of steps of a name, if there are several.
+fn times(share: &StepShare) -> String {
+    if share.is_step && share.count > 1 {
+        format!("{} ×", units::count(share.count))
+    } else {
+        String::new()
+    }
+}
+
+/// Whether the path is shown by step: where that says more than the path by program, unless `--by` says otherwise.
+pub fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
+    match view.ask.by {
+        Some(By::Program) => false,
+        Some(By::Step) => true,
+        _ => found.says_more(),
+    }
+}
+
+/// The path's time by the innermost steps.
+pub fn all_by_steps(view: &View<'_>, groups: &Groups, path: &CriticalPath) -> PathBySteps {
+    let steps = Steps::new(view.analysis, &view.recording.imports.spans);
+    PathBySteps::new(view.analysis, groups, &steps, path)
+}
