@@ -34,7 +34,7 @@ pub fn has(bytes: &[u8], text: &str) -> bool {
         .any(|part| part == text.as_bytes())
 }
 
-#[cfg(any(feature = "compare", feature = "predict"))]
+#[cfg(feature = "texts")]
 pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
@@ -67,7 +67,7 @@ pub fn whole<T, E: From<io::Error>>(
 }
 
 /// Writes a whole text to a file, or to standard output; the exit status, after what is wrong.
-#[cfg(any(feature = "compare", feature = "predict"))]
+#[cfg(feature = "texts")]
 pub fn text(
     (output, force): (&Path, Force),
     files: &[&Path],

@@ -11,7 +11,7 @@ use super::{Plan, Test};
 named! {
     /// A format of a plan.
     pub enum Format {
-        Json = "json", "tr.shards/1: the tests of each shard, with their costs (tr schema shards)";
+        Json = "json", "tr.shards/1: the tests of each shard, with their costs";
         PytestSplit = "pytest-split", "a file of durations for pytest-split: the costs, which it splits itself";
         Pytest = "pytest", "lines of a shard's number and a node id";
         Files = "files", "lines of a shard's number and a file: jest, Playwright, vitest, node --test, pytest";

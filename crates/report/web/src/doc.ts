@@ -216,10 +216,10 @@ export interface Steps {
   kind: number[];
   parent: (number | null)[];
   process: (number | null)[];
-  /** The most by which the place of another tool's span is wrong, ns. */
-  error: (number | null)[];
   from: number[];
   to: number[];
+  /** The most by which another tool's place is wrong; none: by hardly anything, or not known. */
+  error: (number | null)[];
   /** Its wall time is a lower bound. */
   open: number[];
   failed: number[];
