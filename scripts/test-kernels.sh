@@ -5,7 +5,8 @@
 #
 #   test-kernels.sh [6.1|6.12|aarch64|host]...     default: 6.1 and host, with TR_LONG all four
 #
-# TR_AARCH64 names a static tr for aarch64; without it scripts/build.sh --aarch64 builds one.
+# TR_AARCH64 names a static tr for aarch64; without it scripts/build.sh --aarch64 builds one. AARCH64_GCC names the
+# compiler of the loads for aarch64 (aarch64-linux-gnu-gcc).
 # A guest's 4 virtual CPUs share 2, so the host deschedules them at any point, also inside a
 # BPF program. Recordings stay in target/kernels/NAME.
 # LIMIT (s, default 600) is a kernel's time, SIZE (default 8) the load's.
