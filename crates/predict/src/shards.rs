@@ -164,19 +164,6 @@ impl Cost {
     }
 }
 
-/// For each step whether a test is inside it.
-fn around_tests(steps: &Steps) -> Vec<bool> {
-    let mut around = vec![false; steps.list().len()];
-    // A step comes after the steps around it.
-    for (at, step) in steps.list().iter().enumerate().rev() {
-        let is_around = step.kind == StepKind::Test || around.get(at) == Some(&true);
-        if let Some(parent) = step.parent.and_then(|parent| around.get_mut(parent)) {
-            *parent |= is_around;
-        }
-    }
-    around
-}
-
 /// The tests, with the costs of those that have one id in one class of one file added: runs of one test.
 #[derive(Default)]
 struct Merged {
@@ -203,7 +190,7 @@ impl Merged {
 /// The tests that the recording has as steps: those with no test inside.
 fn of_steps(costs: &Costs<'_>) -> Tests {
     let steps = costs.steps;
-    let around = around_tests(steps);
+    let around = steps.with_any_inside(|_, step| step.kind == StepKind::Test);
     let mut tests = Merged::default();
     for (at, step) in steps.list().iter().enumerate() {
         let is_one = step.kind == StepKind::Test && !step.is_moment();
