@@ -110,17 +110,25 @@ export function sums(data: Data, part: Part): Sums {
   return out;
 }
 
-/** The critical path by step in a part: the owner's place, its times by state, the longest first. */
-export function ownersInside(data: Data, part: Part): [owner: number, times: number[]][] {
+/** Calls `visit` with each piece of the critical path in a part: its number, and its time there. */
+function piecesInside(data: Data, part: Part, visit: (n: number, ns: number) => void) {
   const { t0, t1 } = part.state;
   const { path } = data.doc;
-  const by = new Map<number, number[]>();
   let t = path?.from ?? 0;
   path?.thread.forEach((thread, n) => {
     const to = t + path.length[n];
     const ns = Math.min(to, t1) - Math.max(t, t0);
     t = to;
-    if (ns <= 0 || !part.shown(data.processOf[thread])) return;
+    if (ns > 0 && part.shown(data.processOf[thread])) visit(n, ns);
+  });
+}
+
+/** The critical path by step in a part: the owner's place, its times by state, the longest first. */
+export function ownersInside(data: Data, part: Part): [owner: number, times: number[]][] {
+  const { path } = data.doc;
+  const by = new Map<number, number[]>();
+  if (!path) return [];
+  piecesInside(data, part, (n, ns) => {
     let times = by.get(path.owner[n]);
     if (!times) by.set(path.owner[n], (times = [0, 0, 0, 0, 0]));
     times[path.shares[path.share[n]][3]] += ns;
@@ -131,15 +139,10 @@ export function ownersInside(data: Data, part: Part): [owner: number, times: num
 
 /** The critical path in a part, the longest first. */
 export function pathInside(data: Data, part: Part): PathShare[] {
-  const { t0, t1 } = part.state;
   const { path } = data.doc;
   const by = new Map<number, PathShare>();
-  let t = path?.from ?? 0;
-  path?.thread.forEach((thread, n) => {
-    const to = t + path.length[n];
-    const ns = Math.min(to, t1) - Math.max(t, t0);
-    t = to;
-    if (ns <= 0 || !part.shown(data.processOf[thread])) return;
+  if (!path) return [];
+  piecesInside(data, part, (n, ns) => {
     const [name, , , state] = path.shares[path.share[n]];
     const sum: PathShare = by.get(path.share[n]) ?? [name, 0, 0, state];
     sum[1] += ns;
