@@ -94,9 +94,8 @@ fn failing_steps() -> Result<(), Failed> {
         fs::create_dir(job.place("tmp"))?;
         job.executable(&step, &format!("#!/bin/sh\n{text}\n"));
         job.executable("job.sh", "echo the job; exit 7");
-        let ci = root().join("ci");
         let shared = |shell: &str| {
-            let file = ci.join("tr-run.sh").display().to_string();
+            let file = root().join("ci/tr-run.sh").display().to_string();
             format!("exec {shell} -eu '{file}' tr_run tr-recording/trace.bin \"$TR_PATH\" '' bash -e $JOB")
         };
         for (name, text) in [
@@ -105,21 +104,21 @@ fn failing_steps() -> Result<(), Failed> {
             ("closed", shared("dash") + " 2>&-"),
             (
                 "gitlab bash",
-                harness(Kit::GitLab("bash"), true, Situation::Usual, &ci),
+                harness(Kit::GitLab("bash"), true, Situation::Usual, root()),
             ),
             (
                 "gitlab dash",
-                harness(Kit::GitLab("dash"), true, Situation::Usual, &ci),
+                harness(Kit::GitLab("dash"), true, Situation::Usual, root()),
             ),
             (
                 "gitlab job",
-                harness(Kit::GitLabJob, true, Situation::Usual, &ci),
+                harness(Kit::GitLabJob, true, Situation::Usual, root()),
             ),
             (
                 "buildkite",
-                harness(Kit::Buildkite, true, Situation::Usual, &ci),
+                harness(Kit::Buildkite, true, Situation::Usual, root()),
             ),
-            ("hook", harness(Kit::Hook, true, Situation::Usual, &ci)),
+            ("hook", harness(Kit::Hook, true, Situation::Usual, root())),
         ] {
             let mut command = job.command("bash");
             command.args(["-c", &text]).stdin(Stdio::null());

@@ -60,10 +60,15 @@ pub fn defaults() -> BTreeMap<String, String> {
 
 /// The action's program for the step (`main`) or for the end of the job (`post`).
 pub fn program(of: &str) -> PathBuf {
+    program_in(root(), of)
+}
+
+/// The action's program in a copy of the checkout.
+pub fn program_in(checkout: &Path, of: &str) -> PathBuf {
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
     let start = format!("  {of}: ");
     let file = text.lines().find_map(|line| line.strip_prefix(&start));
-    root().join(file.unwrap())
+    checkout.join(file.unwrap())
 }
 
 impl Job {

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::common::{ensure, lacks, trial, why_not, Failure, TR};
 use crate::documents::recipe;
 use crate::gitlab::block;
-use crate::runner::{lacks_node, no_other_user, root, said, Job};
+use crate::runner::{lacks_node, no_other_user, program_in, root, said, Job};
 use crate::{ansible, gitlab};
 
 pub fn trials() -> Vec<Trial> {
@@ -203,8 +203,9 @@ impl Programs {
     }
 }
 
-/// The lines with which each system runs a job, in bash; `$JOB` is the script's file. The kits stand in `ci`.
-pub fn harness(kit: Kit, with: bool, situation: Situation, ci: &Path) -> String {
+/// The lines with which each system runs a job, in bash; `$JOB` is the script's file. The kits are
+/// those of `checkout`.
+pub fn harness(kit: Kit, with: bool, situation: Situation, checkout: &Path) -> String {
     let gitlab = |shell: &str, script: &str| {
         let run = format!(
             "{shell} -c 'if set -o | grep -q pipefail; then set -o pipefail; fi; set -e; : | (eval \"$SCRIPT\")'"
@@ -222,8 +223,8 @@ pub fn harness(kit: Kit, with: bool, situation: Situation, ci: &Path) -> String 
         let script = quoted(&format!("{before}{script}\n"));
         format!("export SCRIPT={script}\n{run}; status=$?; {after}exit $status\n")
     };
-    let main = quoted(&ci.join("github/main.mjs").display().to_string());
-    let ci = ci.display();
+    let main = quoted(&program_in(checkout, "main").display().to_string());
+    let ci = checkout.join("ci").display().to_string();
     match (kit, with) {
         (Kit::GitHub, true) => format!("exec node {main}"),
         (Kit::GitHubJob, true) => format!("node {main} || exit 90; exec bash -e $JOB"),
@@ -295,12 +296,12 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
         fs::create_dir(job.place(name))?;
     }
     // The checkout may stand below a directory that is closed to others, such as root's home.
-    let ci = job.place("ci");
+    let checkout = job.place("");
     let kits = ["ci", "Cargo.toml"].map(|name| root().join(name));
     let copied = Command::new("cp")
         .arg("-R")
         .args(kits)
-        .arg(job.place(""))
+        .arg(&checkout)
         .status()?;
     ensure(copied.success(), || "cp of the kits".into())?;
     job.executable("job.sh", script);
@@ -330,7 +331,7 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
     let full = (situation == FullDisk).then(|| place.display().to_string());
     let mut command = job.by_nobody(
         full.as_deref(),
-        &["bash", "-c", &harness(kit, with, situation, &ci)],
+        &["bash", "-c", &harness(kit, with, situation, &checkout)],
     )?;
     command.stdin(Stdio::null());
     command.envs(variables(&job, script, &program, options));
