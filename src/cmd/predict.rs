@@ -283,23 +283,16 @@ fn run(args: &Args) -> Done {
     {
         return Ok(ExitCode::SUCCESS);
     }
+    // Tests that share a process have a plan alone, which only the text shows.
+    let alone = plan
+        .as_ref()
+        .filter(|_| matches!(args.format, FormatArg::Text));
     let forecast = match Predictor::new(&recording, args.wanted()) {
-        // Tests that share a process have a plan alone.
-        Err(NoForecast::NoTests) if plan.is_some() && matches!(args.format, FormatArg::Text) => {
-            None
-        }
+        Err(NoForecast::NoTests) if alone.is_some() => None,
         Err(error) => return Err(errors::refused(error)),
-        Ok(predictor)
-            if matches!(args.format, FormatArg::Text)
-                && plan
-                    .as_ref()
-                    .is_some_and(|plan| !predictor.leaves_out(plan)) =>
-        {
-            None
-        }
         Ok(predictor) => {
-            let forecast = predictor.forecast(&recording);
-            Some((predictor, forecast))
+            let is_whole = alone.is_none_or(|plan| predictor.leaves_out(plan));
+            is_whole.then(|| (predictor.forecast(&recording), predictor))
         }
     };
     let text = |page: Page| {
@@ -313,7 +306,7 @@ fn run(args: &Args) -> Done {
             page.wrapped(Paint::Dim, "  ", NO_FORECAST);
             text(page)
         }
-        Some((predictor, forecast)) => match args.format {
+        Some((forecast, predictor)) => match args.format {
             FormatArg::Text => {
                 let mut page = forecast.page();
                 if let Some(plan) = plan {
