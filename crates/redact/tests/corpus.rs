@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 20] = [
+const SECRET: [&str; 21] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
@@ -28,10 +28,11 @@ const SECRET: [&str; 20] = [
     include_str!("corpus/secret-20.txt"),
     include_str!("corpus/secret-21.txt"),
     include_str!("corpus/secret-22.txt"),
+    include_str!("corpus/secret-23.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 21] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
@@ -52,6 +53,7 @@ const HARMLESS: [&str; 20] = [
     include_str!("corpus/harmless-18.txt"),
     include_str!("corpus/harmless-19.txt"),
     include_str!("corpus/harmless-20.txt"),
+    include_str!("corpus/harmless-21.txt"),
 ];
 
 /// The lines of a file, without its comments.
