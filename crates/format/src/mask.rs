@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::ids::Argv;
-use crate::meta::{EndReason, Full, Machine, Missing, Origin, Scope, StateName, Usage};
+use crate::meta::{EndReason, Full, Machine, Metadata, Missing, Origin, Scope, StateName, Usage};
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
@@ -42,6 +42,16 @@ impl<T: Texts> Masked<T> {
     pub fn new(mut value: T, mask: &mut impl Mask) -> Result<Masked<T>, Error> {
         value.pass(mask).map_err(|fault| fault.at(0, 0))?;
         Ok(Masked(value))
+    }
+}
+
+impl Masked<Metadata> {
+    /// The metadata of a recording that begins at this time. Times are no texts, so the mask has seen all.
+    #[must_use]
+    pub fn beginning(mut self, start: Ktime, start_clock: Clock) -> Masked<Metadata> {
+        self.0.start = start;
+        self.0.start_clock = start_clock;
+        self
     }
 }
 

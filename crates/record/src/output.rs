@@ -165,8 +165,8 @@ impl Output {
     /// Writes the header and starts the thread.
     pub fn start(
         destination: Destination,
-        meta: &Metadata,
-        mut redactor: Redactor,
+        meta: &Masked<Metadata>,
+        redactor: Redactor,
         connections: Connections,
         watching: Option<Watching>,
     ) -> Result<Output, tr_format::Error> {
@@ -177,8 +177,11 @@ impl Output {
         let start = meta.start;
         let has_stacks = meta.has_stacks();
         let argv_limit = meta.options.argv_limit;
-        let mut writer = Writer::new(queue, &Masked::new(meta.clone(), &mut redactor)?)?;
+        let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
+        if name.is_file() {
+            watch.write();
+        }
         watch.drained((!name.is_file()).then_some(NO_READER))?;
         name.publish()?;
         // Few messages: each holds up to a drain's events. The collector bounds the rest.

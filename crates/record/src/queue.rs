@@ -20,16 +20,25 @@ pub struct Queue {
     buffer: Vec<u8>,
 }
 
-#[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// The output. Who writes holds it, after it has set [`State::writing`].
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// The thread is writing.
+    /// The thread, or a [`Watch`], is writing.
     writing: bool,
     ended: bool,
     error: Option<io::Error>,
@@ -47,46 +56,55 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, mut out: impl Write) {
+    /// Writes what is waiting as it comes, until the queue ends or a write fails.
+    fn run(&self) {
         let mut bytes = Vec::new();
         loop {
             let mut state = self.lock();
-            while state.waiting.is_empty() && !state.ended {
+            while (state.waiting.is_empty() || state.writing) && !state.ended {
                 state = self.wait(state);
             }
-            if state.waiting.is_empty() {
-                return;
-            }
-            bytes.clear();
-            std::mem::swap(&mut bytes, &mut state.waiting);
-            state.writing = true;
-            self.changed.notify_all();
-            drop(state);
-            let done = out.write_all(&bytes).and_then(|()| out.flush());
-            let mut state = self.lock();
-            state.writing = false;
-            if let Err(error) = done {
-                state.error = Some(error);
-                state.failed = true;
-            }
-            self.changed.notify_all();
-            if state.failed {
+            if state.waiting.is_empty() || !self.write_waiting(state, &mut bytes) {
                 return;
             }
         }
+    }
+
+    /// Writes what is waiting, by way of `bytes`, whose room is used again. Returns whether that succeeded.
+    fn write_waiting(&self, mut state: MutexGuard<'_, State>, bytes: &mut Vec<u8>) -> bool {
+        bytes.clear();
+        std::mem::swap(bytes, &mut state.waiting);
+        state.writing = true;
+        self.changed.notify_all();
+        drop(state);
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = out.write_all(bytes).and_then(|()| out.flush());
+        drop(out);
+        let mut state = self.lock();
+        state.writing = false;
+        if let Err(error) = done {
+            state.error = Some(error);
+            state.failed = true;
+        }
+        self.changed.notify_all();
+        !state.failed
     }
 }
 
 impl Queue {
     /// Starts the thread.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Queue> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            out: Mutex::new(Box::new(out)),
+        });
         let other = shared.clone();
         let thread = std::thread::Builder::new()
             .name("tr-output".into())
             .spawn(move || {
                 urgency::high();
-                other.run(out);
+                other.run();
             })?;
         Ok(Queue {
             shared,
@@ -129,6 +147,16 @@ impl Queue {
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
+    /// Writes what the thread was given and has not begun to write. On a busy machine the thread may get a CPU only
+    /// after many milliseconds, in which the recording would have begun and COMMAND would not run. An output that can
+    /// stall, such as a fifo without a reader, is left to the thread.
+    pub fn write(&self) {
+        let state = self.0.lock();
+        if !state.failed && !state.writing && !state.waiting.is_empty() {
+            self.0.write_waiting(state, &mut Vec::new());
+        }
+    }
+
     /// Waits until everything that the thread was given is written, at most for `longest`.
     pub fn drained(&self, longest: Option<Duration>) -> io::Result<()> {
         let busy =

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::mask::Masked;
 use tr_format::meta::{
     CommandEnd, Cost, EndReason, Extra, Full, Metadata, Method, Missing, Summary,
 };
@@ -321,15 +322,22 @@ impl Session {
             hardware: hardware.unwrap_or_else(host::hardware),
         };
         let base = header::begin(config, machine, child);
-        let meta = header::metadata(config, &started, base);
-        let time = meta.start;
+        let mut meta = header::metadata(config, &started, base);
         let connections = Connections::new(config.mask.addresses);
-        let (redactor, watching) = (config.mask.redactor.clone(), config.notices.watching);
-        let output = Output::start(opened.destination, &meta, redactor, connections, watching)
+        let (mut redactor, watching) = (config.mask.redactor.clone(), config.notices.watching);
+        let machine = Sampler::new(&config.scope.follow);
+        // The first mask builds tables, which takes milliseconds. COMMAND's wall time begins after that.
+        let masked = Masked::new(meta.clone(), &mut redactor).map_err(Error::Format)?;
+        // On a busy machine the little that is left to do is done in one time slice, which begins now.
+        std::thread::yield_now();
+        (meta.start, meta.start_clock) = (host::now(), host::clock());
+        let time = meta.start;
+        let masked = masked.beginning(time, meta.start_clock);
+        let output = Output::start(opened.destination, &masked, redactor, connections, watching)
             .map_err(Error::Format)?;
         started.source.begin(time);
         let living = std::mem::take(&mut started.living);
-        let machine = begin_file(config, &output, &meta, living);
+        let machine = begin_file(machine, &output, &meta, living);
         let before = Before {
             recorder: host::own_cpu(),
             kernel: 0,
@@ -433,15 +441,11 @@ impl Session {
         };
         let output = open_output(config, &file).and_then(|destination| {
             let connections = Connections::new(config.mask.addresses);
-            let redactor = config.mask.redactor.clone();
-            Output::start(
-                destination,
-                &meta,
-                redactor,
-                connections,
-                config.notices.watching,
-            )
-            .map_err(Error::Format)
+            let mut redactor = config.mask.redactor.clone();
+            let watching = config.notices.watching;
+            Masked::new(meta.clone(), &mut redactor)
+                .and_then(|meta| Output::start(destination, &meta, redactor, connections, watching))
+                .map_err(Error::Format)
         });
         let output = match output {
             Ok(output) => output,
@@ -466,7 +470,8 @@ impl Session {
             kernel: kernel.unwrap_or(0),
             setup: 0,
         };
-        let machine = begin_file(config, &output, &meta, events.first);
+        let machine = Sampler::new(&config.scope.follow);
+        let machine = begin_file(machine, &output, &meta, events.first);
         let ended = std::mem::replace(&mut self.part, Part { meta, before });
         let summary = Summary {
             end: time,
@@ -623,13 +628,12 @@ struct End {
 
 /// Writes the first events of a file, before any batch: the clocks, the machine's counters, and `events`.
 fn begin_file(
-    config: &Config,
+    mut machine: Sampler,
     output: &Output,
     meta: &Metadata,
     events: Vec<LifeEvent>,
 ) -> Sampler {
     let clock = recorder(meta.start, LifeKind::Clock(meta.start_clock));
-    let mut machine = Sampler::new(&config.scope.follow);
     let counters = recorder(host::now(), LifeKind::Counters(machine.sample()));
     let first = [clock, counters].into_iter().chain(events).collect();
     output.life(Stream::Recorder, first);

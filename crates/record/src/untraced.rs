@@ -2,6 +2,7 @@
 //! which the next step of a CI job would take for the trace of this run.
 
 use nix::errno::Errno;
+use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Summary};
 
 use crate::command::Program;
@@ -52,14 +53,20 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         hardware: host::hardware(),
     };
     let child = prepared.as_ref().ok().map(|(child, _)| child.pid());
-    let meta = Metadata {
+    let mut meta = Metadata {
         not_traced: Some(reason.to_string()),
         ..header::begin(config, machine, child)
     };
+    // The first mask builds tables, which takes milliseconds. COMMAND's wall time begins after that.
+    let mut redactor = config.mask.redactor.clone();
+    let masked = Masked::new(meta.clone(), &mut redactor);
+    (meta.start, meta.start_clock) = (host::now(), host::clock());
     // The output is opened before COMMAND runs: if `tr` is killed, a cut trace is left, and no older one.
     let output = destination.and_then(|destination| {
-        let redactor = config.mask.redactor.clone();
-        Output::start(destination, &meta, redactor, Connections::default(), None)
+        let connections = Connections::default();
+        masked
+            .map(|masked| masked.beginning(meta.start, meta.start_clock))
+            .and_then(|meta| Output::start(destination, &meta, redactor, connections, None))
             .map_err(Error::Format)
     });
     let released = prepared.and_then(|(child, signals)| Ok((child.release()?, signals)));

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::{Kind as Time, Segment};
 use tr_analyze::programs::sleeper;
+use tr_analyze::Analysis;
 
 use super::facts::Facts;
 use super::jobs::Order;
@@ -47,6 +48,9 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool]) -> Vec<OpenPoint> {
         let Some(kind) = OpenKind::of(segment.kind).filter(|_| !covered) else {
             continue;
         };
+        if is_release(facts.analysis, segment) {
+            continue;
+        }
         let whose = match kind {
             OpenKind::Sleep => {
                 let process = facts.analysis.thread(segment.thread).process;
@@ -76,6 +80,13 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool]) -> Vec<OpenPoint> {
     named
         .map(|(kind, ns, times)| wait(kind, ns, times))
         .collect()
+}
+
+/// Whether COMMAND's process waits for the recorder here, which lets it begin once the recording has begun.
+fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
+    let thread = analysis.thread(segment.thread);
+    let is_command = Some(analysis.process(thread.process).pid) == analysis.meta.root;
+    is_command && segment.from == thread.start && segment.kind == Time::Outside
 }
 
 /// Waits of one kind, with the times of those that slept or ended them.

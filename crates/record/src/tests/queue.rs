@@ -51,3 +51,24 @@ fn a_full_queue_waits() {
     drop(queue);
     assert_eq!(slow.join().unwrap(), 40 << 20);
 }
+
+#[test]
+fn a_watch_that_writes_keeps_the_order() {
+    let path = tempfile::NamedTempFile::new().unwrap();
+    let mut queue = Queue::new(path.reopen().unwrap()).unwrap();
+    let watch = queue.watch();
+    let mut all = Vec::new();
+    for n in 0..2000u32 {
+        let bytes = n.to_le_bytes();
+        queue.write_all(&bytes).unwrap();
+        queue.flush().unwrap();
+        watch.write();
+        all.extend_from_slice(&bytes);
+        if n % 100 == 0 {
+            watch.drained(None).unwrap();
+            assert!(std::fs::read(path.path()).unwrap() == all, "{n}");
+        }
+    }
+    drop(queue);
+    assert!(std::fs::read(path.path()).unwrap() == all);
+}
