@@ -11,6 +11,7 @@ use tr_format::counters::Counter;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_insight::calls::name_of;
 
 /// The facts: the tracepoints that they need, and the beginning of the words for a kernel that
 /// lacks one.
@@ -86,9 +87,9 @@ pub fn check(path: &Path) -> String {
     assert_eq!(kills, count("kills"), "{name}: kills");
     assert!(reclaims > 0, "{name}: the cgroup's memory was reclaimed");
     let calls = analysis.calls.iter();
-    // The calls of dd with bs=1; 1 is write on x86-64.
+    // The calls of dd with bs=1.
     let writes: u64 = calls
-        .filter(|call| call.sum.number == 1 && !call.sum.compat)
+        .filter(|call| name_of(&meta.machine, call.sum.number, call.sum.compat) == "write")
         .map(|call| call.sum.count)
         .sum();
     assert!((5000..5500).contains(&writes), "{name}: {writes} writes");

@@ -31,11 +31,16 @@ static __always_inline __u64 argument(__u64 regs, __u32 number)
 	__u64 value = 0;
 
 	if (!bpf_core_field_exists(struct pt_regs, di)) {
-		if (!number)
-			return PEEK(pt_regs___arm64, regs, orig_x0);
-		regs += bpf_core_field_offset(struct pt_regs___arm64, regs) + number * sizeof(__u64);
-		/* A number, and no pointer, which the verifier lets nobody add or combine. */
+		if (number)
+			regs += bpf_core_field_offset(struct pt_regs___arm64, regs) +
+				number * sizeof(__u64);
+		else
+			regs += bpf_core_field_offset(struct pt_regs___arm64, orig_x0);
+		/* A number, and no pointer, which the verifier lets nobody add or combine. The compiler must
+		 * not read it by the load of another case: the verifier refuses a load of the stack and of
+		 * the kernel's memory in one place. */
 		bpf_probe_read_kernel(&value, sizeof(value), (void *)regs);
+		barrier_var(value);
 		return value;
 	}
 	switch (number) {
