@@ -55,20 +55,23 @@ def life(payload, events, smallest, names):
 
 
 def sched(payload, events, smallest, common):
-    """Bytes by part; `tasks` is all between reasons and steps."""
+    """Bytes by part; `tasks` is all between time-outs and steps."""
     source = read.Bytes(payload)
     body = read.packed(source, 64 + 32 * events)
     stored, low = source.at, len(payload) - source.at
     sleeps = sum(
-        1 for _, _, _, state, flags, _ in read.sched(payload, events, smallest, common) if state and not flags & 17
+        1 for _, _, _, state, flags, *_ in read.sched(payload, events, smallest, common) if state and not flags & 17
     )
     front = read.Bytes(body)
     for _ in range(3):
         front.varint()
-    begin = front.at + 1 + events
+    timeouts = sleeps if front.byte() & read.TIMEOUTS else 0
+    begin = front.at + events
     steps = len(body) - events
-    parts = [body[:begin], body[begin : begin + sleeps], body[begin + sleeps : steps], body[steps:]]
-    return dict(zip(("classes", "reasons", "tasks", "steps"), shares(parts, stored))) | {"low bits": low}
+    tasks = begin + sleeps + timeouts
+    parts = [body[:begin], body[begin : begin + sleeps], body[begin + sleeps : tasks], body[tasks:steps], body[steps:]]
+    names = ("classes", "reasons", "time-outs", "tasks", "steps")
+    return dict(zip(names, shares(parts, stored))) | {"low bits": low}
 
 
 def main():
