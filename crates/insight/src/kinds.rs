@@ -76,6 +76,12 @@ const OTHER: &[Kind] = &[
 
 const UNKNOWN: &[Kind] = &[Kind::SleepOrBlocked, Kind::Lived, Kind::Unknown];
 
+/// The number of the column that a kind is in.
+pub fn column_of(kind: Kind) -> usize {
+    let holds = |column: &Column| column.kinds.contains(&kind);
+    COLUMNS.iter().position(holds).unwrap_or_default()
+}
+
 const fn column(title: &'static str, kinds: &'static [Kind], name: &'static str) -> Column {
     Column { title, name, kinds }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{
     Analysis, ExecSpan, Process, ProcessIx, Resources, Thread, ThreadIx, Times,
@@ -17,7 +17,7 @@ use tr_insight::path::groups;
 use tr_insight::path_steps::PathBySteps;
 use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
-use tr_insight::steps::times::AllTimes;
+use tr_insight::steps::times::{AllTimes, Fineness};
 use tr_insight::steps::Steps;
 use tr_insight::Recording;
 use tr_report::reports::{Ask, ReportKind, View};
@@ -357,7 +357,12 @@ fn times_add_up() {
         let steps = Steps::new(&analysis, &[]);
         let root = tr_analyze::critical_path::root(&analysis).unwrap();
         let path = tr_analyze::critical_path::critical_path(&analysis, root).unwrap();
-        let times = AllTimes::new(&analysis, &steps, &path.segments);
+        let fineness = Fineness {
+            of_step: 16,
+            of_all: u64::MAX,
+        };
+        let times = AllTimes::with_courses(&analysis, &steps, &path.segments, fineness);
+        courses_add_up(&steps, &times, fineness);
         assert_eq!(name == "short", steps.list().len() < 3, "{name}");
         let mut sum = times.outside.times.unwrap_or_default();
         let mut on_path = times.outside.on_path;
@@ -392,6 +397,51 @@ fn times_add_up() {
             "they wait for each other"
         );
     }
+}
+
+/// A course has the time of each kind, at most one part of a kind in a stretch, and no two neighbours of a kind.
+fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
+    let holders = steps.holders();
+    let mut several = 0;
+    for (at, (course, own)) in times.courses.iter().zip(&times.steps).enumerate() {
+        if course.is_empty() {
+            continue;
+        }
+        several += 1;
+        let mut sums = ByKind::default();
+        for part in course {
+            sums.add(part.kind, part.ns);
+        }
+        assert_eq!(Some(sums), own.spent);
+        assert!(!holders[at]);
+        let equal = course
+            .windows(2)
+            .filter(|pair| pair[0].kind == pair[1].kind);
+        assert_eq!(equal.count(), 0);
+        assert!(course.len() as u64 <= 2 * fineness.of_step * Kind::ALL.len() as u64);
+    }
+    assert!(several > 0 || steps.list().len() < 3);
+}
+
+#[test]
+fn the_time_that_no_inner_step_explains() {
+    // Two inner steps overlap, a third one is apart; one has a step of its own inside.
+    let analysis = built(&[
+        (None, 0, 1000, &[(0, "make all")]),
+        (Some(0), 100, 400, &[(100, "gcc -c a.c -o a.o")]),
+        (Some(0), 300, 500, &[(300, "gcc -c b.c -o b.o")]),
+        (Some(0), 700, 800, &[(700, "gcc -o prog a.o b.o")]),
+    ]);
+    let steps = Steps::new(&analysis, &[]);
+    let rest = steps.unexplained();
+    let of = |name: &str| {
+        let at = steps
+            .list()
+            .iter()
+            .position(|step| step.name.contains(name));
+        rest[at.unwrap()]
+    };
+    assert_eq!([of("make"), of("a.o"), of("b.o")], [500, 300, 200]);
 }
 
 /// The path by step has the time of the path, and a share has the time of the innermost steps of its name.

@@ -255,6 +255,25 @@ impl Steps {
         holds
     }
 
+    /// For each step the part of its wall time in which no step inside it was under way, in nanoseconds.
+    pub fn unexplained(&self) -> Vec<u64> {
+        let mut rest: Vec<u64> = self.list.iter().map(Step::wall).collect();
+        // The end of the part of each step that is gone through.
+        let mut until: Vec<Ktime> = self.list.iter().map(|step| step.from).collect();
+        // Siblings are in order of their beginning.
+        for step in &self.list {
+            let parent = step
+                .parent
+                .and_then(|at| Some((self.list.get(at)?, until.get_mut(at)?, rest.get_mut(at)?)));
+            if let Some((outer, until, rest)) = parent {
+                let end = step.to.min(outer.to);
+                *rest = rest.saturating_sub(end.since(step.from.max(*until)));
+                *until = end.max(*until);
+            }
+        }
+        rest
+    }
+
     /// The parts of a time of a thread: the end of each, and its innermost step.
     pub fn between(
         &self,

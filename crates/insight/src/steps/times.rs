@@ -21,11 +21,29 @@ pub struct StepTimes {
     pub on_path: u64,
 }
 
+/// A part of a step's wall time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoursePart {
+    pub kind: Kind,
+    pub ns: u64,
+}
+
+/// How finely the course of a step is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Fineness {
+    /// The most stretches of one step.
+    pub of_step: u64,
+    /// About the most stretches of all steps.
+    pub of_all: u64,
+}
+
 /// The times of all steps, and those outside of any step.
 #[derive(Clone, Debug, Default)]
 pub struct AllTimes {
     /// By the step's number.
     pub steps: Vec<StepTimes>,
+    /// By the step's number, the parts of `spent` in the order in which they came: see [`AllTimes::with_courses`].
+    pub courses: Vec<Vec<CoursePart>>,
     /// The times of the threads while they were in no step.
     pub outside: StepTimes,
     /// The wall time in which no step was under way.
@@ -35,6 +53,26 @@ pub struct AllTimes {
 impl AllTimes {
     /// Sums up the steps' times; `path` is the recording's critical path.
     pub fn new(analysis: &Analysis, steps: &Steps, path: &[Segment]) -> AllTimes {
+        AllTimes::sum_up(analysis, steps, path, None)
+    }
+
+    /// Like [`AllTimes::new`], with the courses of the steps that hold no others. Parts that lie in one stretch of the
+    /// fineness are put together by kind; a course of a single part is left out.
+    pub fn with_courses(
+        analysis: &Analysis,
+        steps: &Steps,
+        path: &[Segment],
+        fineness: Fineness,
+    ) -> AllTimes {
+        AllTimes::sum_up(analysis, steps, path, Some(fineness))
+    }
+
+    fn sum_up(
+        analysis: &Analysis,
+        steps: &Steps,
+        path: &[Segment],
+        fineness: Option<Fineness>,
+    ) -> AllTimes {
         let list = steps.list();
         let mut own = vec![StepTimes::default(); list.len()];
         let mut outside = StepTimes::default();
@@ -76,14 +114,23 @@ impl AllTimes {
             }
         }
         let paths = Paths::new(analysis).ok();
+        let holds = steps.holders();
+        let walls = list.iter().zip(&holds).filter(|(_, holds)| !**holds);
+        let whole = walls.fold(0u64, |sum, (step, _)| sum.saturating_add(step.wall()));
+        let mut courses = vec![Vec::new(); fineness.map_or(0, |_| list.len())];
         for (at, (step, times)) in list.iter().zip(&mut own).enumerate() {
             if !step.has_work {
                 *times = StepTimes::default();
-            } else if let Some(paths) = &paths {
-                times.spent = own_path(paths, steps, at).map(|path| spent(&path));
+            } else if let Some(path) = paths.as_ref().and_then(|paths| own_path(paths, steps, at)) {
+                times.spent = Some(spent(&path));
+                let slot = courses.get_mut(at).zip(fineness);
+                if let Some((slot, fineness)) = slot.filter(|_| holds.get(at) == Some(&false)) {
+                    *slot = course(&path, fineness.stretch(step.wall(), whole));
+                }
             }
         }
         AllTimes {
+            courses,
             outside_wall: outside_wall(analysis, steps),
             steps: own,
             outside,
@@ -103,20 +150,63 @@ pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<V
     Some(path.into_iter().map(with).collect())
 }
 
+/// The kind that a segment of a step's own critical path counts for. Waits count for what they were for.
+fn kind_of(segment: &Segment, inside: bool) -> Kind {
+    match segment.kind {
+        Kind::OnCpu | Kind::RunQueue if !inside => Kind::Others,
+        // No state is known of it.
+        Kind::SleepOrBlocked | Kind::Lived => Kind::Unknown,
+        kind => kind,
+    }
+}
+
 /// The parts of the time on a step's own critical path.
 fn spent(path: &[OwnSegment]) -> ByKind {
     let mut spent = ByKind::default();
     for (segment, inside) in path {
-        // Waits count for what they were for.
-        let kind = match segment.kind {
-            Kind::OnCpu | Kind::RunQueue if !inside => Kind::Others,
-            // No state is known of it.
-            Kind::SleepOrBlocked | Kind::Lived => Kind::Unknown,
-            kind => kind,
-        };
-        spent.add(kind, segment.length());
+        spent.add(kind_of(segment, *inside), segment.length());
     }
     spent
+}
+
+impl Fineness {
+    /// The shortest stretch of a step that is told apart, in ns; `whole` is the wall time of all steps together.
+    fn stretch(self, wall: u64, whole: u64) -> u64 {
+        (wall / self.of_step.max(1)).max(whole / self.of_all.max(1))
+    }
+}
+
+/// The parts of the time on a step's own critical path in their order. Within a stretch each kind stands once, where
+/// it came first.
+fn course(path: &[OwnSegment], stretch: u64) -> Vec<CoursePart> {
+    let mut parts: Vec<CoursePart> = Vec::new();
+    // The first part of the open stretch, and the stretch's length.
+    let (mut open, mut length) = (0, 0u64);
+    for (segment, inside) in path {
+        let (kind, ns) = (kind_of(segment, *inside), segment.length());
+        if ns >= stretch {
+            (open, length) = (parts.len(), 0);
+        }
+        let of_kind = |part: &&mut CoursePart| part.kind == kind;
+        let goes_on = parts.last().is_some_and(|part| part.kind == kind);
+        let known = if goes_on {
+            parts.last_mut()
+        } else {
+            parts.iter_mut().skip(open).find(of_kind)
+        };
+        match known {
+            Some(part) => part.ns = part.ns.saturating_add(ns),
+            None => parts.push(CoursePart { kind, ns }),
+        }
+        length = length.saturating_add(ns);
+        if length >= stretch {
+            (open, length) = (parts.len(), 0);
+        }
+    }
+    if parts.len() < 2 {
+        parts.clear();
+    }
+    parts
 }
 
 /// Calls `each` for the times of a thread in each of its steps.
@@ -211,4 +301,58 @@ fn outside_wall(analysis: &Analysis, steps: &Steps) -> u64 {
         now = now.max(to);
     }
     outside + analysis.end.since(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_analyze::critical_path::Then;
+
+    use super::*;
+
+    fn segment(from: u64, to: u64, kind: Kind) -> OwnSegment {
+        let segment = Segment {
+            from: Ktime(from),
+            to: Ktime(to),
+            thread: ThreadIx(0),
+            program: None,
+            kind,
+            then: Then::Same,
+            then_inferred: false,
+            inferred: false,
+        };
+        (segment, true)
+    }
+
+    #[test]
+    fn a_course_has_its_parts_in_their_order() {
+        let path = [
+            segment(0, 400, Kind::OnCpu),
+            segment(400, 500, Kind::RunQueue),
+            // Three short ones in one stretch.
+            segment(500, 520, Kind::OnCpu),
+            segment(520, 530, Kind::Disk),
+            segment(530, 550, Kind::OnCpu),
+            segment(550, 1000, Kind::RunQueue),
+        ];
+        let parts = |stretch| {
+            let course = course(&path, stretch);
+            let parts = course.iter().map(|part| (part.kind, part.ns));
+            parts.collect::<Vec<_>>()
+        };
+        let expected = [
+            (Kind::OnCpu, 400),
+            (Kind::RunQueue, 100),
+            (Kind::OnCpu, 40),
+            (Kind::Disk, 10),
+            (Kind::RunQueue, 450),
+        ];
+        assert_eq!(parts(100), expected);
+        assert_eq!(parts(1).len(), 6, "each by itself");
+        // One stretch: the kinds alone.
+        assert_eq!(
+            parts(2000),
+            [(Kind::OnCpu, 440), (Kind::RunQueue, 550), (Kind::Disk, 10)]
+        );
+        assert_eq!(course(&path[..1], 1), [], "a single part");
+    }
 }

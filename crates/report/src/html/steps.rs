@@ -7,7 +7,7 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_programs::table;
 
 use crate::html::strings::Strings;
-use tr_insight::steps::times::{AllTimes, StepTimes};
+use tr_insight::steps::times::{AllTimes, CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::Recording;
@@ -16,6 +16,13 @@ use tr_text::units;
 
 /// The most steps.
 const STEPS: usize = 20_000;
+/// The stretches in which a picture tells what a step's time went to.
+const FINENESS: Fineness = Fineness {
+    of_step: 64,
+    of_all: 4_000,
+};
+/// The units of a course: so many are the step's wall time.
+const WHOLE: u64 = 1000;
 
 /// A step, with what is known of it.
 struct StepRow<'a> {
@@ -25,6 +32,10 @@ struct StepRow<'a> {
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
+    /// The parts of its wall time in their order.
+    course: &'a [CoursePart],
+    /// The part of its wall time in which no step inside it was under way, if it holds others.
+    unexplained: Option<u64>,
     /// The verdict on the step, if something stands out.
     verdict: Option<&'a Verdict>,
     /// The rows of the steps that make a file which this step names.
@@ -52,6 +63,10 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     on_path: u64 = row.times.on_path,
     // Its wall time by the columns of `kinds`; none: not known.
     uses: Vec<Option<u64>> = uses(analysis.basis(), row),
+    // Its wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part.
+    course: Vec<u32> = course(row.course),
+    // The wall time in which no step inside it was under way; none: it holds no other.
+    unexplained: Option<u64> = row.unexplained,
     verdict: Option<u32> = row.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
     // It failed or was slow while it was held back.
     held: Option<u32> = row.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
@@ -78,6 +93,30 @@ fn uses(basis: Basis, row: &StepRow<'_>) -> Vec<Option<u64>> {
             .map(move |column| column.told(&spent, basis))
     };
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
+}
+
+/// The columns of the parts and their shares of the whole, one after the other. Shares too small for a unit are left to
+/// the next part.
+fn course(parts: &[CoursePart]) -> Vec<u32> {
+    let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
+    let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
+    for part in parts {
+        end += u128::from(part.ns);
+        let until = u32::try_from(end * u128::from(WHOLE) / whole.max(1)).unwrap_or_default();
+        let column = kinds::column_of(part.kind) as u32;
+        let share = until.saturating_sub(drawn);
+        drawn = drawn.max(until);
+        let last = out.len().checked_sub(2);
+        match last.and_then(|last| out.get_mut(last..)) {
+            Some([before, length]) if *before == column => *length += share,
+            _ if share > 0 => out.extend([column, share]),
+            _ => {}
+        }
+    }
+    if out.len() == 2 {
+        out.clear();
+    }
+    out
 }
 
 /// The parts of a step's time, in words.
@@ -185,18 +224,23 @@ impl<'a> Chosen<'a> {
         let mut after = self.after(analysis, needs);
         let steps = &self.judged.steps;
         let path = path.map_or(&[][..], |path| &path.segments);
-        let times = AllTimes::new(analysis, steps, path);
+        let times_of = AllTimes::with_courses(analysis, steps, path, FINENESS);
+        let unexplained = steps.unexplained();
+        let inside = steps.list().iter().filter(|step| step.to > step.from);
+        let holds: BTreeSet<usize> = inside.filter_map(|step| step.parent).collect();
         let verdicts = self.judged.verdicts();
         let titles = steps.titles();
         let mut columns = Steps::default();
         for (row, at) in (0..).zip(&self.rows) {
-            if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
+            if let Some((step, times)) = steps.list().get(*at).zip(times_of.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
                 let told = StepRow {
                     step,
                     title: titles.get(*at).filter(|title| **title != step.name),
                     parent,
                     times,
+                    course: times_of.courses.get(*at).map_or(&[], Vec::as_slice),
+                    unexplained: unexplained.get(*at).copied().filter(|_| holds.contains(at)),
                     verdict: verdicts.of(*at),
                     after: after.remove(&row).unwrap_or_default().into_iter().collect(),
                 };
@@ -209,10 +253,29 @@ impl<'a> Chosen<'a> {
 
 #[cfg(test)]
 mod tests {
+    use tr_analyze::kinds::Kind;
     use tr_format::event::Ktime;
     use tr_programs::steps::StepKind;
 
     use super::*;
+
+    #[test]
+    fn a_course_is_told_in_thousandths() {
+        let part = |kind, ns| CoursePart { kind, ns };
+        let all = [
+            part(Kind::OnCpu, 2_000),
+            part(Kind::Disk, 1),
+            // Two kinds of one column.
+            part(Kind::Memory, 500),
+            part(Kind::Others, 500),
+            part(Kind::RunQueue, 999),
+        ];
+        assert_eq!(course(&all), [0, 500, 5, 250, 1, 250]);
+        let sum: u32 = course(&all).iter().skip(1).step_by(2).sum();
+        assert_eq!(u64::from(sum), WHOLE);
+        assert!(course(&[part(Kind::Memory, 5), part(Kind::Others, 5)]).is_empty());
+        assert!(course(&[]).is_empty());
+    }
 
     #[test]
     fn a_place_has_an_error_where_that_is_a_part_of_the_step() {
