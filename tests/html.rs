@@ -21,6 +21,7 @@ use tr_format::meta::Extra;
 use tr_format::stack::{Function, Module, Place, Sample, Symbol};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
+use tr_sim::program::{ms, Arg, Image, Op, World};
 use tr_sim::recording::{Recording, Written};
 use tr_sim::scenario::{self, Weights};
 
@@ -329,6 +330,9 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     sampled(&mut recording, &names);
     simulate("hostile", &recording)?;
 
+    let config = Config::new(drivers(), 2, 5_000_000_000);
+    simulate("driver", &Recording::record(&config).0)?;
+
     // A recording without events.
     let mut config = Config::new(scenario::pipe(), 1, 1_000_000);
     config.max_events = 1;
@@ -336,6 +340,37 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     recording.cpus.iter_mut().for_each(Vec::clear);
     recording.life.clear();
     simulate("empty", &recording)
+}
+
+/// Two drivers of a compiler one after the other: the first waits for a disk by itself.
+fn drivers() -> World {
+    let image = |line: &str| Image {
+        path: format!("/usr/bin/{}", line.split(' ').next().unwrap_or_default()),
+        args: line.split(' ').map(str::to_owned).collect(),
+    };
+    let (disk, run) = (ms(239, 239), ms(1500, 1500));
+    let child = [Op::Fork(3, Arg::Same), Op::Wait, Op::ExitGroup(0)];
+    World {
+        name: "drivers".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Fork(1, Arg::Same),
+                Op::Wait,
+                Op::Fork(2, Arg::Same),
+                Op::Wait,
+                Op::ExitGroup(0),
+            ],
+            [&[Op::Exec(1), Op::Io(disk)][..], &child].concat(),
+            [&[Op::Exec(2)][..], &child].concat(),
+            vec![Op::Exec(3), Op::Run(run), Op::ExitGroup(0)],
+        ],
+        images: ["make all", "gcc driver waits", "gcc driver", "cc1 a.c"]
+            .map(image)
+            .into(),
+        cgroups: 1,
+        ..World::default()
+    }
 }
 
 type Outcome = Result<(), Failed>;

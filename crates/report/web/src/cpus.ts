@@ -105,10 +105,8 @@ export class CpuLanes {
     });
   }
 
-  /** Whether pieces have their CPUs: none is a merged one. */
   get known(): boolean {
-    const { segments } = this.context.data.doc;
-    return segments.pieces > 0 && segments.grain === 0;
+    return this.context.data.knowsCpus;
   }
 
   private sort(): Cpu[] {

@@ -121,6 +121,7 @@ export class Data {
   private calm: Set<number>;
   private stateOf: Uint8Array;
   private peaks: Float64Array;
+  private cpuList: number[] | null = null;
 
   constructor(
     readonly doc: Doc,
@@ -314,6 +315,21 @@ export class Data {
       for (let c = 0; c < n; c++) peak = Math.max(peak, (sums[c] + sums[n + c] + sums[2 * n + c]) / dt);
     }
     return (this.peaks[ix] = peak);
+  }
+
+  /** Whether pieces have their CPUs: none is a merged one. */
+  get knowsCpus(): boolean {
+    const { pieces, grain } = this.doc.segments;
+    return pieces > 0 && grain === 0;
+  }
+
+  /** The numbers of the CPUs that ran a recorded task. */
+  get cpus(): number[] {
+    if (this.cpuList) return this.cpuList;
+    const { kind, by } = this.pieces;
+    const seen = new Set<number>();
+    for (let piece = 0; piece < kind.length; piece++) if (by[piece] > 0 && runs(kind[piece])) seen.add(by[piece] - 1);
+    return (this.cpuList = [...seen].sort((a, b) => a - b));
   }
 
   /** The piece of a thread in which a time lies; -1: none. */

@@ -1,7 +1,7 @@
 // All that is known of the selected process.
 
 import { ASLEEP, BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
-import { fact, h } from "./dom";
+import { copyButton, fact, h, wholeButton } from "./dom";
 import { card, steps } from "./path";
 import { pin } from "./pins";
 import { sampled } from "./stacks";
@@ -89,15 +89,17 @@ export class Details {
     const children = data.children[ix];
     const button = (text: string, click: () => void, hint: string) =>
       h("button", { type: "button", title: hint, onclick: click }, text);
+    const title = h(
+      "h2",
+      { class: data.failed(ix) ? "bad" : "", id: "selected-title" },
+      several > 1 ? `${count(several)} short steps` : data.label(ix),
+    );
     this.element.replaceChildren(
       h(
         "header",
         {},
-        h(
-          "h2",
-          { class: data.failed(ix) ? "bad" : "" },
-          several > 1 ? `${count(several)} short steps` : data.label(ix),
-        ),
+        title,
+        wholeButton(title, "The whole title"),
         h(
           "button",
           {
@@ -153,7 +155,12 @@ export class Details {
           : null,
         button("Wake-ups", () => store.set({ view: "timeline", wakeups: true }), "Who woke it and whom it woke (e)"),
       ),
-      h("pre", { class: "argv" }, data.argv(ix) || "command line not known"),
+      h(
+        "div",
+        { class: "argv-box" },
+        h("pre", { class: "argv" }, data.argv(ix) || "command line not known"),
+        data.argv(ix) ? copyButton(data.argv(ix), "Copy this command line") : null,
+      ),
       h(
         "dl",
         { class: "facts" },

@@ -52,3 +52,64 @@ export function choice<T extends string>(name: string, options: [T, string][], p
     show: (value: T) => buttons.forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.value === value))),
   };
 }
+
+/** Copies a text; false: the browser refused. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Not allowed to pages from disk everywhere.
+    const area = h("textarea", { class: "offscreen" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/** Copies a text and shows that on the button, in the place of what it says. */
+export async function copyBy(button: HTMLButtonElement, text: string, done: string) {
+  const before = button.textContent;
+  button.textContent = (await copyText(text)) ? done : "Copying was refused";
+  setTimeout(() => (button.textContent = before), 2000);
+}
+
+/** A button that copies the command line of `name`. */
+export function copyButton(text: string, name: string): HTMLButtonElement {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: "copy",
+      title: name,
+      "aria-label": name,
+      onclick: () => void copyBy(button, text, "Copied"),
+    },
+    "Copy",
+  );
+  return button;
+}
+
+/** The button that shows all of a title, of which the style shows two lines; hidden if that is all. */
+export function wholeButton(title: HTMLElement, name: string): HTMLButtonElement {
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "icon whole-title",
+      "aria-expanded": "false",
+      "aria-controls": title.id,
+      "aria-label": name,
+      title: name,
+      onclick: () => more.setAttribute("aria-expanded", String(title.classList.toggle("whole"))),
+    },
+    "…",
+  );
+  new ResizeObserver(() => {
+    more.hidden = !title.classList.contains("whole") && title.scrollHeight <= title.clientHeight + 1;
+  }).observe(title);
+  return more;
+}

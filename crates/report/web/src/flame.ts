@@ -117,7 +117,7 @@ export class Flame {
       },
       "↑ Up",
     );
-    const by = groupBy(context, false, (rows) => store.set({ rows, frame: 0, fn: -1 }), "Together");
+    const by = groupBy(context, false, (roots) => store.set({ roots, frame: 0, fn: -1 }), "Together");
     const sum = h("span", { class: "dim note", id: "sampled" });
     const { hues, legend } = colors(stacks);
     this.hues = hues;
@@ -134,7 +134,7 @@ export class Flame {
     );
     this.refresh = () => {
       const { state } = store;
-      by.show(state.rows === "thread" ? "process" : state.rows);
+      by.show(state.roots === "thread" ? "process" : state.roots);
       doing.show(state.doing);
       reason.hidden = state.doing === "on";
       const none = state.reason && !this.reasons.includes(state.reason) ? [state.reason] : [];
@@ -164,7 +164,7 @@ export class Flame {
 
   update() {
     const { state } = this.store;
-    const rows = state.rows === "thread" || state.rows === "process" ? "" : state.rows;
+    const rows = state.roots === "thread" || state.roots === "process" ? "" : state.roots;
     if (rows !== this.rows) {
       this.rows = rows;
       this.stacks = rows ? grouped(this.plain, this.data, rows) : this.plain;

@@ -1,7 +1,7 @@
 // A sorted table of many rows: only those in sight are elements, and a row that stays in sight
 // stays the same element, so that scrolling costs a few rows a frame.
 
-import { h } from "./dom";
+import { copyBy, h } from "./dom";
 import { count, share } from "./units";
 
 export interface Column<R> {
@@ -79,7 +79,11 @@ export class Grid<R> {
       box.checked = this.chosen.has(column.key);
       return h("label", {}, box, ` ${column.title}`);
     });
-    const copy = h("button", { type: "button", onclick: () => this.copy(copy) }, "Copy as CSV");
+    const copy = h(
+      "button",
+      { type: "button", onclick: () => void copyBy(copy, this.csv(), `Copied ${count(this.rows.length)} rows`) },
+      "Copy as CSV",
+    );
     this.by = h(
       "select",
       {
@@ -215,6 +219,8 @@ export class Grid<R> {
     }
     (this.above.firstElementChild as HTMLElement).style.height = `${top * ROW}px`;
     (this.below.firstElementChild as HTMLElement).style.height = `${Math.max(0, this.rows.length - last) * ROW}px`;
+    const { scrollLeft, scrollWidth, clientWidth } = this.element;
+    this.element.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
     for (const [at, row] of this.alive) row.setAttribute("aria-selected", String(this.ask.selected(this.rows[at])));
   }
 
@@ -259,25 +265,6 @@ export class Grid<R> {
     const lines = [columns.map((c) => c.csv).join(",")];
     for (const row of this.rows) lines.push(columns.map((c) => quote(c.value(row))).join(","));
     return lines.join("\n") + "\n";
-  }
-
-  private async copy(button: HTMLButtonElement) {
-    const text = this.csv();
-    let done = false;
-    try {
-      await navigator.clipboard.writeText(text);
-      done = true;
-    } catch {
-      // Not allowed to pages from disk everywhere.
-      const area = h("textarea", { class: "offscreen" });
-      area.value = text;
-      document.body.append(area);
-      area.select();
-      done = document.execCommand("copy");
-      area.remove();
-    }
-    button.textContent = done ? `Copied ${count(this.rows.length)} rows` : "Copying was refused";
-    setTimeout(() => (button.textContent = "Copy as CSV"), 2000);
   }
 }
 

@@ -5,14 +5,15 @@ import { HUES } from "./colors";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
+import { LOW } from "./state";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
 const ROW = 17;
 /** The most rows; what has none is seen after zooming in. */
 const ROWS = 5;
-/** In a low window, CSS pixels, there are fewer. */
-const LOW = { height: 760, rows: 3 };
+/** In a low window there are fewer. */
+const LOW_ROWS = 3;
 /** Narrower steps are not drawn, CSS pixels; marks of a moment are this wide. */
 const LEAST = 2;
 const TITLE = "steps and tests";
@@ -64,7 +65,7 @@ export class Lane {
     const { x } = scale(store.state, width, gutter);
     this.boxes = [];
     const until: number[] = [];
-    const rows = innerHeight < LOW.height ? LOW.rows : ROWS;
+    const rows = innerHeight < LOW ? LOW_ROWS : ROWS;
     for (const step of this.order) {
       if (to[step] < t0 || from[step] > t1) continue;
       const left = x(from[step]);

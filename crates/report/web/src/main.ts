@@ -3,7 +3,7 @@
 import { ranks } from "./colors";
 import { load, type Data } from "./data";
 import { Details } from "./details";
-import { h, Tip } from "./dom";
+import { copyButton, h, Tip, wholeButton } from "./dom";
 import { Flame } from "./flame";
 import { Heatmap } from "./heatmap";
 import { Overview } from "./overview";
@@ -15,8 +15,11 @@ import { Strip } from "./strip";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
+import { Pointed } from "./cursor";
+import { moment, sentence } from "./moment";
 import { move } from "./path";
 import { ruler } from "./marks";
+import { GoTo } from "./goto";
 import { pin } from "./pins";
 import { count, time } from "./units";
 
@@ -67,7 +70,7 @@ async function main() {
   restoreTheme();
   const store = new Store(data);
   const tip = new Tip();
-  const context = { data, store, tip };
+  const context = { data, store, tip, pointed: new Pointed() };
   const order = ranks(data);
   const strip = new Strip(context, order);
   const details = new Details(context);
@@ -150,26 +153,12 @@ async function main() {
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
   const { trace } = data.doc;
 
+  const goto = new GoTo(store);
   const said = h("p", { class: "offscreen", role: "status", id: "said" });
   // Two lines of it, unless all is asked for.
   const title = h("h1", { title: trace.command, id: "command" }, trace.command);
-  const more = h(
-    "button",
-    {
-      type: "button",
-      class: "icon",
-      id: "whole-command",
-      "aria-expanded": "false",
-      "aria-controls": "command",
-      "aria-label": "The whole command line",
-      title: "The whole command line",
-      onclick: () => more.setAttribute("aria-expanded", String(title.classList.toggle("whole"))),
-    },
-    "…",
-  );
-  new ResizeObserver(() => {
-    more.hidden = !title.classList.contains("whole") && title.scrollHeight <= title.clientHeight + 1;
-  }).observe(title);
+  const more = wholeButton(title, "The whole command line");
+  more.id = "whole-command";
 
   app.replaceChildren(
     h(
@@ -178,6 +167,7 @@ async function main() {
       h("span", { class: "brand" }, "tr"),
       title,
       more,
+      trace.command ? copyButton(trace.command, "Copy the command line") : null,
       h("div", { class: "find" }, search, found),
       h(
         "button",
@@ -201,6 +191,7 @@ async function main() {
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
     h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), side),
     tip.element,
+    goto.element,
     said,
     help,
   );
@@ -249,6 +240,7 @@ async function main() {
         ? `${count(store.matchCount)} found`
         : "";
     if (changed?.has("sel")) say();
+    if (changed?.has("at")) said.textContent = state.at < 0 ? "" : sentence(moment(data, store, state.at));
     if (!changed || changed.has("sel") || changed.has("view")) {
       const view = views[state.view];
       if (state.sel >= 0 && "reveal" in view) requestAnimationFrame(() => view.reveal());
@@ -300,6 +292,7 @@ async function main() {
   const letGo = () => {
     if (state.view === "stacks" && flame?.leave()) return;
     if (state.ruler) store.set({ ruler: "" });
+    else if (state.at >= 0) store.set({ at: -1 });
     else if (state.sel >= 0 || state.step >= 0) store.set({ sel: -1, step: -1 });
     else if (state.q) store.set({ q: "" });
     else if (state.root >= 0) store.set({ root: -1 });
@@ -330,10 +323,12 @@ async function main() {
       (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1),
     ],
     [
-      ["ArrowLeft", "ArrowRight", "a", "d"],
-      "pan",
-      (key) => store.pan(key === "ArrowLeft" || key === "a" ? -0.15 : 0.15),
+      ["ArrowLeft", "ArrowRight"],
+      "move the line through all lanes, which says what ran then",
+      (key) => store.moveLine(key === "ArrowLeft" ? -0.01 : 0.01),
     ],
+    [["a", "d"], "pan", (key) => store.pan(key === "a" ? -0.15 : 0.15)],
+    [["g"], "go to a time: g 12.3 Enter, in seconds, or g 1:02.3", () => goto.show()],
     [["+", "=", "w"], "zoom in", () => store.zoomBy(0.6)],
     [["-", "s"], "zoom out", () => store.zoomBy(1 / 0.6)],
     [["0"], "show the whole recording", () => store.zoom(...store.whole)],
@@ -350,7 +345,7 @@ async function main() {
     [["[", "]"], `${data.pathName}: the step before, the next one`, (key) => move(context, key === "[" ? -1 : 1)],
     [
       ["f"],
-      "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)",
+      "fold or unfold parents that wait for a child, the machine's sleepers and repeated siblings (Timeline)",
       () => store.set({ fold: !state.fold }),
     ],
     [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
@@ -378,7 +373,7 @@ async function main() {
     ],
     [["t"], "dark or light", toggleTheme],
     [["?"], "this list", () => help.showModal()],
-    [["Escape"], "remove the measured time, then the selection, the search, the subtree", letGo],
+    [["Escape"], "remove the measured time, then the line, the selection, the search, the subtree", letGo],
   ];
   help.append(
     h("h2", {}, "Keys"),

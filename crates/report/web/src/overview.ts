@@ -14,6 +14,9 @@ import { bar, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
 
+/** A figure of more letters is written smaller. */
+const LONG = 12;
+
 export class Overview {
   readonly element: HTMLElement;
   private data: Data;
@@ -45,7 +48,12 @@ export class Overview {
     const part = sums(data, store);
     const wall = store.state.t1 - store.state.t0;
     const figure = (value: string, name: string, id: string, bad = false) =>
-      h("div", { class: bad ? "figure bad" : "figure", id }, h("b", {}, value), h("span", {}, name));
+      h(
+        "div",
+        { class: `figure${bad ? " bad" : ""}${value.length > LONG ? " long" : ""}`, id },
+        h("b", {}, value),
+        h("span", {}, name),
+      );
     const on = trace.blank ? null : narrowed ? part.times[0] : totals.on_cpu;
     const least = on !== null && (trace.least || (narrowed && part.least[0])) ? "≥ " : "";
     const parallel = on === null || wall <= 0 ? "?" : least + (on / wall).toFixed(2);
@@ -79,27 +87,24 @@ export class Overview {
       this.element.append(h("p", { class: "empty" }, "No process matches here. ", this.clear()), this.quality());
       return;
     }
-    const cards = h("div", { class: "cards" });
-    const slowest = this.steps();
-    if (slowest) cards.append(slowest);
-    const path = this.path();
-    if (path) cards.append(path);
-    const waits = this.waits();
-    if (waits) cards.append(waits);
-    cards.append(this.programs());
-    const functions = this.functions();
-    if (functions) cards.append(functions);
-    cards.append(this.longest(), this.parallel());
-    // Sums over all threads, most of which wait for each other.
-    cards.append(
-      this.states(
-        narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown],
-        narrowed ? part.threads : totals.threads,
-        narrowed ? part.least : [],
+    // To the left what set the time, to the right what ran; sums over all threads, most of which wait for each other, last.
+    const column = (...cards: (HTMLElement | null)[]) => h("div", {}, ...cards);
+    const cards = h(
+      "div",
+      { class: "cards" },
+      column(this.steps(), this.path(), this.waits(), this.reasons()),
+      column(
+        this.parallel(),
+        this.programs(),
+        this.functions(),
+        this.longest(),
+        this.states(
+          narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown],
+          narrowed ? part.threads : totals.threads,
+          narrowed ? part.least : [],
+        ),
       ),
     );
-    const reasons = this.reasons();
-    if (reasons) cards.append(reasons);
     this.element.append(cards);
     this.element.append(this.quality());
   }
@@ -284,42 +289,37 @@ export class Overview {
     return card;
   }
 
-  /** The slowest steps that hold no others, and all that failed. */
+  /** The steps with the most time that no step inside them explains, and all that failed. */
   private steps(): HTMLElement | null {
     const { data, store } = this;
-    const { failed, from, to } = data.doc.steps;
+    const { failed, from, to, unexplained } = data.doc.steps;
     const all = from.map((_, row) => row).filter((row) => to[row] > from[row] && stepShown(data, store, row));
     if (all.length === 0) return null;
-    const [holds, fails] = [new Set<number>(), new Set<number>()];
-    for (const row of all)
-      for (const outer of data.stepsAround(row).slice(1)) {
-        holds.add(outer);
-        if (failed[row]) fails.add(outer);
-      }
-    const longest = (a: number, b: number) => data.stepWall(b) - data.stepWall(a) || a - b;
-    const slow = all
-      .filter((row) => !holds.has(row))
-      .sort(longest)
-      .slice(0, 5);
+    const fails = new Set<number>();
+    for (const row of all) if (failed[row]) for (const outer of data.stepsAround(row).slice(1)) fails.add(outer);
+    const own = (row: number) => unexplained[row] ?? data.stepWall(row);
+    const longest = (a: number, b: number) => own(b) - own(a) || a - b;
+    const slow = [...all].sort(longest).slice(0, 5);
     // What failed because of a step inside it failed with that.
     const bad = all.filter((row) => failed[row] && !fails.has(row)).sort(longest);
     const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, 20)];
-    const most = Math.max(...rows.map((row) => data.stepWall(row)));
+    const most = Math.max(...slow.map(own));
     const card = this.card(
       "Slowest steps and tests",
       `${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`,
       ...rows.map((row) => {
         const name = data.stepTitle(row);
+        const holds = unexplained[row] !== null;
         return h(
           "a",
           {
             class: failed[row] ? "row bad" : "row",
             href: open(data, store, row),
-            title: data.string(data.doc.steps.spent[row]),
+            title: `${data.string(data.doc.steps.spent[row])}${holds ? `; ${time(own(row))} of its ${time(data.stepWall(row))} were in no step inside it` : ""}`,
           },
-          h("span", { class: "bar-name", title: name }, failed[row] ? `✕ ${name}` : name),
-          bar(data, row, most),
-          h("span", { class: "num" }, time(data.stepWall(row))),
+          h("span", { class: "bar-name", title: name }, `${failed[row] ? "✕ " : ""}${name}${holds ? ", itself" : ""}`),
+          bar(data, row, most, own(row)),
+          h("span", { class: "num" }, time(own(row))),
           h("span", { class: "num dim" }, data.stepEnd(row)),
         );
       }),
@@ -647,10 +647,24 @@ export class Overview {
       );
     };
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
+    // What failed because of several stands once, after the last of them; one that is sure of it is enough.
+    const key = (it: Failure) => it.process ?? `${it.name}\n${it.end}`;
+    const last = new Map<number | string, number>();
+    const sure = new Set<number | string>();
+    told.forEach((it, at) =>
+      it.above.forEach((above) => {
+        last.set(key(above), at);
+        if (!above.perhaps) sure.add(key(above));
+      }),
+    );
+    const above = (it: Failure, at: number) =>
+      it.above
+        .filter((one) => last.get(key(one)) === at)
+        .map((one) => row({ ...one, perhaps: one.perhaps && !sure.has(key(one)) }, 1));
     const card = this.card(
       "Failed",
       trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`,
-      ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]),
+      ...told.flatMap((it, at) => [row(it, 0), ...held(it), ...above(it, at)]),
     );
     card.id = "failed";
     const more = data.doc.failures.more + (command ? unclear : 0);

@@ -6,6 +6,8 @@ import { DOINGS, type Doing } from "./stacks";
 
 const VIEWS = ["overview", "steps", "heatmap", "timeline", "tree", "table", "stacks"] as const;
 export type View = (typeof VIEWS)[number];
+/** Whether a view has a time axis of its own. */
+export const isTimed = (view: View) => view === "timeline" || view === "heatmap";
 /** The views of a recording. */
 export function viewsOf(data: Data): View[] {
   return VIEWS.filter(
@@ -36,6 +38,8 @@ export interface State {
   /** Only this cgroup and those below it; empty: all. */
   cgroup: string;
   rows: Rows;
+  /** What the roots of stacks stand for. */
+  roots: Rows;
   measure: Measure;
   metric: Metric;
   sort: string;
@@ -67,6 +71,8 @@ export interface State {
   resources: boolean;
   /** The sums of what is shown stand beside the timeline and the heatmap. */
   sums: boolean;
+  /** The moment that a line marks in all lanes, in ns; -1: none. */
+  at: number;
   /** A measured span, `from-to`, in ns since the start of the recording. */
   ruler: string;
   /** Notes: a line each, with the time in ns and the text. */
@@ -85,6 +91,9 @@ export interface State {
   /** The functions that stand out. */
   find: string;
 }
+
+/** Lower windows have less room for lanes above those of the processes, CSS pixels. */
+export const LOW = 760;
 
 /** The address changes no more often while something moves, ms. */
 const PAUSE = 160;
@@ -121,6 +130,8 @@ export class Store {
       root: -1,
       cgroup: "",
       rows: "process",
+      // Frames of the loader and of libraries say little by themselves.
+      roots: "program",
       measure: "all",
       metric: "cpu",
       sort: "on_cpu",
@@ -137,8 +148,10 @@ export class Store {
       color: "state",
       fold: true,
       cpus: false,
-      resources: true,
+      // A low window is for the lanes of the processes.
+      resources: innerHeight >= LOW,
       sums: true,
+      at: -1,
       ruler: "",
       notes: "",
       pins: "",
@@ -206,6 +219,23 @@ export class Store {
     const { t0, t1 } = this.state;
     const by = (t1 - t0) * share;
     this.zoom(t0 + by, t1 + by);
+  }
+
+  /** Marks a moment, in a view that has a time axis. */
+  goTo(t: number) {
+    const { t0, t1, view, chart } = this.state;
+    const [from, to] = this.whole;
+    const moment = Math.round(Math.min(to, Math.max(from, t)));
+    const half = (t1 - t0) / 2;
+    if (moment < t0 || moment > t1) this.zoom(moment - half, moment + half);
+    this.set({ at: moment, view: isTimed(view) || (view === "steps" && chart) ? view : "timeline" });
+  }
+
+  /** Moves the marked moment by a share of what is shown, from the middle if none is in sight. */
+  moveLine(share: number) {
+    const { t0, t1, at } = this.state;
+    const seen = at >= t0 && at <= t1;
+    this.goTo(seen ? at + (t1 - t0) * share : (t0 + t1) / 2);
   }
 
   /** Whether a process is shown by the search. */
@@ -276,7 +306,7 @@ export class Store {
     const same =
       changed.size > 0 &&
       [...changed].every(
-        (key) => ["t0", "t1", "q", "find"].includes(key) || (key === "ruler" && this.state.ruler !== ""),
+        (key) => ["t0", "t1", "q", "find", "at"].includes(key) || (key === "ruler" && this.state.ruler !== ""),
       );
     const { dataset } = document.documentElement;
     clearTimeout(this.later);
@@ -303,6 +333,7 @@ export class Store {
     const words = new Map<string, readonly string[]>([
       ["view", viewsOf(this.data)],
       ["rows", ROWS],
+      ["roots", ROWS],
       ["measure", MEASURES],
       ["metric", METRICS],
       ["color", COLORS],
@@ -333,6 +364,7 @@ export class Store {
           .split(",")
           .filter((ix) => below(this.data.n, -1, ix) >= 0)
           .join();
+      else if (key === "at") s.at = below(Infinity, -1);
       else if (key === "step") s.step = below(Infinity, -1);
       else if (key === "least") s.least = LEAST.includes(Number(value)) ? Number(value) : 0;
       else if (key === "frame") s.frame = below(this.data.stacks?.fn.length ?? 0, 0);

@@ -22,14 +22,18 @@ function waited(data: Data, row: number): [ns: number, name: string][] {
     .sort((a, b) => b[0] - a[0]);
 }
 
-/** Its wall time by what it went to, as a bar. */
-export function bar(data: Data, row: number, most: number): HTMLElement {
+/** Its wall time by what it went to, as a bar as long as `length`; one longer than `most` is cut. */
+export function bar(data: Data, row: number, most: number, length = data.stepWall(row)): HTMLElement {
+  const whole = data.stepWall(row);
+  const part = Math.min(length, most) / Math.max(1, whole);
   const known = data.doc.steps.uses[row].map((ns, use): [number, string, string] => [
-    ns ?? 0,
+    (ns ?? 0) * part,
     `u${use}`,
     data.doc.uses[use],
   ]);
-  return inline(known.length > 0 ? known : [[data.stepWall(row), "u6", "unknown"]], most);
+  const out = inline(known.length > 0 ? known : [[whole * part, "u6", "unknown"]], most);
+  out.classList.toggle("cut", length > most);
+  return out;
 }
 
 /** The colours of what wall time goes to (report.css has them, too). */
@@ -121,6 +125,15 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       show: wall,
       cell: (row) => [bar(data, row, most()), h("span", { class: "value" }, wall(row))],
     },
+    {
+      key: "end",
+      title: "End",
+      csv: "end",
+      text: true,
+      width: 132,
+      value: (row) => data.stepEnd(row),
+      show: (row) => data.stepEnd(row),
+    },
     ns("on_cpu", "CPU", "CPU time of all its tasks, with the steps inside it", on_cpu),
     {
       key: "cpus",
@@ -177,15 +190,6 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       hidden: true,
       value: (row) => processes[row],
       show: (row) => count(processes[row]),
-    },
-    {
-      key: "end",
-      title: "End",
-      csv: "end",
-      text: true,
-      width: 110,
-      value: (row) => data.stepEnd(row),
-      show: (row) => data.stepEnd(row),
     },
     {
       key: "verdict",
@@ -326,10 +330,12 @@ export class Steps {
     if (key === this.key) return state.chart ? this.chart.draw() : this.grid.draw();
     this.key = key;
     const rows = this.all.filter((row) => this.shown(row));
-    this.most = rows.reduce((most, row) => Math.max(most, data.stepWall(row)), 1);
+    const holds = new Set(data.doc.steps.parent);
+    const alone = rows.filter((row) => !holds.has(row));
+    // Beside a step that holds the others these would be a few pixels: its bar is cut.
+    this.most = (alone.length > 0 ? alone : rows).reduce((most, row) => Math.max(most, data.stepWall(row)), 1);
     if (state.chart) {
-      const holds = new Set(data.doc.steps.parent);
-      this.chart.show(rows.filter((row) => !holds.has(row)));
+      this.chart.show(alone);
     } else this.grid.show(rows, (row) => row);
     this.note.textContent = `${count(rows.length)} of ${count(this.all.length)} steps${store.zoomed ? " · those in the range, with their whole times" : ""}`;
   }

@@ -6,8 +6,10 @@ import { HUES } from "./colors";
 import { BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { density, hatch, theme, type Theme } from "./paint";
-import type { Store } from "./state";
+import { moment } from "./moment";
+import { density, fit, hatch, theme, type Theme } from "./paint";
+import { name, steps } from "./path";
+import { isTimed, type Store } from "./state";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -15,13 +17,17 @@ import { at, time } from "./units";
 const HEIGHTS = [56, 26];
 const PATH = 16;
 const AXIS = 20;
+/** A stretch of the path that has room for a name, CSS pixels. */
+const NAMED = 34;
 
 export class Strip {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "Tasks that were busy at once, over the whole recording" });
   private frame = h("div", { class: "window" }, h("i", { class: "handle left" }), h("i", { class: "handle right" }));
   private plot: HTMLElement;
+  private line = h("div", { class: "now", hidden: true });
   private axis = new Axis(AXIS, false);
+  private scaleText = h("span", { id: "scale" });
   private range = h("span", { class: "range" });
   private scopeKey = "";
   private columns: Float64Array = new Float64Array(0);
@@ -38,17 +44,13 @@ export class Strip {
   ) {
     this.data = context.data;
     this.store = context.store;
-    this.plot = h("div", { class: "strip-plot" }, this.canvas, this.frame);
+    this.plot = h("div", { class: "strip-plot" }, this.canvas, this.frame, this.line);
+    const { path } = this.data.doc;
     const legend = h(
       "div",
       { class: "legend" },
       ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
-      h(
-        "span",
-        { class: "key" },
-        h("i", { class: "swatch dashes" }),
-        this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`,
-      ),
+      h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.scaleText),
       this.data.doc.trace.all
         ? null
         : h(
@@ -57,8 +59,12 @@ export class Strip {
             h("i", { class: "swatch others" }),
             "others have the CPU",
           ),
-      this.data.doc.path
-        ? h("span", { class: "key lower" }, `lower band: the ${this.data.pathName}, by program`)
+      path
+        ? h(
+            "span",
+            { class: "key lower", title: "Coloured by program, and where it waited by state" },
+            `lower band: the ${this.data.pathName}`,
+          )
         : null,
     );
     this.element = h(
@@ -69,6 +75,7 @@ export class Strip {
       this.axis.element,
     );
     new ResizeObserver(() => this.draw(true)).observe(this.plot);
+    context.pointed.listen(() => this.drawLine());
     this.listen();
   }
 
@@ -95,7 +102,11 @@ export class Strip {
     });
     plot.addEventListener("pointermove", (event) => {
       const now = t(event);
-      if (!drag) return this.hover(event, now);
+      if (!drag) {
+        if (event.pointerType === "mouse") this.context.pointed.set(now);
+        return this.hover(event, now);
+      }
+      this.context.pointed.set(-1);
       this.context.tip.hide();
       const [from, to] = store.whole;
       const least = (to - from) / 2000;
@@ -109,7 +120,10 @@ export class Strip {
     const end = () => (drag = null);
     plot.addEventListener("pointerup", end);
     plot.addEventListener("pointercancel", end);
-    plot.addEventListener("pointerleave", () => this.context.tip.hide());
+    plot.addEventListener("pointerleave", () => {
+      this.context.tip.hide();
+      this.context.pointed.set(-1);
+    });
     plot.addEventListener("dblclick", () => store.zoom(...store.whole));
     plot.addEventListener(
       "wheel",
@@ -119,6 +133,14 @@ export class Strip {
       },
       { passive: false },
     );
+  }
+
+  private drawLine() {
+    const [from, to] = this.store.whole;
+    const t = this.context.pointed.t >= 0 ? this.context.pointed.t : this.store.state.at;
+    this.line.hidden = t < from || t > to;
+    if (!this.line.hidden)
+      this.line.style.transform = `translateX(${((t - from) / (to - from)) * this.plot.clientWidth}px)`;
   }
 
   private hover(event: PointerEvent, t: number) {
@@ -137,6 +159,9 @@ export class Strip {
       const ix = pathAt(this.data, t);
       if (ix >= 0) lines.push(h("div", {}, `${this.data.pathName}: ${this.data.label(ix)}`));
     }
+    const { running, waiting } = moment(this.data, this.store, t);
+    if (running.length > 0) lines.push(h("div", {}, running.join(", ")));
+    if (waiting.length > 0) lines.push(h("div", { class: "dim" }, `waiting: ${waiting.join(", ")}`));
     this.context.tip.show(event, ...lines);
   }
 
@@ -161,8 +186,9 @@ export class Strip {
 
   update() {
     const { state } = this.store;
-    const key = `${state.root}\n${state.cgroup}\n${state.q}`;
+    const key = `${state.root}\n${state.cgroup}\n${state.q}\n${state.programs}`;
     this.draw(key !== this.scopeKey);
+    this.drawLine();
     this.scopeKey = key;
   }
 
@@ -192,8 +218,9 @@ export class Strip {
       colors.css.asleep,
       colors.css.unknown,
     ];
+    const y0 = this.height + 3;
     columns.forEach((column, c) => {
-      let y = this.height + 3 + PATH;
+      let y = y0 + PATH;
       for (const color of order) {
         const share = column.get(color);
         if (!share) continue;
@@ -202,6 +229,21 @@ export class Strip {
         y -= share * PATH;
       }
     });
+    // The names of what fills a stretch.
+    ctx.font = FONT.replace("12px", "11px");
+    ctx.textBaseline = "middle";
+    for (const stay of steps(this.data, this.store.state.programs)) {
+      const [left, right] = [((stay.from - from) / (to - from)) * width, ((stay.to - from) / (to - from)) * width];
+      const text = right - left < NAMED ? "" : fit(ctx, name(this.data, stay), right - left - 10);
+      if (text === "") continue;
+      ctx.globalAlpha = 0.86;
+      ctx.fillStyle = colors.css.panel;
+      ctx.fillRect(left + 2, y0 + 1, ctx.measureText(text).width + 6, PATH - 2);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colors.css.ink;
+      ctx.fillText(text, left + 5, y0 + PATH / 2 + 0.5);
+    }
+    ctx.textBaseline = "alphabetic";
   }
 
   draw(all = true) {
@@ -216,7 +258,7 @@ export class Strip {
     this.range.textContent = this.store.zoomed
       ? `${at(t0, t1 - t0)} – ${at(t1, t1 - t0)} · ${time(t1 - t0)} of ${time(to - from)}`
       : `${time(to - from)} · drag to zoom`;
-    const timed = this.store.state.view === "timeline" || this.store.state.view === "heatmap";
+    const timed = isTimed(this.store.state.view);
     const [high, band] = [HEIGHTS[timed ? 1 : 0], this.data.doc.path && !timed ? PATH : 0];
     if (!all && width === this.width && high === this.height && band === this.band) return;
     [this.height, this.band] = [high, band];
@@ -273,22 +315,10 @@ export class Strip {
     ctx.lineTo(width, line);
     ctx.stroke();
     ctx.setLineDash([]);
-    ctx.font = FONT.replace("12px", "10px");
-    const cpus = this.data.doc.trace.cpus;
-    const labels: [number, string][] = [[line, `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}`]];
-    if (y(cpus) - y(peak) > 14)
-      labels.push([y(peak) + 6, `${peak < 10 ? peak.toFixed(1).replace(/\.0$/, "") : peak.toFixed(0)} tasks`]);
-    // Of a low plot both would lie on each other.
-    if (this.height < 40) labels.length = 1;
-    for (const [at, text] of labels) {
-      const wide = ctx.measureText(text).width;
-      ctx.fillStyle = colors.css.panel;
-      ctx.globalAlpha = 0.8;
-      ctx.fillRect(width - wide - 5, Math.max(0, at - 6), wide + 5, 12);
-      ctx.globalAlpha = 1;
-      ctx.fillStyle = colors.css.dim;
-      ctx.fillText(text, width - wide - 3, Math.min(this.height - 2, Math.max(9, at + 4)));
-    }
+    // In words beside the legend: in the plot they would stand on the bars.
+    const { cpus } = this.data.doc.trace;
+    const tasks = peak < 10 ? peak.toFixed(1).replace(/\.0$/, "") : peak.toFixed(0);
+    this.scaleText.textContent = `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}${peak > cpus ? `; up to ${tasks} tasks` : ""}`;
     if (path) this.drawPath(ctx, colors, width);
     this.axis.draw([from, to], [0, width]);
   }

@@ -3,7 +3,7 @@
 
 import { HUES, hue } from "./colors";
 import { CpuLanes } from "./cpus";
-import { first, KINDS, NOTHING, ON, STATES, WAIT, waits } from "./data";
+import { ASLEEP, BLOCKED, first, KINDS, NOTHING, ON, STATES, WAIT, waits, type Data } from "./data";
 import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
@@ -26,6 +26,8 @@ const THREADS = 24;
 const REST = 20;
 /** A longer sibling, ns, or one with a larger share of the recording's time, has a lane of its own. */
 const SHORT = { ns: 50e6, share: 0.1 };
+/** Waits for a child, by the names of their kinds: for its end, and for its exec. */
+const FOR_CHILDREN = new Set(["child", "vfork child"]);
 
 export class Timeline extends TimeView {
   /** Each process's lane; -1: not in the scope. */
@@ -48,7 +50,7 @@ export class Timeline extends TimeView {
   private pitch = PITCH[0];
   private path: Step[];
   private refresh: () => void;
-  /** 1: only waits for one child at a time; 2: asleep nearly all the time. */
+  /** 1: only waits for one child at a time; 2: the machine's, asleep nearly all the time. */
   private quiet: Uint8Array;
   private note = h("span", { class: "dim", id: "folded" });
 
@@ -100,7 +102,8 @@ export class Timeline extends TimeView {
         type: "button",
         class: "toggle",
         id: "fold",
-        title: "Parents that only wait, sleepers and repeated siblings take no lanes of their own (f)",
+        title:
+          "Parents that only wait for a child, sleepers of the machine and repeated siblings take no lanes of their own (f)",
         onclick: () => store.set({ fold: !store.state.fold }),
       },
       "Fold",
@@ -457,7 +460,17 @@ export class Timeline extends TimeView {
     }
   }
 
-  private drawGroup({ ctx, theme, width, x }: Frame, g: number, y: number) {
+  /** Writes a name; a line of the path behind it ends around its letters. */
+  private write({ ctx, theme }: Frame, text: string, x: number, y: number) {
+    ctx.strokeStyle = theme.css.panel;
+    ctx.lineWidth = 4;
+    ctx.lineJoin = "round";
+    ctx.strokeText(text, x, y);
+    ctx.fillText(text, x, y);
+  }
+
+  private drawGroup(frame: Frame, g: number, y: number) {
+    const { ctx, theme, width, x } = frame;
     const { data } = this;
     const { shown, until } = this.groups[g];
     const { start, end } = data.doc.processes;
@@ -466,7 +479,7 @@ export class Timeline extends TimeView {
     const text = `${this.opened(g) ? "▾" : "▸"} ${this.name(g)}`;
     ctx.fillStyle = failed.length > 0 ? theme.css.bad : theme.css.ink;
     const wide = Math.min(width, x(until)) - left;
-    if (wide >= 24) ctx.fillText(fit(ctx, text, wide - 6), left + 2, y + NAME - 4);
+    if (wide >= 24) this.write(frame, fit(ctx, text, wide - 6), left + 2, y + NAME - 4);
     for (const ix of failed) {
       const right = x(end[ix]);
       if (right >= 0 && right <= width) ctx.fillRect(right - 2, y + NAME - 2, 2, this.band + 4);
@@ -480,7 +493,8 @@ export class Timeline extends TimeView {
     return `${count(shown.length)} × ${program}, ${time(wall)}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
   }
 
-  private drawProcess({ ctx, theme, state, width, x }: Frame, ix: number, y: number) {
+  private drawProcess(frame: Frame, ix: number, y: number) {
+    const { ctx, theme, state, width, x } = frame;
     const { data, band } = this;
     const { start, end } = data.doc.processes;
     const { execs } = data.doc;
@@ -513,7 +527,7 @@ export class Timeline extends TimeView {
       if (stop - begin < 24) continue;
       const text = failed && e + 1 === programs.length ? `✕ ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
       ctx.fillStyle = failed ? bad : theme.css.ink;
-      ctx.fillText(fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
+      this.write(frame, fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
     }
     if (failed && right >= 0 && right <= width) {
       ctx.fillStyle = bad;
@@ -754,10 +768,30 @@ function atOnce(members: number[], start: number[], end: number[]): number {
   return peak;
 }
 
-/** The processes that take no lane if folded: 1 waits for its children, 2 sleeps. */
-function quiet(data: Context["data"]): Uint8Array {
+/** Each process's waits that no descendant ended and that were for no CPU, ns: the run queue grows with the machine's load. */
+function otherWaits(data: Data): Float64Array {
+  const { first, start, end, kind, share, by } = data.pieces;
+  const { blocked, vfork } = data.doc.processes;
+  const byChild = (ix: number, piece: number) => {
+    const waker = by[piece] < 3 ? undefined : data.processOf[by[piece] - 3];
+    return waker !== undefined && waker !== ix && data.within(waker, ix);
+  };
+  const counts = KINDS.map(([name, state]) => (state === ASLEEP || state === BLOCKED) && !FOR_CHILDREN.has(name));
+  const out = new Float64Array(data.n);
+  data.processOf.forEach((ix, thread) => {
+    for (let piece = first[thread]; piece < first[thread + 1]; piece++)
+      if (share[piece] < 0 && counts[kind[piece]] && !byChild(ix, piece)) out[ix] += end[piece] - start[piece];
+  });
+  // Merged pieces have no reasons; the totals do.
+  return out.map((ns, ix) => Math.max(ns, (blocked[ix] ?? 0) - (vfork[ix] ?? 0)));
+}
+
+/** The processes that take no lane if folded: 1 waits for its children, 2 is the machine's and sleeps. */
+function quiet(data: Data): Uint8Array {
   const { start, end, on_cpu, run_queue, blocked, kthread, started_before, alive, threads } = data.doc.processes;
   const onPath = new Set(data.doc.path?.thread.map((thread) => data.processOf[thread]));
+  const other = otherWaits(data);
+  const { from, to } = data.doc.trace;
   const out = new Uint8Array(data.n);
   for (let ix = 0; ix < data.n; ix++) {
     const wall = data.wall(ix);
@@ -765,11 +799,7 @@ function quiet(data: Context["data"]): Uint8Array {
     // Waits tell less than work: they grow with the machine's load.
     const busy = (on_cpu[ix] ?? wall) * 100 + ((run_queue[ix] ?? 0) + (blocked[ix] ?? 0)) * 10;
     const asleep = busy < wall * threads[ix] && !onPath.has(ix) && !data.failed(ix);
-    // Of the machine, or of the command and without children.
-    if (
-      asleep &&
-      (kthread[ix] || (started_before[ix] && alive[ix]) || (children.length === 0 && data.parent[ix] >= 0))
-    ) {
+    if (asleep && (kthread[ix] || (started_before[ix] && alive[ix]))) {
       out[ix] = 2;
       continue;
     }
@@ -779,7 +809,8 @@ function quiet(data: Context["data"]): Uint8Array {
       children.length > 3 ||
       data.parent[ix] < 0 ||
       data.failed(ix) ||
-      (on_cpu[ix] ?? 0) * 5 > wall
+      (on_cpu[ix] ?? 0) * 5 > wall ||
+      other[ix] > Math.min(SHORT.ns, (to - from) * SHORT.share)
     )
       continue;
     let covered = 0;

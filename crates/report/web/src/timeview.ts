@@ -2,6 +2,7 @@
 // zoomed, panned and pointed at.
 
 import { Axis } from "./axis";
+import { Cursor, type Pointed } from "./cursor";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
 import { Marks, measure } from "./marks";
@@ -18,6 +19,7 @@ export interface Context {
   data: Data;
   store: Store;
   tip: Tip;
+  pointed: Pointed;
 }
 
 /** Where things are in a frame, in CSS pixels, and the device's pixels for one. */
@@ -50,8 +52,9 @@ export abstract class TimeView {
   private spacer = h("div", { class: "spacer" });
   private axis = new Axis(AXIS, true);
   private marks: Marks;
-  /** The time under the pointer. */
-  private pointed = -1;
+  private cursor: Cursor;
+  private pointed: Pointed;
+  private plot: HTMLElement;
   private empty = h("p", { class: "empty", hidden: true, role: "status" }, "No process matches here.");
   private pixels = new Pixels(1, 1);
   private pending = 0;
@@ -72,25 +75,31 @@ export abstract class TimeView {
     this.data = context.data;
     this.store = context.store;
     this.tip = context.tip;
+    this.pointed = context.pointed;
     this.marks = new Marks(this.store);
+    this.cursor = new Cursor(context);
+    this.marks.element.prepend(this.cursor.line);
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", name);
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
+    this.plot = h(
+      "div",
+      { class: "plot" },
+      ...above.map((lane) => lane?.element ?? null),
+      this.axis.element,
+      this.scroll,
+      this.marks.element,
+      this.empty,
+    );
     this.element = h(
       "div",
       { class: "timeview" },
       toolbar,
-      h(
-        "div",
-        { class: "plot" },
-        ...above.map((lane) => lane?.element ?? null),
-        this.axis.element,
-        this.scroll,
-        this.marks.element,
-        this.empty,
-      ),
+      this.plot,
       h("p", { class: "hint" }, hint),
+      this.cursor.text,
     );
+    context.pointed.listen(() => this.drawLine());
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -195,12 +204,24 @@ export abstract class TimeView {
     });
     this.axis.draw([state.t0, state.t1], [gutter, width]);
     this.marks.draw(width, gutter);
+    this.drawLine();
+  }
+
+  private drawLine() {
+    const width = this.scroll.clientWidth;
+    if (width > 0)
+      this.cursor.draw(
+        width,
+        this.gutter(),
+        this.axis.element.getBoundingClientRect().top - this.plot.getBoundingClientRect().top,
+      );
   }
 
   /** Asks for a note at the pointer, or in the middle. */
   annotate() {
-    const { t0, t1 } = this.store.state;
-    this.marks.edit(this.pointed >= t0 && this.pointed <= t1 ? this.pointed : (t0 + t1) / 2);
+    const { t0, t1, at } = this.store.state;
+    const t = this.pointed.t >= 0 ? this.pointed.t : at;
+    this.marks.edit(t >= t0 && t <= t1 ? t : (t0 + t1) / 2);
   }
 
   /** Puts the painted pixels on the canvas; what is drawn after lies above. */
@@ -254,7 +275,6 @@ export abstract class TimeView {
     });
     canvas.addEventListener("pointermove", (event) => {
       const { t, y, plot } = place(event);
-      this.pointed = t;
       const drag = this.drag;
       if (!drag) return void this.hover(event, t, y);
       if (this.touches.size === 2) return void this.pinch(event, plot, place);
@@ -278,6 +298,21 @@ export abstract class TimeView {
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
     canvas.addEventListener("pointerleave", () => this.tip.hide());
+    // A finger has no place before it touches: a tap marks the moment.
+    let finger = false;
+    const point = (event: PointerEvent | MouseEvent) => {
+      const { share, t } = place(event);
+      return share >= 0 && share <= 1 ? t : -1;
+    };
+    this.plot.addEventListener("pointerdown", (event) => (finger = event.pointerType !== "mouse"));
+    this.plot.addEventListener("pointermove", (event) => {
+      if (event.pointerType === "mouse") this.pointed.set(this.drag ? -1 : point(event));
+    });
+    this.plot.addEventListener("pointerleave", () => this.pointed.set(-1));
+    this.plot.addEventListener("click", (event) => {
+      const t = point(event);
+      if (finger && t >= 0) store.set({ at: Math.round(t) });
+    });
     canvas.addEventListener("dblclick", (event) => {
       const { t, y, share } = place(event);
       if (share < 0) this.pick(t, y, true);

@@ -25,11 +25,20 @@ interface Node {
   children: Node[];
 }
 
+/** A group; `below`: siblings of its program with more of the metric than that stand alone. */
+interface Bundle extends Group {
+  below?: number;
+}
+
 const RINGS = 7;
 /** The least radius of the sunburst's middle, CSS pixels. */
 const MIDDLE = 46;
 /** Siblings of a program with a smaller share of the whole are one cell: their names could not be read. */
 const SMALL = 0.012;
+/** A child with a larger share of all is opened. */
+const HEAVY = 0.25;
+/** A level of the sunburst that is filled less has no ring. */
+const FILLED = 0.08;
 const ROW = 24;
 /** So many children of one process at a time. */
 const MOST = 200;
@@ -80,11 +89,14 @@ export class Tree {
   /** Each process's metric with that of its descendants, and that of all. */
   private values = new Float64Array(0);
   private most = 1;
-  /** The number of a group in the tree is -2 less its place here. */
-  private groups: Group[] = [];
+  /** The number of a group in the tree is -2 less its place here; it keeps it while its members change. */
+  private groups: Bundle[] = [];
+  private numbers = new Map<string, number>();
   private groupOf = new Map<number, number>();
   private kids = new Map<number, number[]>();
   private open = new Set<number>();
+  /** The roots from which the way to the most time was opened. */
+  private shownRoots = new Set<number>();
   private more = new Map<number, number>();
   /** What the roots stand for, and for each process its group's number; none: the processes are the tree. */
   private rows: Rows = "process";
@@ -161,15 +173,13 @@ export class Tree {
       canvas.addEventListener("pointerleave", () => context.tip.hide());
     }
     this.list.addEventListener("keydown", (event) => this.keys(event));
-    this.open.add(this.data.roots[0] ?? -1);
   }
 
   /** Puts the processes into their groups. */
   private regroup() {
     const { data, rows } = this;
     this.groups = [];
-    this.groupOf.clear();
-    this.kids.clear();
+    this.numbers.clear();
     this.names = [];
     this.grouping = null;
     if (rows === "process" || rows === "thread") return;
@@ -202,29 +212,32 @@ export class Tree {
     if (known) return known;
     const { data } = this;
     if (ix < 0 && this.grouping) {
-      const out = this.tops().map((members, n) => {
-        const id = -2 - this.groups.length;
-        this.groups.push({ program: this.names[n], members });
-        for (const member of members) this.groupOf.set(member, id);
-        return id;
-      });
+      const out = this.tops().map((members, n) => this.bundle(ix, { program: this.names[n], members }));
       this.kids.set(ix, out);
       return out;
     }
     const all = ix < 0 ? data.roots : this.children(ix);
     const ids = new Map<number, number>();
-    for (const group of alike(data, all)) {
-      const id = -2 - this.groups.length;
-      this.groups.push(group);
-      for (const member of group.members) {
-        this.groupOf.set(member, id);
-        ids.set(member, id);
-      }
+    // What is large stands alone.
+    const least = SMALL * all.reduce((sum, child) => sum + this.values[child], 0);
+    for (const group of alike(data, all, (child) => this.values[child] <= least)) {
+      const alone = all.some((child) => this.values[child] > least && data.program(child) === group.program);
+      const id = this.bundle(ix, { ...group, below: alone ? least : undefined });
+      for (const member of group.members) ids.set(member, id);
     }
     // A group stands where its first member would.
     const out = [...new Set(all.map((child) => ids.get(child) ?? child))];
     this.kids.set(ix, out);
     return out;
+  }
+  /** The number of a group below a process. */
+  private bundle(ix: number, group: Bundle): number {
+    const key = `${ix} ${group.program}`;
+    let at = this.numbers.get(key);
+    if (at === undefined) this.numbers.set(key, (at = this.groups.length));
+    this.groups[at] = group;
+    for (const member of group.members) this.groupOf.set(member, -2 - at);
+    return -2 - at;
   }
   private members(ix: number): number[] {
     return ix < -1 ? this.groups[-2 - ix].members : [ix];
@@ -277,6 +290,9 @@ export class Tree {
       if (parent >= 0) values[parent] += values[ix];
     }
     this.values = values;
+    // What is small changes with what is shown.
+    this.kids.clear();
+    this.groupOf.clear();
     const tops = this.grouping && chosen < 0 ? this.tops() : null;
     this.most = (tops ? tops.flat() : data.roots).reduce((sum, ix) => sum + values[ix], 0);
     const top: Cell = chosen >= 0 ? [chosen] : data.roots.length === 1 && !tops ? data.roots : [];
@@ -317,6 +333,7 @@ export class Tree {
     this.cells.clear();
     // Levels of which nothing can be seen take no room.
     this.depth = 1;
+    const filled: number[] = [];
     for (const d of this.nodes) {
       let x = d.x0;
       for (const child of d.children) {
@@ -324,8 +341,9 @@ export class Tree {
         child.x1 = x += d.value > 0 ? ((d.x1 - d.x0) * child.value) / d.value : 0;
       }
       for (const ix of d.data) this.cells.set(ix, d);
-      if (d.x1 - d.x0 > 0.03) this.depth = Math.max(this.depth, Math.min(RINGS, d.depth));
+      if (d.x1 - d.x0 > 0.01) filled[d.depth] = (filled[d.depth] ?? 0) + d.x1 - d.x0;
     }
+    while (this.depth < RINGS && (filled[this.depth + 1] ?? 0) >= FILLED) this.depth++;
   }
 
   private color({ data: [ix] }: Node, colors: ReturnType<typeof theme>): string {
@@ -444,7 +462,9 @@ export class Tree {
 
   private drawIce(colors: ReturnType<typeof theme>) {
     const width = this.iceBox.clientWidth;
-    const levels = Math.min(14, this.nodes[this.nodes.length - 1].depth + 1);
+    // Levels of which nothing can be seen leave their room to the list.
+    const deepest = this.nodes.reduce((most, d) => ((d.x1 - d.x0) * width >= 2 ? Math.max(most, d.depth) : most), 0);
+    const levels = Math.min(14, deepest + 1);
     const ctx = sized(this.ice, width, levels * ROW);
     if (!ctx) return;
     ctx.font = FONT;
@@ -539,9 +559,24 @@ export class Tree {
     this.sumUp();
     const roots = root >= 0 ? [root] : this.below(-1);
     if (root >= 0) this.open.add(root);
+    this.openHeavy(roots);
     const items = this.branch(roots, 1, -1);
     this.list.replaceChildren(...items);
     this.none.hidden = items.length > 0;
+  }
+
+  /** Opens the way to where most of the time is, once for each root. */
+  private openHeavy(roots: number[]) {
+    let [ix] = this.sorted(roots);
+    const most = ix === undefined ? 0 : this.metric(ix);
+    if (ix === undefined || ix < 0 || this.shownRoots.has(ix)) return;
+    this.shownRoots.add(ix);
+    while (ix >= 0) {
+      this.open.add(ix);
+      const next = this.sorted(this.below(ix)).find((child) => child >= 0);
+      if (next === undefined || this.metric(next) < HEAVY * most) return;
+      ix = next;
+    }
   }
 
   /** The CPU time of each subtree in the part that is shown. */
@@ -656,8 +691,9 @@ export class Tree {
     const sum = (of: (ix: number) => number) => members.reduce((all, member) => all + of(member), 0);
     const [cpu, walls] = [time(sum((member) => this.subtree[member])), time(sum((member) => wall[member]))];
     const failed = members.filter((member) => this.data.bad(member)).length;
-    const { program } = this.groups[-2 - ix];
-    const name = `${level === 1 && this.grouping ? program : `${count(members.length)} × ${program}`}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+    const { program, below } = this.groups[-2 - ix];
+    const small = below === undefined ? "" : `, each below ${time(below)}`;
+    const name = `${level === 1 && this.grouping ? program : `${count(members.length)} × ${program}${small}`}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
     const line = h(
       "div",
       { class: "line" },

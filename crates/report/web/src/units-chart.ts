@@ -20,6 +20,10 @@ interface Link {
 
 const PITCH = 20;
 const HEIGHT = 14;
+/** The units of a course (`WHOLE` in steps.rs). */
+const COURSE = 1000;
+/** The most cells of a bar: a course has as many stretches (`FINENESS`). */
+const CELLS = 64;
 
 export class UnitsChart extends TimeView {
   /** Steps by their start. */
@@ -109,7 +113,7 @@ export class UnitsChart extends TimeView {
   protected paint(frame: Frame) {
     const { ctx, theme, width, top, state, x } = frame;
     const { data, rows } = this;
-    const { from, to, uses, failed } = data.doc.steps;
+    const { from, to, uses, failed, course } = data.doc.steps;
     this.blit(frame);
     ctx.font = FONT;
     ctx.textBaseline = "middle";
@@ -125,18 +129,15 @@ export class UnitsChart extends TimeView {
       const [left, right] = [Math.max(-2, x(from[row])), Math.min(width + 2, Math.max(x(to[row]), x(from[row]) + 1))];
       const whole = uses[row].reduce((sum: number, ns) => sum + (ns ?? 0), 0);
       ctx.globalAlpha = near && !near.has(row) ? 0.35 : 1;
-      // What its time went to, in the order of the table's bars: not when.
-      let begin = left;
+      // What its time went to in the order in which it went by; a step without a course had one thing nearly all the time.
+      const parts =
+        course[row].length > 0 ? course[row] : uses[row].flatMap((ns, use) => [use, ((ns ?? 0) * COURSE) / whole]);
+      const [a, b] = [x(from[row]), x(to[row])];
       if (whole === 0) {
         ctx.fillStyle = theme.css.unknown;
         ctx.fillRect(left, y, right - left, HEIGHT);
       }
-      uses[row].forEach((ns, use) => {
-        const wide = whole > 0 ? ((right - left) * (ns ?? 0)) / whole : 0;
-        ctx.fillStyle = colors[use];
-        ctx.fillRect(begin, y, wide, HEIGHT);
-        begin += wide;
-      });
+      if (whole > 0) this.drawCourse(frame, parts, [a, b], y, colors);
       for (const [a, b] of this.waits(row)) {
         const [l, w] = [Math.max(left, x(a)), Math.min(right, x(b)) - Math.max(left, x(a))];
         if (w < 2) continue;
@@ -160,6 +161,38 @@ export class UnitsChart extends TimeView {
     }
     link?.needs.forEach((other) => this.edge(frame, other, this.hovered));
     link?.needed.forEach((other) => this.edge(frame, this.hovered, other));
+  }
+
+  /**
+   * Draws what a step's time went to when: in each cell the columns of `kinds` lie on each other by their shares, so that
+   * what changes faster than can be seen is no pattern of stripes.
+   */
+  private drawCourse({ ctx, width }: Frame, parts: number[], [a, b]: [number, number], y: number, colors: string[]) {
+    const cells = Math.max(1, Math.min(CELLS, Math.floor((b - a) / 2)));
+    const cell = COURSE / cells;
+    const shares = colors.map(() => 0);
+    let [part, done, left] = [0, 0, parts[1]];
+    for (let c = 0; c < cells; c++) {
+      shares.fill(0);
+      const until = (c + 1) * cell;
+      while (part < parts.length && done < until) {
+        const take = Math.min(left, until - done);
+        shares[parts[part]] += take / cell;
+        [done, left] = [done + take, left - take];
+        if (left <= 0) [part, left] = [part + 2, parts[part + 3]];
+      }
+      // On whole pixels: no seams.
+      const from = Math.round(Math.max(-2, a + ((b - a) * c) / cells));
+      const to = Math.round(Math.min(width + 2, a + ((b - a) * (c + 1)) / cells));
+      if (to <= from && cells > 1) continue;
+      let bottom = y + HEIGHT;
+      shares.forEach((share, use) => {
+        if (share === 0) return;
+        ctx.fillStyle = colors[use];
+        ctx.fillRect(from, bottom - share * HEIGHT, Math.max(1, to - from), share * HEIGHT);
+        bottom -= share * HEIGHT;
+      });
+    }
   }
 
   /** From the end of a step down to the beginning of one that names its file. */
