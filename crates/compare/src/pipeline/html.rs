@@ -71,8 +71,14 @@ impl Pipeline {
         // Only what the picture shows.
         let is_beside = self.jobs.iter().any(|job| job.saved.is_none());
         let waits = self.jobs.iter().any(|job| self.wait(job) > 0);
+        // The first colours of the bars on the path.
+        let on_path = self.jobs.iter().filter(|job| job.saved.is_some()).count();
+        out.push_str("<span class=\"key\">");
+        for color in 0..on_path.min(3) {
+            let _ = write!(out, "<i class=\"swatch path-job p{color}\"></i>");
+        }
+        out.push_str("on the path</span>");
         for (class, name, is_shown) in [
-            ("path-job", "on the path", true),
             ("job-beside", "beside it", is_beside),
             ("hollow", "waits", waits),
             ("doubt", "uncertain by the clocks", self.uncertain > 0),
