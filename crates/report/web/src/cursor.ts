@@ -25,29 +25,42 @@ export class Cursor {
   readonly line = h("div", { class: "now", hidden: true });
   readonly text = h("p", { class: "hint readout", "aria-hidden": "true", hidden: true });
   private time = h("span");
-  private said = -1;
+  private said = "";
 
   constructor(private context: Context) {
     this.line.append(this.time);
   }
 
+  private get t(): number {
+    const { store, pointed } = this.context;
+    return pointed.t >= 0 ? pointed.t : store.state.at;
+  }
+
+  /** Whether the time is in sight. */
+  get seen(): boolean {
+    const { t0, t1 } = this.context.store.state;
+    return this.t >= t0 && this.t <= t1;
+  }
+
+  hide() {
+    this.line.hidden = this.text.hidden = true;
+    this.said = "";
+  }
+
   /** Draws it; `top` is where the time axis begins. */
   draw(width: number, gutter: number, top: number) {
-    const { data, store, pointed } = this.context;
-    const { t0, t1, at } = store.state;
-    const t = pointed.t >= 0 ? pointed.t : at;
-    const seen = t >= t0 && t <= t1;
-    this.line.hidden = this.text.hidden = !seen;
-    if (!seen) {
-      this.said = -1;
-      return;
-    }
+    const { data, store } = this.context;
+    const { t0, t1 } = store.state;
+    const { t } = this;
+    this.line.hidden = this.text.hidden = false;
     const x = gutter + ((t - t0) / (t1 - t0)) * (width - gutter);
     this.line.style.transform = `translateX(${x}px)`;
     this.line.classList.toggle("end", x > width - 90);
     this.time.style.top = `${top}px`;
-    if (t === this.said) return;
-    this.said = t;
+    const { root, cgroup, q } = store.state;
+    const key = [t, t1 - t0, root, cgroup, q].join("\n");
+    if (key === this.said) return;
+    this.said = key;
     const now = moment(data, store, t);
     this.time.textContent = now.when;
     this.text.textContent = sentence(now);

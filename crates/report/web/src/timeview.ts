@@ -208,13 +208,10 @@ export abstract class TimeView {
   }
 
   private drawLine() {
+    // To ask for a place costs a layout.
+    if (!this.cursor.seen) return this.cursor.hide();
     const width = this.scroll.clientWidth;
-    if (width > 0)
-      this.cursor.draw(
-        width,
-        this.gutter(),
-        this.axis.element.getBoundingClientRect().top - this.plot.getBoundingClientRect().top,
-      );
+    if (width > 0) this.cursor.draw(width, this.gutter(), this.scroll.offsetTop - AXIS);
   }
 
   /** Asks for a note at the pointer, or in the middle. */
