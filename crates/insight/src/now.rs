@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path;
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, ProcessIx};
 
 use crate::label;
 use tr_text::units;
@@ -117,8 +118,8 @@ fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     false
 }
 
-/// The jobs at the end of what is written of a recording under way, in words. Waits for pipes are
-/// not looked for there.
+/// The jobs at the end of what is written of a recording under way, in words. Its waits are those of a timeline, if there
+/// is one.
 pub fn of(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok()?;
     let alive = analysis.process_ids().filter_map(|at| {
@@ -127,7 +128,7 @@ pub fn of(analysis: &Analysis) -> Option<String> {
         let living = Living {
             parent: above.filter(|_| at != root),
             since: process.start.0,
-            waits: None,
+            waits: waits(analysis, at),
             name: at,
         };
         let known = process.parent.is_some() || at == root;
@@ -140,6 +141,17 @@ pub fn of(analysis: &Analysis) -> Option<String> {
         let label = label::label(analysis.process(longest.name));
         (label, analysis.end.0.saturating_sub(longest.since))
     })))
+}
+
+/// The wait of a process at the end of a recording.
+fn waits(analysis: &Analysis, process: ProcessIx) -> Option<Waits> {
+    if analysis.waits_for_pipe(process, analysis.end) {
+        return Some(Waits::Pipe);
+    }
+    let leader = analysis.process(process).threads.first()?;
+    let stretch = analysis.timeline.as_ref()?.before(*leader, analysis.end)?;
+    let is_child = analysis.awaited(*leader, &stretch) == Some(WaitReason::Child);
+    is_child.then_some(Waits::Child)
 }
 
 /// A time since the start: `1:12`, `1:01:12`.

@@ -5,7 +5,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::ending::WaitEnd;
 use crate::kinds::Kind;
-use crate::model::{Analysis, Process, ThreadIx};
+use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// The length in ns from which a wait of a worker is for work: programs hold their locks for shorter times.
@@ -165,6 +165,23 @@ impl Analysis {
             Wait::Blocked => WaitReason::Kernel,
             Wait::Sleep => self.slept_for(thread, stretch),
         })
+    }
+
+    /// Whether nothing of a process goes on at a time before its end but for the other end of a pipe: all of its threads
+    /// wait for one, and no child of it lives. It is false without a timeline.
+    pub fn waits_for_pipe(&self, process: ProcessIx, at: Ktime) -> bool {
+        let Some(timeline) = &self.timeline else {
+            return false;
+        };
+        let process = self.process(process);
+        let lives = |ix: &ProcessIx| self.process(*ix).end >= at && self.process(*ix).start < at;
+        let threads = process.threads.iter();
+        let mut living = threads.filter(|ix| self.thread(**ix).end >= at).peekable();
+        let waits = |ix: &ThreadIx| {
+            let stretch = timeline.before(*ix, at);
+            stretch.is_some_and(|stretch| stretch.is_for_pipe())
+        };
+        living.peek().is_some() && living.all(waits) && !process.children.iter().any(lives)
     }
 
     fn slept_for(&self, thread: ThreadIx, stretch: &Stretch) -> WaitReason {

@@ -74,6 +74,12 @@ impl Stretch {
         }
     }
 
+    /// Whether it is a wait for the other end of a pipe.
+    pub fn is_for_pipe(&self) -> bool {
+        let is_pipe = matches!(self.reason, Reason::PipeRead | Reason::PipeWrite);
+        is_pipe && matches!(self.doing, Bucket::Wait(_))
+    }
+
     /// The task that took the CPU from a preempted thread. For all other stretches it is unknown.
     pub fn preempted_by(&self) -> Actor {
         match self.doing {

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 use crate::gaps::Spans;
 use crate::model::{Analysis, Basis, KernelFigures, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
-use crate::timeline::{Bucket, Stretch, Wait};
+use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// The spans with a recorded loss of scheduling events.
 pub(super) fn lost_spans(analysis: &Analysis) -> Spans {
@@ -137,18 +137,17 @@ impl<'a> Evidence<'a> {
     }
 
     /// The thread for whose end a thread waits at the end of the recording: a thread of a living child of the
-    /// process, or another thread of the process.
+    /// process, or another thread of the process, or one at the other end of a pipe.
     pub fn awaited(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let own = analysis.thread(thread).process;
         let process = analysis.process(own);
-        let lives = |ix: &ThreadIx| *ix != thread && analysis.thread(*ix).end >= now;
-        let children = process.children.iter().copied();
-        let living = children.filter(|ix| {
-            let child = analysis.process(*ix);
-            child.end >= now && child.start < now
-        });
-        let living: Vec<ProcessIx> = living.collect();
+        let mut living = self.living(&process.children, now);
+        // A child that waits for a pipe waits for one of the others: `make | tee log`.
+        let goes_on = |ix: &ProcessIx| !analysis.waits_for_pipe(*ix, now);
+        if living.iter().any(goes_on) {
+            living.retain(goes_on);
+        }
         // The job that has been busy for the longest time, or the last one that began.
         let busy = || living.iter().find(|ix| self.busy()[**ix]);
         let child = match living.as_slice() {
@@ -156,18 +155,73 @@ impl<'a> Evidence<'a> {
             [only] => Some(only),
             [.., last] => busy().or(Some(last)),
         };
-        let threads = child.map_or(&process.threads, |ix| &analysis.process(*ix).threads);
-        let mut threads = threads.iter().copied().filter(lives);
-        let before = |ix: &ThreadIx| self.graph.timeline.before(*ix, now);
-        let works = |ix: &ThreadIx| before(ix).is_some_and(|s| works(&s));
         match child {
-            Some(_) => {
-                let threads: Vec<ThreadIx> = threads.collect();
-                let working = threads.iter().copied().find(works);
-                working.or(threads.first().copied())
+            Some(child) => self.thread_of(*child, now),
+            None => {
+                let mut threads = process.threads.iter().copied();
+                let working = threads
+                    .find(|ix| *ix != thread && self.lives(*ix, now) && self.works(*ix, now));
+                working.or_else(|| self.other_end(thread, now))
             }
-            None => threads.find(works),
         }
+    }
+
+    /// The processes among these that live at a time, and began before it.
+    fn living(&self, processes: &[ProcessIx], now: Ktime) -> Vec<ProcessIx> {
+        let living = processes.iter().copied().filter(|ix| {
+            let process = self.graph.analysis.process(*ix);
+            process.end >= now && process.start < now
+        });
+        living.collect()
+    }
+
+    fn lives(&self, thread: ThreadIx, now: Ktime) -> bool {
+        self.graph.analysis.thread(thread).end >= now
+    }
+
+    fn works(&self, thread: ThreadIx, now: Ktime) -> bool {
+        let before = self.graph.timeline.before(thread, now);
+        before.is_some_and(|stretch| works(&stretch))
+    }
+
+    /// The thread of a living process that works, or its first one.
+    fn thread_of(&self, process: ProcessIx, now: Ktime) -> Option<ThreadIx> {
+        let threads = self.graph.analysis.process(process).threads.iter().copied();
+        let threads: Vec<ThreadIx> = threads.filter(|ix| self.lives(*ix, now)).collect();
+        let working = threads.iter().copied().find(|ix| self.works(*ix, now));
+        working.or(threads.first().copied())
+    }
+
+    /// The thread at the other end of the pipe that a thread waits for at a time: of the process that ended its
+    /// last such wait, or else of a process that the same parent has started. A recording does not have the
+    /// pipes. No process that waits for a pipe itself counts, and none that waits for this thread.
+    fn other_end(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
+        let analysis = self.graph.analysis;
+        let stretch = self.graph.timeline.before(thread, now)?;
+        if !stretch.is_for_pipe() {
+            return None;
+        }
+        let own = analysis.thread(thread).process;
+        let above: Vec<ProcessIx> = analysis.lineage(own).collect();
+        let can_be = |ix: &ProcessIx| !above.contains(ix) && !analysis.waits_for_pipe(*ix, now);
+        let woke = self.graph.timeline.of(thread).filter_map(|wait| {
+            let Actor::Thread(waker) = wait.waker() else {
+                return None;
+            };
+            let process = analysis.thread(waker).process;
+            wait.is_for_pipe().then_some(process)
+        });
+        let last = woke.last().filter(|ix| can_be(ix));
+        let last = last.filter(|ix| !self.living(&[*ix], now).is_empty());
+        let sibling = || {
+            let parent = analysis.process(analysis.process(own).parent?);
+            let mut living = self.living(&parent.children, now);
+            living.retain(can_be);
+            // A shell starts a pipeline in its order: the writer is the last one before.
+            let before = living.iter().rfind(|ix| **ix < own).or(living.first());
+            before.copied()
+        };
+        self.thread_of(last.or_else(sibling)?, now)
     }
 }
 
