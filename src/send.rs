@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::process::{Command, ExitCode, Stdio};
 
-use tr_export::otlp::{answer, Encoding};
+use tr_export::otlp::{answer, Encoding, Signal};
 use tr_export::Format;
 use tr_format::ci::decoded;
 use tr_text::{escape, units};
@@ -25,18 +25,27 @@ fn set(name: &str) -> Option<String> {
     Some(value).filter(|value| !value.trim().is_empty())
 }
 
-/// A variable of OpenTelemetry's exporters: that of traces, else that of all signals.
-fn variable(name: &str) -> Option<String> {
-    let traces = set(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"));
-    traces.or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{name}")))
+/// A variable of OpenTelemetry's exporters: that of the signal, else that of all signals.
+fn variable(signal: Signal, name: &str) -> Option<String> {
+    set(&of_signal(signal, name)).or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{name}")))
 }
 
-/// The receiver that the environment names. The path of traces is below OTEL_EXPORTER_OTLP_ENDPOINT,
+/// The name of a signal's own variable.
+fn of_signal(signal: Signal, name: &str) -> String {
+    let signal = signal.name().to_uppercase();
+    format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
+}
+
+/// The receiver that the environment names. The path of a signal is below OTEL_EXPORTER_OTLP_ENDPOINT,
 /// as the specification has it.
-pub fn endpoint() -> Option<String> {
-    set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or_else(|| {
+pub fn endpoint(signal: Signal) -> Option<String> {
+    set(&of_signal(signal, "ENDPOINT")).or_else(|| {
         let base = set("OTEL_EXPORTER_OTLP_ENDPOINT")?;
-        Some(format!("{}/v1/traces", base.trim_end_matches('/')))
+        Some(format!(
+            "{}/v1/{}",
+            base.trim_end_matches('/'),
+            signal.name()
+        ))
     })
 }
 
@@ -45,7 +54,10 @@ pub fn endpoint() -> Option<String> {
 /// # Errors
 /// A protocol that is not spoken, in words.
 pub fn protocol() -> Result<Format, String> {
-    match variable("PROTOCOL").as_deref().map(str::trim) {
+    match variable(Signal::Traces, "PROTOCOL")
+        .as_deref()
+        .map(str::trim)
+    {
         None | Some("http/protobuf") => Ok(Format::Otlp),
         Some("http/json") => Ok(Format::OtlpJson),
         Some(other) => Err(format!(
@@ -72,15 +84,16 @@ pub fn resource() -> Vec<(String, String)> {
     escaped.map(|[name, value]| (name, value)).collect()
 }
 
-/// Sends an export of OTLP. What was not delivered is an error: a redirect, which is not followed, and spans that
-/// the receiver rejected while it answered with a success.
+/// Sends an export of OTLP. What was not delivered is an error: a redirect, which is not followed, and spans or data
+/// points that the receiver rejected while it answered with a success.
 pub fn otlp(
     url: &str,
-    format: Format,
+    signal: Signal,
+    encoding: Encoding,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> ExitCode {
     let shown = escape::text(url.as_bytes());
-    let reply = match send(url, format, write) {
+    let reply = match send(url, signal, encoding, write) {
         Ok(Some(reply)) => reply,
         Ok(None) => {
             eprintln!("tr: {shown} did not accept the export");
@@ -100,29 +113,26 @@ pub fn otlp(
         }
         return ExitCode::FAILURE;
     }
-    let encoding = match format {
-        Format::OtlpJson => Encoding::Json,
-        _ => Encoding::Protobuf,
-    };
+    let [one, several] = signal.parts();
     match answer::read(encoding, &reply.body) {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(answer)) => {
             let message = escape::text(answer.message.as_bytes());
             if answer.rejected == 0 {
-                eprintln!("tr: {shown} took all spans and says: {message}");
+                eprintln!("tr: {shown} took all {several} and says: {message}");
                 return ExitCode::SUCCESS;
             }
-            let spans = units::plural(answer.rejected, "span", "spans");
+            let parts = units::plural(answer.rejected, one, several);
             let reason = if message.is_empty() {
                 String::new()
             } else {
                 format!(": {message}")
             };
-            eprintln!("tr: {shown} rejected {spans} of the export{reason}");
+            eprintln!("tr: {shown} rejected {parts} of the export{reason}");
             ExitCode::FAILURE
         }
         Err(_) => {
-            eprintln!("tr: {shown} answered with the status {}, but not as OTLP does: whether it has the spans is not known", reply.status);
+            eprintln!("tr: {shown} answered with the status {}, but not as OTLP does: whether it has the {several} is not known", reply.status);
             ExitCode::SUCCESS
         }
     }
@@ -139,10 +149,11 @@ struct Reply {
 /// Sends a request: none if curl failed, which has printed the reason then.
 fn send(
     url: &str,
-    format: Format,
+    signal: Signal,
+    encoding: Encoding,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<Option<Reply>> {
-    let target = target(url)?;
+    let target = target(url, signal)?;
     let mut request = tempfile::tempfile()?;
     let mut out = io::BufWriter::new(&request);
     write(&mut out)?;
@@ -151,7 +162,7 @@ fn send(
     request.seek(SeekFrom::Start(0))?;
     // The configuration of curl has the headers: a command line is no place for secrets.
     let mut settings = tempfile::NamedTempFile::new()?;
-    settings.write_all(config(&target, format)?.as_bytes())?;
+    settings.write_all(config(&target, signal, encoding)?.as_bytes())?;
     let curl = Command::new("curl")
         .args(["--disable", "--config"])
         .arg(settings.path())
@@ -194,8 +205,8 @@ fn reply(mut output: Vec<u8>) -> Option<Reply> {
     })
 }
 
-/// The URL, with the path of OTLP's traces if it has none.
-fn target(url: &str) -> io::Result<String> {
+/// The URL, with the path of OTLP's signal if it has none.
+fn target(url: &str, signal: Signal) -> io::Result<String> {
     let bad = || {
         let text = "the URL does not begin with http:// or https://";
         io::Error::new(io::ErrorKind::InvalidInput, text)
@@ -205,17 +216,17 @@ fn target(url: &str) -> io::Result<String> {
         return Err(bad());
     }
     Ok(match rest.split_once('/') {
-        None => format!("{url}/v1/traces"),
-        Some((_, "")) => format!("{url}v1/traces"),
+        None => format!("{url}/v1/{}", signal.name()),
+        Some((_, "")) => format!("{url}v1/{}", signal.name()),
         Some(_) => url.to_owned(),
     })
 }
 
 /// curl's configuration.
-fn config(url: &str, format: Format) -> io::Result<String> {
-    let kind = match format {
-        Format::OtlpJson => "application/json",
-        _ => "application/x-protobuf",
+fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
+    let kind = match encoding {
+        Encoding::Json => "application/json",
+        Encoding::Protobuf => "application/x-protobuf",
     };
     let mut lines = vec![
         "silent".to_owned(),
@@ -231,7 +242,7 @@ fn config(url: &str, format: Format) -> io::Result<String> {
         format!("url = {}", quoted(url)?),
         format!("header = {}", quoted(&format!("content-type: {kind}"))?),
     ];
-    for (name, value) in headers(&variable("HEADERS").unwrap_or_default()) {
+    for (name, value) in headers(&variable(signal, "HEADERS").unwrap_or_default()) {
         lines.push(format!("header = {}", quoted(&format!("{name}: {value}"))?));
     }
     Ok(lines.join("\n") + "\n")
@@ -263,12 +274,15 @@ mod tests {
 
     #[test]
     fn urls_without_a_path_are_completed() {
+        let traces = |url| target(url, Signal::Traces);
         let whole = "http://localhost:4318/v1/traces";
-        assert_eq!(target("http://localhost:4318").unwrap(), whole);
-        assert_eq!(target("http://localhost:4318/").unwrap(), whole);
-        assert_eq!(target("https://a/b").unwrap(), "https://a/b");
+        assert_eq!(traces("http://localhost:4318").unwrap(), whole);
+        assert_eq!(traces("http://localhost:4318/").unwrap(), whole);
+        assert_eq!(traces("https://a/b").unwrap(), "https://a/b");
+        let metrics = target("http://localhost:4318", Signal::Metrics).unwrap();
+        assert_eq!(metrics, "http://localhost:4318/v1/metrics");
         for bad in ["", "localhost:4318", "file:///etc/passwd", "https://"] {
-            assert!(target(bad).is_err(), "{bad}");
+            assert!(traces(bad).is_err(), "{bad}");
         }
     }
 

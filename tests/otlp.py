@@ -3,9 +3,11 @@
 otlp.py read FILE ENCODING      the spans of a file, a line of JSON each
 otlp.py same PROTOBUF JSON      whether two files are the same request
 otlp.py names FILE              names of attributes of a file that the conventions do not have
+otlp.py points FILE ENCODING    the data points of a file of metrics, a line of JSON each, then the
+                                names of attributes and metrics that the conventions do not have
 otlp.py receive STATUS...       a receiver on loopback: prints its port, answers the requests
                                 with these statuses in turn, then prints their spans;
-                                200-5: five spans were rejected, 200-html: a page of a portal
+                                200-5: five spans or points were rejected, 200-html: a page of a portal
 """
 
 import http.server
@@ -15,6 +17,7 @@ import pkgutil
 import sys
 
 from google.protobuf import json_format
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics_service
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 
 
@@ -66,12 +69,65 @@ def show(request):
                 print(json.dumps(row))
 
 
-def answer(rest, as_json):
-    """The body of an answer that rejects so many spans, or that is no answer of OTLP."""
+def parse_metrics(data, encoding):
+    request = metrics_service.ExportMetricsServiceRequest()
+    if encoding == "json":
+        json_format.Parse(data, request)
+    else:
+        request.ParseFromString(data)
+    return request
+
+
+def show_metrics(request):
+    for resource in request.resource_metrics:
+        about = {each.key: value(each.value) for each in resource.resource.attributes}
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                kind = metric.WhichOneof("data")
+                data = getattr(metric, kind)
+                for point in data.data_points:
+                    row = {
+                        "resource": about,
+                        "schema": [resource.schema_url, scope.schema_url],
+                        "name": metric.name,
+                        "unit": metric.unit,
+                        "about": metric.description,
+                        "kind": kind,
+                        "temporality": getattr(data, "aggregation_temporality", None),
+                        "monotonic": getattr(data, "is_monotonic", None),
+                        "start": point.start_time_unix_nano,
+                        "end": point.time_unix_nano,
+                        "value": getattr(point, point.WhichOneof("value")),
+                        "facts": {each.key: value(each.value) for each in point.attributes},
+                    }
+                    print(json.dumps(row))
+
+
+def unknown_in_metrics(request):
+    """Names of attributes and metrics, beside ours, that the conventions do not have."""
+    attributes, metrics = conventions(), names_in("metrics")
+    used, named = set(), set()
+    for resource in request.resource_metrics:
+        used.update(each.key for each in resource.resource.attributes)
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                named.add(metric.name)
+                for point in getattr(metric, metric.WhichOneof("data")).data_points:
+                    used.update(each.key for each in point.attributes)
+    strange = (used - attributes) | (named - metrics)
+    return sorted(name for name in strange if not name.startswith("tr."))
+
+
+def answer(rest, as_json, of_metrics):
+    """The body of an answer that rejects so many spans or points, or that is no answer of OTLP."""
     if rest == "html":
         return b"<html>Sign in</html>"
-    response = service.ExportTraceServiceResponse()
-    response.partial_success.rejected_spans = int(rest)
+    if of_metrics:
+        response = metrics_service.ExportMetricsServiceResponse()
+        response.partial_success.rejected_data_points = int(rest)
+    else:
+        response = service.ExportTraceServiceResponse()
+        response.partial_success.rejected_spans = int(rest)
     response.partial_success.error_message = "older than a day"
     return json_format.MessageToJson(response).encode() if as_json else response.SerializeToString()
 
@@ -89,12 +145,17 @@ def receive(statuses):
             if 300 <= status < 400:
                 self.send_header("location", "/elsewhere")
             self.end_headers()
+            of_metrics = self.path.endswith("/v1/metrics")
+            encoding = "json" if kind == "application/json" else "protobuf"
             if rest:
-                self.wfile.write(answer(rest, kind == "application/json"))
+                self.wfile.write(answer(rest, encoding == "json", of_metrics))
             if status == 200:
                 about = {"path": self.path, "type": kind, "key": self.headers.get("x-key")}
                 print(json.dumps(about))
-                show(parse(data, "json" if kind == "application/json" else "protobuf"))
+                if of_metrics:
+                    show_metrics(parse_metrics(data, encoding))
+                else:
+                    show(parse(data, encoding))
 
         def log_message(self, *_):
             pass
@@ -112,8 +173,12 @@ def load(path, encoding):
 
 def conventions():
     """The names of all attributes of the semantic conventions, of the version that the exports name."""
+    return names_in("attributes")
+
+
+def names_in(part):
     names = set()
-    for package in ("opentelemetry.semconv.attributes", "opentelemetry.semconv._incubating.attributes"):
+    for package in (f"opentelemetry.semconv.{part}", f"opentelemetry.semconv._incubating.{part}"):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
             words = vars(importlib.import_module(f"{package}.{module.name}"))
             names.update(word for name, word in words.items() if name.isupper() and isinstance(word, str))
@@ -143,6 +208,11 @@ elif sys.argv[1] == "names":
     )
     schemas = {each.schema_url for each in loaded.resource_spans}
     print(json.dumps({"unknown": unknown(loaded), "schemas": sorted(schemas), "conventions": version}))
+elif sys.argv[1] == "points":
+    with open(sys.argv[2], "rb") as file:
+        metrics = parse_metrics(file.read(), sys.argv[3])
+    show_metrics(metrics)
+    print(json.dumps(unknown_in_metrics(metrics)))
 elif sys.argv[1] == "read":
     with open(sys.argv[2], "rb") as file:
         show(parse(file.read(), sys.argv[3]))

@@ -13,6 +13,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::{Analysis, Options};
 use tr_compare::diff::benchmarks::Service;
+use tr_export::otlp::ids::{IdSource, Ids};
+use tr_export::otlp::Signal;
 use tr_export::perfetto::{detail, TrackOptions};
 use tr_export::{otlp, Format, Settings, Weight};
 use tr_format::meta::Extra;
@@ -39,7 +41,9 @@ critical path and the machine's counters. Tasks that the recording does not have
 task, \"not recorded\". Perfetto reads gzip, too: -o - | gzip > build.pftrace.gz
 
 otlp: a span for the recording, and for each step and process of at least --min (100ms).
-The span around the recording is that of TRACEPARENT, or the GitHub job's.
+The span around the recording is that of TRACEPARENT, or the GitHub job's; see --trace-ids.
+
+otlp-metrics: the job's time, CPU time, waits for CPUs, memory and disk I/O, a point each.
 
 junit: --with names one JUnit file; it is written to OUT as it is, with properties for each
 test that the recording has: tr.cpu_s, tr.starved_s, tr.verdict, ...
@@ -60,6 +64,7 @@ Examples:
   tr export trace.bin --format folded -o - | flamegraph.pl > build.svg
   tr export trace.bin --format folded --weight waiting -o waits.folded
   tr export trace.bin --format otlp --endpoint http://localhost:4318
+  tr export trace.bin --format otlp-metrics --endpoint http://localhost:4318
   tr export trace.bin --format junit --with junit.xml -o junit.xml
   tr export trace.bin --format compile-commands -o compile_commands.json
   tr export trace.bin --format parquet --tables tables
@@ -80,11 +85,16 @@ pub struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Send otlp to this URL by curl, for at most 30 s; without a path, to its /v1/traces
-    /// [default without -o: OTEL_EXPORTER_OTLP_ENDPOINT]. Of OpenTelemetry's variables, PROTOCOL,
+    /// Send otlp or otlp-metrics to this URL by curl, for at most 30 s; without a path, to its
+    /// /v1/traces or /v1/metrics [default without -o: OTEL_EXPORTER_OTLP_ENDPOINT]. Of OpenTelemetry's variables, PROTOCOL,
     /// HEADERS, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME count, too
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     endpoint: Option<String>,
+    /// The ids of spans in otlp: those of a receiver of CI events (github, or once a pipeline
+    /// has ended gitlab:FINISHED_AT), or TRACE or TRACE-SPAN in hexadecimal digits
+    /// [default: TRACEPARENT's, else github in GitHub Actions]
+    #[arg(long, value_name = "IDS")]
+    trace_ids: Option<IdSource>,
     /// The weight of a stack in folded [default: cpu]
     #[arg(long, value_parser = args::words(Weight::ALL.map(|weight| (weight, titled(weight.name(), weight.title())))))]
     weight: Option<Weight>,
@@ -183,7 +193,9 @@ fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     };
     let is_otlp = format.is_some_and(Format::is_otlp);
     if sent && !is_otlp {
-        Some("without -o OUT: --endpoint takes --format otlp or otlp-json")
+        Some("without -o OUT: --endpoint takes --format otlp or otlp-metrics")
+    } else if args.trace_ids.is_some() && !format.is_some_and(Format::has_spans) {
+        Some("--trace-ids takes --format otlp or otlp-json")
     } else if args.weight.is_some() && !format.is_some_and(Format::has_weights) {
         Some("--weight takes --format folded")
     } else if args.flows && format != Some(Format::Perfetto) {
@@ -242,7 +254,12 @@ impl Subcommand for Args {
 fn run(args: &Args) -> Done {
     let endpoint = args.endpoint.clone();
     let is_file = args.output.is_some() || args.tables.is_some();
-    let endpoint = endpoint.or_else(|| (!is_file).then(send::endpoint)?);
+    let signal = match args.format {
+        Some(To::File(format)) => format.signal(),
+        _ => None,
+    };
+    let signal = signal.unwrap_or(Signal::Traces);
+    let endpoint = endpoint.or_else(|| send::endpoint(signal).filter(|_| !is_file));
     let named = args.format.or_else(|| by_suffix(args.output.as_deref()?));
     let to = match (named, &endpoint) {
         (None, Some(_)) => Some(To::File(send::protocol().map_err(errors::refused)?)),
@@ -288,6 +305,15 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     if format.is_otlp() {
         has_date(&trace, args)?;
     }
+    if format.signal() == Some(Signal::Metrics) {
+        let why = "metrics are of whole recordings: without --from and --to";
+        refuse_part(args, why)?;
+    }
+    let source = args.trace_ids.clone().unwrap_or_default();
+    let ids = Ids::new(trace.meta(), &source).map_err(|why| {
+        let name = errors::shown(&args.file);
+        errors::refused(format!("{name}: --trace-ids: {why}"))
+    })?;
     let name = args.file.to_string_lossy();
     args.span.check()?;
     let (from, to) = args.span.ns();
@@ -302,7 +328,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         &options,
         progress::Allowance::new(args.budget, Use::Path),
     );
-    if args.with.paths().next().is_some() && !(format.is_otlp() || format == Format::Perfetto) {
+    if args.with.paths().next().is_some() && !(format.has_spans() || format == Format::Perfetto) {
         eprintln!(
             "tr: {} has no steps: --with adds nothing to it",
             format.name()
@@ -311,7 +337,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     args.with.add(&mut recording)?;
     args.span.check_in(&recording.analysis)?;
     let mut filter = args.filters.filter();
-    if format.is_otlp() {
+    if format.has_spans() {
         filter.min = min_or(args, otlp::LEAST);
     }
     let ask = Ask {
@@ -323,6 +349,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     let resource = send::resource();
     let settings = Settings {
         resource: &resource,
+        ids: &ids,
         format,
         weight,
         shown: TrackOptions {
@@ -331,12 +358,13 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         },
     };
     let write = |out: &mut dyn Write| tr_export::write(settings, &view, &trace, out);
+    let signal = format.signal().unwrap_or(Signal::Traces);
     match (&args.output, endpoint) {
         (Some(output), _) => {
             let kind = kind(format);
             to_file((output, args.force), &args.file, kind, write)
         }
-        (None, Some(url)) => Ok(send::otlp(url, format, write)),
+        (None, Some(url)) => Ok(send::otlp(url, signal, format.encoding(), write)),
         // `run` has asked for one of them.
         (None, None) => Err(ExitCode::from(errors::UNREADABLE)),
     }
@@ -428,14 +456,20 @@ pub fn names() -> Vec<&'static str> {
 /// The files that an export of this format replaces, and whether it is binary. A source or a
 /// configuration looks like none of them.
 fn kind(format: Format) -> (tr_output::Kind, bool) {
-    let binary = matches!(format, Format::Perfetto | Format::Otlp);
+    let binary = matches!(
+        format,
+        Format::Perfetto | Format::Otlp | Format::OtlpMetrics
+    );
     let (name, is): (_, fn(&[u8]) -> bool) = match format {
         // Both messages begin with a field 1 of bytes. Text has no control characters but white space.
-        Format::Perfetto | Format::Otlp => ("such an export", |bytes| {
+        Format::Perfetto | Format::Otlp | Format::OtlpMetrics => ("such an export", |bytes| {
             bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t')
         }),
         Format::OtlpJson => ("OTLP in JSON", |bytes| {
             output::is_json(bytes) && output::has(bytes, "\"resourceSpans\"")
+        }),
+        Format::OtlpMetricsJson => ("OTLP in JSON", |bytes| {
+            output::is_json(bytes) && output::has(bytes, "\"resourceMetrics\"")
         }),
         Format::Folded => ("folded stacks", is_folded),
     };

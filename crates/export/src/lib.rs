@@ -16,6 +16,7 @@ use std::io::{self, Write};
 
 use tr_format::reader::Trace;
 
+use otlp::{Encoding, Signal};
 use tr_insight::view::View;
 use tr_text::named;
 
@@ -24,6 +25,8 @@ named! {
         Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
         Otlp = "otlp", "spans of OpenTelemetry, of steps and processes";
         OtlpJson = "otlp-json", "the same spans as JSON";
+        OtlpMetrics = "otlp-metrics", "metrics of OpenTelemetry: the job's figures";
+        OtlpMetricsJson = "otlp-metrics-json", "the same metrics as JSON";
         Folded = "folded", "a line for each stack of processes, with its weight";
     }
 }
@@ -51,6 +54,8 @@ pub struct Settings<'a> {
     pub weight: Weight,
     pub shown: perfetto::TrackOptions,
     pub resource: &'a [otlp::Given],
+    /// The ids of the spans.
+    pub ids: &'a otlp::ids::Ids,
 }
 
 /// Writes an export of the chosen processes. `trace` is read once more for the scheduling
@@ -61,10 +66,13 @@ pub fn write(
     trace: &Trace,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let (resource, ids) = (settings.resource, settings.ids);
     match settings.format {
         Format::Perfetto => perfetto::write(view, trace, settings.shown, out),
-        Format::Otlp => otlp::write(view, otlp::Encoding::Protobuf, settings.resource, out),
-        Format::OtlpJson => otlp::write(view, otlp::Encoding::Json, settings.resource, out),
+        Format::Otlp => otlp::write(view, Encoding::Protobuf, resource, ids, out),
+        Format::OtlpJson => otlp::write(view, Encoding::Json, resource, ids, out),
+        Format::OtlpMetrics => otlp::metrics::write(view, Encoding::Protobuf, resource, out),
+        Format::OtlpMetricsJson => otlp::metrics::write(view, Encoding::Json, resource, out),
         Format::Folded => stacks::folded(view, settings.weight, out),
     }
 }
@@ -80,8 +88,30 @@ impl Format {
         self == Format::Folded
     }
 
+    /// The data of a request of OTLP; `None` for another format.
+    pub fn signal(self) -> Option<Signal> {
+        match self {
+            Format::Otlp | Format::OtlpJson => Some(Signal::Traces),
+            Format::OtlpMetrics | Format::OtlpMetricsJson => Some(Signal::Metrics),
+            Format::Perfetto | Format::Folded => None,
+        }
+    }
+
     /// Whether the export is a request of OTLP.
     pub fn is_otlp(self) -> bool {
-        matches!(self, Format::Otlp | Format::OtlpJson)
+        self.signal().is_some()
+    }
+
+    /// Whether the export has the spans of OTLP.
+    pub fn has_spans(self) -> bool {
+        self.signal() == Some(Signal::Traces)
+    }
+
+    /// The encoding of a request of OTLP.
+    pub fn encoding(self) -> Encoding {
+        match self {
+            Format::OtlpJson | Format::OtlpMetricsJson => Encoding::Json,
+            _ => Encoding::Protobuf,
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod failure;
 pub mod frames;
 pub mod identity;
 pub mod imports;
+pub mod job_figures;
 pub mod kinds;
 pub mod known;
 pub mod label;

@@ -1,5 +1,6 @@
 //! A receiver's answer to a request of OTLP: ExportTraceServiceResponse of
-//! opentelemetry/proto/collector/trace/v1. A receiver can take a part of the spans and answer with a success.
+//! opentelemetry/proto/collector/trace/v1, and ExportMetricsServiceResponse of metrics/v1, whose numbers are the same.
+//! A receiver can take a part of the spans or data points and answer with a success.
 
 use prost::Message;
 use serde::Deserialize;
@@ -17,16 +18,16 @@ struct Response {
 #[serde(rename_all = "camelCase", default)]
 struct PartialSuccess {
     #[prost(int64, tag = "1")]
-    #[serde(deserialize_with = "integer")]
+    #[serde(alias = "rejectedDataPoints", deserialize_with = "integer")]
     rejected_spans: i64,
     #[prost(string, tag = "2")]
     error_message: String,
 }
 
-/// A receiver's remark: spans that it did not take, or how the next request should differ.
+/// A receiver's remark: spans or data points that it did not take, or how the next request should differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The number of spans that were rejected; 0: the message is a warning.
+    /// The number of spans or data points that were rejected; 0: the message is a warning.
     pub rejected: u64,
     /// The receiver's own words, not escaped; they can be empty.
     pub message: String,
@@ -89,6 +90,7 @@ mod tests {
         for text in [
             r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}"#,
             r#"{"partialSuccess":{"rejectedSpans":3,"errorMessage":"too old","more":1}}"#,
+            r#"{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"too old"}}"#,
         ] {
             assert_eq!(
                 read(Encoding::Json, text.as_bytes()),

@@ -3,7 +3,11 @@
 //! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A
 //! recording in a job of GitHub Actions takes the ids that the OpenTelemetry collector's
 //! githubreceiver derives from the events of the same run (trace_event_handling.go): parts of
-//! SHA-256 sums of the numbers of run, attempt and job.
+//! SHA-256 sums of the numbers of run, attempt and job. The collector's gitlabreceiver
+//! (traces_event_handling.go) hashes the number of the pipeline and the time at which it ended, which
+//! no job of the pipeline knows: that time is given once the pipeline has ended.
+
+use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 use tr_format::ci::{SPAN_ID, TRACEPARENT};
@@ -11,6 +15,95 @@ use tr_format::meta::Metadata;
 use tr_format::trace_context::{bytes, TraceContext};
 
 use tr_insight::identity;
+
+/// The source of the ids of an export.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum IdSource {
+    /// The context that the recording has: TRACEPARENT, a job of GitHub Actions, or none.
+    #[default]
+    Recording,
+    /// The run of GitHub Actions, whatever TRACEPARENT says.
+    Github,
+    /// The pipeline of GitLab.
+    Gitlab {
+        /// The end of the pipeline, as GitLab's webhook writes it: `2025-04-01 18:31:49 UTC`.
+        finished_at: String,
+    },
+    /// A trace and the span around the recording, if there is one.
+    Given {
+        trace: [u8; 16],
+        parent: Option<[u8; 8]>,
+    },
+}
+
+/// The values that [`IdSource`] is read from, for help and errors.
+pub const ID_SOURCES: &str =
+    "github, gitlab:FINISHED_AT, or TRACE or TRACE-SPAN in hexadecimal digits";
+
+impl FromStr for IdSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<IdSource, String> {
+        match text {
+            "github" => return Ok(IdSource::Github),
+            "gitlab" => {
+                return Err(
+                    "the collector's gitlabreceiver makes its ids from the time at which the pipeline ended, \
+                     which no job of it knows: once it has ended, give gitlab:FINISHED_AT"
+                        .to_owned(),
+                )
+            }
+            "otel-cicd" => {
+                return Err(
+                    "otel-cicd-action draws its ids at random: give its output traceId, TRACE in 32 digits"
+                        .to_owned(),
+                )
+            }
+            _ => {}
+        }
+        if let Some(time) = text.strip_prefix("gitlab:") {
+            let finished_at = webhook_time(time).ok_or_else(|| {
+                "the end of a pipeline is such a time: \"2025-04-01 18:31:49 UTC\" or \
+                 2025-04-01T18:31:49.624Z"
+                    .to_owned()
+            })?;
+            return Ok(IdSource::Gitlab { finished_at });
+        }
+        let (trace, span) = match text.split_once('-') {
+            Some((trace, span)) => (trace, Some(span)),
+            None => (text, None),
+        };
+        let given = || {
+            let trace = bytes(trace).filter(|trace| *trace != [0; 16])?;
+            let parent = match span {
+                Some(span) => Some(bytes(span).filter(|span| *span != [0; 8])?),
+                None => None,
+            };
+            Some(IdSource::Given { trace, parent })
+        };
+        given().ok_or_else(|| format!("expected {ID_SOURCES}"))
+    }
+}
+
+/// A time as GitLab's webhook writes it. The API writes the same time as `2025-04-01T18:31:49.624Z`.
+fn webhook_time(text: &str) -> Option<String> {
+    let (day, rest) = text.split_once([' ', 'T'])?;
+    let clock = rest.strip_suffix(" UTC").or_else(|| {
+        let clock = rest.strip_suffix('Z')?;
+        Some(clock.split_once('.').map_or(clock, |(whole, _)| whole))
+    })?;
+    let is_like = |text: &str, pattern: &str| {
+        text.len() == pattern.len()
+            && text
+                .bytes()
+                .zip(pattern.bytes())
+                .all(|(byte, wanted)| match wanted {
+                    b'0' => byte.is_ascii_digit(),
+                    other => byte == other,
+                })
+    };
+    (is_like(day, "0000-00-00") && is_like(clock, "00:00:00")).then(|| format!("{day} {clock} UTC"))
+}
 
 /// The trace, and the span around the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +116,36 @@ pub struct Ids {
 }
 
 impl Ids {
-    pub fn new(meta: &Metadata) -> Ids {
+    /// The ids of a recording.
+    ///
+    /// # Errors
+    /// The recording lacks a number that the ids are made of; the text names the variable.
+    pub fn new(meta: &Metadata, source: &IdSource) -> Result<Ids, String> {
         let value = |wanted: &str| {
             let found = meta.ci.iter().find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.as_str())
         };
+        let needed = |wanted: &str| {
+            value(wanted)
+                .ok_or_else(|| format!("{wanted} is not recorded, which its ids are made of"))
+        };
+        match source {
+            IdSource::Recording => Ok(Ids::recorded(meta, value)),
+            IdSource::Github => Ok(github(
+                needed("GITHUB_RUN_ID")?,
+                needed("GITHUB_RUN_ATTEMPT")?,
+                value("CHECK_RUN_ID"),
+            )),
+            IdSource::Gitlab { finished_at } => Ok(gitlab(needed("CI_PIPELINE_ID")?, finished_at)),
+            IdSource::Given { trace, parent } => Ok(Ids {
+                trace: *trace,
+                parent: parent.map_or_else(Vec::new, |span| span.to_vec()),
+                own: None,
+            }),
+        }
+    }
+
+    fn recorded<'a>(meta: &Metadata, value: impl Fn(&str) -> Option<&'a str>) -> Ids {
         let context = value(TRACEPARENT).and_then(TraceContext::parse);
         let inside = context.map(|context| Ids {
             trace: context.trace,
@@ -76,25 +194,47 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     }
 }
 
+/// The ids of a GitLab pipeline.
+fn gitlab(pipeline: &str, finished_at: &str) -> Ids {
+    Ids {
+        trace: part(&format!("{pipeline}t{finished_at}"), 0),
+        parent: part::<8>(&format!("{pipeline}{finished_at}"), 8).to_vec(),
+        own: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::expect_used)]
+    #![allow(clippy::expect_used, clippy::unwrap_used)]
     use super::*;
     use tr_text::units::hex;
 
-    fn ids(ci: &[(&str, &str)]) -> (String, String) {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    const SPAN: &str = "b7ad6b7169203331";
+
+    fn meta(ci: &[(&str, &str)]) -> Metadata {
         let ci = ci.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
-        let ids = Ids::new(&Metadata {
+        Metadata {
             ci: ci.collect(),
             ..Metadata::default()
-        });
-        (hex(&ids.trace), hex(&ids.parent))
+        }
+    }
+
+    fn ids_of(ci: &[(&str, &str)], source: &str) -> Result<(String, String), String> {
+        let source = match source {
+            "" => IdSource::Recording,
+            text => text.parse()?,
+        };
+        let ids = Ids::new(&meta(ci), &source)?;
+        Ok((hex(&ids.trace), hex(&ids.parent)))
+    }
+
+    fn ids(ci: &[(&str, &str)]) -> (String, String) {
+        ids_of(ci, "").unwrap()
     }
 
     #[test]
     fn a_context_is_taken_or_left() {
-        const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-        const SPAN: &str = "b7ad6b7169203331";
         let whole = format!("00-{TRACE}-{SPAN}-01");
         let taken = (TRACE.to_owned(), SPAN.to_owned());
         assert_eq!(ids(&[("TRACEPARENT", &whole)]), taken);
@@ -116,6 +256,64 @@ mod tests {
         assert_eq!(trace, "86c9da7f8004732f43c483d449e20b9b");
         assert_eq!(parent, "efe10a659718150d");
         let job = [run[0], run[1], ("CHECK_RUN_ID", "4")];
-        assert_eq!(ids(&job), (trace, "b507932bd1e77f7a".to_owned()));
+        let of_job = (trace, "b507932bd1e77f7a".to_owned());
+        assert_eq!(ids(&job), of_job);
+        // A context of another trace does not matter to those who ask for the receiver's ids.
+        let context = format!("00-{TRACE}-{SPAN}-01");
+        let inside = [job[0], job[1], job[2], ("TRACEPARENT", &context)];
+        assert_eq!(ids(&inside).0, TRACE);
+        assert_eq!(ids_of(&inside, "github"), Ok(of_job));
+        let none = ids_of(&[], "github").unwrap_err();
+        assert!(none.contains("GITHUB_RUN_ID"), "{none}");
+    }
+
+    /// The sums are those of sha256sum.
+    #[test]
+    fn ids_of_a_gitlab_pipeline_need_its_end() {
+        let ci = [("CI_PIPELINE_ID", "31")];
+        let ids = (
+            "9dd5526a7a31e8a482869c2d0b61a779".to_owned(),
+            "6561b45c4cd3e24a".to_owned(),
+        );
+        for end in [
+            "2025-04-01 18:31:49 UTC",
+            "2025-04-01T18:31:49.624Z",
+            "2025-04-01T18:31:49Z",
+        ] {
+            assert_eq!(ids_of(&ci, &format!("gitlab:{end}")), Ok(ids.clone()));
+        }
+        for bad in [
+            "",
+            "today",
+            "2025-04-01T18:31:49+02:00",
+            "2025-04-01 18:31 UTC",
+        ] {
+            let why = ids_of(&ci, &format!("gitlab:{bad}")).unwrap_err();
+            assert!(why.contains("2025-04-01 18:31:49 UTC"), "{why}");
+        }
+        let unknown = ids_of(&ci, "gitlab").unwrap_err();
+        assert!(unknown.contains("which no job of it knows"), "{unknown}");
+        let missing = ids_of(&[], "gitlab:2025-04-01 18:31:49 UTC").unwrap_err();
+        assert!(missing.contains("CI_PIPELINE_ID"), "{missing}");
+    }
+
+    #[test]
+    fn ids_are_taken_as_they_are_given() {
+        let given = |text: &str| ids_of(&[], text);
+        assert_eq!(given(TRACE), Ok((TRACE.to_owned(), String::new())));
+        let both = format!("{TRACE}-{SPAN}");
+        assert_eq!(given(&both), Ok((TRACE.to_owned(), SPAN.to_owned())));
+        let zeros = "0".repeat(32);
+        for bad in [
+            &TRACE[1..],
+            &format!("{TRACE}-"),
+            &format!("{TRACE}-{TRACE}"),
+            &zeros,
+            "x",
+        ] {
+            let why = given(bad).unwrap_err();
+            assert!(why.contains(ID_SOURCES), "{bad}: {why}");
+        }
+        assert!(given("otel-cicd").unwrap_err().contains("traceId"));
     }
 }

@@ -3,7 +3,10 @@
 //! begin with `tr.`. Names of spans are few: a backend groups by them.
 
 pub mod answer;
-mod ids;
+mod attributes;
+pub mod ids;
+mod metric_messages;
+pub mod metrics;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,9 +17,11 @@ use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_analyze::status;
 use tr_format::event::Ktime;
-use tr_format::meta::Metadata;
 
+use self::attributes::{fact, int, job, resource, text, url, TASK_ID, TASK_NAME, TASK_PAGE};
 use self::ids::Ids;
+use prost::Message;
+use serde::Serialize;
 use serde_json::ser::CompactFormatter;
 use tr_import::otlp::messages::{self, *};
 use tr_insight::ancestors::down;
@@ -52,50 +57,98 @@ pub enum Encoding {
 /// An attribute of the resource that a user gives: name, value.
 pub type Given = (String, String);
 
+/// The kind of data that a request has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    Traces,
+    Metrics,
+}
+
+impl Signal {
+    /// The last part of the path of a receiver's URL, and the word in the names of OpenTelemetry's variables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Signal::Traces => "traces",
+            Signal::Metrics => "metrics",
+        }
+    }
+
+    /// The word for one part of a request and the word for several.
+    pub fn parts(self) -> [&'static str; 2] {
+        match self {
+            Signal::Traces => ["span", "spans"],
+            Signal::Metrics => ["data point", "data points"],
+        }
+    }
+}
+
 /// Writes the spans. The attributes `given` replace those of the recording.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
     given: &[Given],
+    ids: &Ids,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let spans = Spans::new(view);
+    let spans = Spans::new(view, ids);
     let resource = resource(view.analysis, given);
     let mut all = spans.all().peekable();
-    if encoding == Encoding::Json {
-        out.write_all(b"{\"resourceSpans\":[")?;
-    }
-    while all.peek().is_some() {
-        let part = ResourceSpans {
+    let parts = std::iter::from_fn(|| {
+        all.peek()?;
+        Some(ResourceSpans {
             resource: Some(resource.clone()),
             scope_spans: vec![ScopeSpans {
-                scope: Some(Scope {
-                    name: "tr".to_owned(),
-                    version: env!("CARGO_PKG_VERSION").to_owned(),
-                }),
+                scope: Some(scope()),
                 spans: all.by_ref().take(CHUNK).collect(),
                 schema_url: SCHEMA.to_owned(),
             }],
             schema_url: SCHEMA.to_owned(),
-        };
-        match encoding {
-            Encoding::Protobuf => {
+        })
+    });
+    request("resourceSpans", parts, encoding, out)
+}
+
+/// Writes a request of these parts, whose field has this name in JSON.
+fn request<M: Message + Serialize>(
+    name: &str,
+    parts: impl Iterator<Item = M>,
+    encoding: Encoding,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match encoding {
+        Encoding::Protobuf => {
+            for part in parts {
                 let mut bytes = Vec::new();
                 messages::field(&part, &mut bytes);
                 out.write_all(&bytes)?;
             }
-            Encoding::Json => {
-                write_safe(&part, CompactFormatter, out)?;
-                if all.peek().is_some() {
+            Ok(())
+        }
+        Encoding::Json => {
+            write!(out, "{{\"{name}\":[")?;
+            for (at, part) in parts.enumerate() {
+                if at > 0 {
                     out.write_all(b",")?;
                 }
+                write_safe(&part, CompactFormatter, out)?;
             }
+            out.write_all(b"]}\n")
         }
     }
-    if encoding == Encoding::Json {
-        out.write_all(b"]}\n")?;
+}
+
+/// The program that the data is from.
+fn scope() -> Scope {
+    Scope {
+        name: "tr".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
-    Ok(())
+}
+
+/// A moment in ns since 1970.
+fn unix(analysis: &Analysis, time: Ktime) -> u64 {
+    let meta = &analysis.meta;
+    meta.start_clock.real.saturating_add(time.since(meta.start))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,7 +161,7 @@ enum Thing {
 
 struct Spans<'a> {
     view: View<'a>,
-    ids: Ids,
+    ids: &'a Ids,
     judged: StepVerdicts<'a>,
     /// The steps that are the execution of a process, by process.
     executions: HashMap<ProcessIx, StepIx>,
@@ -126,7 +179,7 @@ struct Spans<'a> {
 }
 
 impl<'a> Spans<'a> {
-    fn new(view: &View<'a>) -> Spans<'a> {
+    fn new(view: &View<'a>, ids: &'a Ids) -> Spans<'a> {
         let analysis = view.analysis;
         let judged = StepVerdicts::new(view.recording);
         let steps = &judged.steps;
@@ -149,7 +202,7 @@ impl<'a> Spans<'a> {
         });
         let mut spans = Spans {
             view: *view,
-            ids: Ids::new(&analysis.meta),
+            ids,
             judged,
             executions,
             chosen: view.is_chosen(),
@@ -230,10 +283,8 @@ impl<'a> Spans<'a> {
         self.ids.span(&self.view.analysis.meta, &name).to_vec()
     }
 
-    /// A moment in ns since 1970.
     fn unix(&self, time: Ktime) -> u64 {
-        let meta = &self.view.analysis.meta;
-        meta.start_clock.real.saturating_add(time.since(meta.start))
+        unix(self.view.analysis, time)
     }
 
     fn span(
@@ -448,74 +499,4 @@ fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
         message: words.unwrap_or_default(),
         code: ERROR,
     });
-}
-
-const TASK_NAME: &str = "cicd.pipeline.task.name";
-const TASK_ID: &str = "cicd.pipeline.task.run.id";
-const TASK_PAGE: &str = "cicd.pipeline.task.run.url.full";
-
-/// The job that the recording was made in: a task of its pipeline.
-fn job(meta: &Metadata) -> Vec<KeyValue> {
-    let ci = Ci::new(meta);
-    let known = [(TASK_NAME, "job"), (TASK_ID, "job_id")];
-    let known = known
-        .into_iter()
-        .filter_map(|(name, of)| Some(text(name, ci.get(of)?)));
-    let page = url(&ci, TASK_PAGE, "job_page");
-    known.chain(page).collect()
-}
-
-fn url(ci: &Ci, name: &str, of: &str) -> Option<KeyValue> {
-    let url = ci.get(of)?;
-    let web = url.starts_with("https://") || url.starts_with("http://");
-    web.then(|| text(name, url))
-}
-
-fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
-    let meta = &analysis.meta;
-    let ci = Ci::new(meta);
-    let arch = match meta.machine.as_str() {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    let mut attributes = vec![
-        text("service.name", ci.get("project").unwrap_or("tr")),
-        text("os.type", "linux"),
-        text("host.name", &escape::raw(meta.host.as_bytes())),
-        text("host.arch", &escape::raw(arch.as_bytes())),
-    ];
-    let names = [
-        ("project", "vcs.repository.name"),
-        ("run", "cicd.pipeline.run.id"),
-        ("attempt", "tr.ci.attempt"),
-        ("job", "tr.ci.job"),
-        ("commit", "vcs.ref.head.revision"),
-        ("branch", "vcs.ref.head.name"),
-    ];
-    let known = names
-        .iter()
-        .filter_map(|(own, name)| Some(text(name, ci.get(own)?)));
-    attributes.extend(known);
-    attributes.extend(url(&ci, "cicd.pipeline.run.url.full", "page"));
-    for (name, value) in given {
-        attributes.retain(|attribute| attribute.key != *name);
-        attributes.push(text(name, value));
-    }
-    Resource { attributes }
-}
-
-fn fact(key: &str, value: Any) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-    }
-}
-
-fn text(key: &str, value: &str) -> KeyValue {
-    fact(key, Any::String(value.to_owned()))
-}
-
-fn int(key: &str, value: u64) -> KeyValue {
-    fact(key, Any::Int(i64::try_from(value).unwrap_or(i64::MAX)))
 }

@@ -122,13 +122,17 @@ fn hex<S: Serializer>(id: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&units::hex(id))
 }
 
-fn decimal<S: Serializer>(number: &impl Display, to: S) -> Result<S::Ok, S::Error> {
+/// Writes a 64-bit integer as OTLP's JSON has it, as a string.
+///
+/// # Errors
+/// The serializer's.
+pub fn decimal<S: Serializer>(number: &impl Display, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(number)
 }
 
-/// The spans as a field of a request. Consecutive requests are one request: a repeated
+/// The spans or metrics of a resource as a field of a request. Consecutive requests are one request: a repeated
 /// field goes on.
-pub fn field(spans: &ResourceSpans, to: &mut Vec<u8>) {
-    const RESOURCE_SPANS: u32 = 1;
-    prost::encoding::message::encode(RESOURCE_SPANS, spans, to);
+pub fn field(of_resource: &impl Message, to: &mut Vec<u8>) {
+    const OF_RESOURCE: u32 = 1;
+    prost::encoding::message::encode(OF_RESOURCE, of_resource, to);
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tr_analyze::model::Analysis;
 
 use super::Summary;
-use tr_insight::size::RunnerSize;
+use tr_insight::job_figures::{job_figures, FigureUnit, JobFigure};
 use tr_text::escape;
 
 /// GitHub shows ten warnings of a step.
@@ -42,21 +42,23 @@ impl Summary {
     /// OpenMetrics. An unknown figure has no line.
     pub fn metrics(&self, analysis: &Analysis) -> String {
         let mut out = String::new();
-        let mut figure = |name: &str, ns: Option<u64>| {
-            if let Some(ns) = ns {
-                let _ = writeln!(out, "# TYPE {name} gauge");
-                let _ = writeln!(out, "{name} {:.3}", ns as f64 / 1e9);
-            }
-        };
-        let times = &analysis.totals.times;
-        figure("tr_wall_seconds", Some(analysis.wall()));
-        figure("tr_cpu_seconds", times.on_cpu_known());
-        figure("tr_run_queue_seconds", times.run_queue_known());
-        figure("tr_limit_seconds", self.limit);
-        if let Some(size) = &self.size {
-            for (name, value) in sizes(size) {
-                let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");
-            }
+        let limit = self.limit.map(|ns| JobFigure {
+            name: "limit",
+            unit: FigureUnit::Seconds,
+            value: ns,
+            about: "Limit of the job's time",
+        });
+        for figure in job_figures(analysis, self.size.as_ref())
+            .into_iter()
+            .chain(limit)
+        {
+            let (suffix, value) = match figure.unit {
+                FigureUnit::Seconds => ("_seconds", format!("{:.3}", figure.value as f64 / 1e9)),
+                FigureUnit::Bytes => ("_bytes", figure.value.to_string()),
+                FigureUnit::Cpus => ("", figure.value.to_string()),
+            };
+            let name = format!("tr_{}{suffix}", figure.name);
+            let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");
         }
         let _ = writeln!(out, "# TYPE tr_held_back gauge");
         let _ = writeln!(out, "tr_held_back {}", self.held().count());
@@ -71,32 +73,6 @@ impl Summary {
         }
         out + "# EOF\n"
     }
-}
-
-/// The figures of a runner's size that are known.
-fn sizes(size: &RunnerSize) -> Vec<(&'static str, u64)> {
-    let memory = size.memory.as_ref();
-    let cpus = size.cpus.as_ref();
-    let all = [
-        (
-            "tr_memory_at_least_bytes",
-            memory.map(|memory| memory.at_least),
-        ),
-        (
-            "tr_memory_at_most_bytes",
-            memory.and_then(|memory| memory.at_most),
-        ),
-        (
-            "tr_memory_enough_bytes",
-            memory.and_then(|memory| memory.enough),
-        ),
-        ("tr_cpus_wanted_p90", cpus.map(|cpus| cpus.wanted)),
-        ("tr_cpus_enough", cpus.map(|cpus| cpus.enough)),
-    ];
-    let known = all
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    known.collect()
 }
 
 /// The file of a test whose name begins with a file: `tests/test_a.py::test_b`, `t/a.t`.

@@ -1,0 +1,210 @@
+//! Metrics of OpenTelemetry (OTLP 1.x): the figures of a whole job, a point each. A metric has the name of the semantic
+//! conventions where there is one for it; ours begin with `tr.`.
+//!
+//! The points have the attributes that a job of later runs has, too, so that a backend continues its series: many
+//! backends keep the resource's attributes, among them the number of the run, apart from the series.
+
+use std::io::{self, Write};
+
+use tr_analyze::model::Analysis;
+use tr_import::otlp::messages::KeyValue;
+use tr_insight::advice::advise;
+use tr_insight::ci::Ci;
+use tr_insight::job_figures::{self, job_figures, FigureUnit, JobFigure};
+use tr_insight::size::RunnerSize;
+use tr_insight::view::View;
+use tr_insight::{exit, label, memory, path};
+
+use super::attributes::{resource, text, TASK_NAME};
+use super::metric_messages::{
+    Data, Gauge, Metric, Number, Point, ResourceMetrics, ScopeMetrics, Sum,
+};
+use super::{request, scope, unix, Encoding, Given, SCHEMA};
+
+/// The number of the temporality that counts from a point's start.
+const CUMULATIVE: i32 = 2;
+
+/// Writes the metrics. The attributes `given` replace those of the recording in the resource.
+pub fn write(
+    view: &View<'_>,
+    encoding: Encoding,
+    given: &[Given],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let metrics = ResourceMetrics {
+        resource: Some(resource(view.analysis, given)),
+        scope_metrics: vec![ScopeMetrics {
+            scope: Some(scope()),
+            metrics: metrics(view),
+            schema_url: SCHEMA.to_owned(),
+        }],
+        schema_url: SCHEMA.to_owned(),
+    };
+    request("resourceMetrics", std::iter::once(metrics), encoding, out)
+}
+
+fn metrics(view: &View<'_>) -> Vec<Metric> {
+    let analysis = view.analysis;
+    let path = path::path_of(view).ok();
+    let advised = path.map(|path| advise(view, &path)).unwrap_or_default();
+    let size = RunnerSize::new(view, &advised);
+    let job = Job::new(analysis);
+    let figures = job_figures(analysis, size.as_ref());
+    let mut all: Vec<Metric> = figures
+        .iter()
+        .filter_map(|figure| job.figure(figure))
+        .collect();
+    all.extend(job.disk_io(&figures));
+    all.extend(job.failed(analysis));
+    let cpus = analysis.meta.cpus.len() as u64;
+    all.push(job.limit(
+        "system.cpu.logical.count",
+        "{cpu}",
+        "Logical CPUs of the machine",
+        cpus,
+    ));
+    all.extend(
+        memory::of_machine(&analysis.meta)
+            .map(|bytes| job.limit("system.memory.limit", "By", "Memory of the machine", bytes)),
+    );
+    all
+}
+
+/// The facts that all points of a job share.
+struct Job {
+    attributes: Vec<KeyValue>,
+    /// The start and the end in ns since 1970.
+    start: u64,
+    end: u64,
+}
+
+impl Job {
+    fn new(analysis: &Analysis) -> Job {
+        let ci = Ci::new(&analysis.meta);
+        let names = [
+            ("project", "vcs.repository.name"),
+            ("branch", "vcs.ref.head.name"),
+            ("job", TASK_NAME),
+        ];
+        let known = names
+            .iter()
+            .filter_map(|(own, name)| Some(text(name, ci.get(own)?)));
+        let root = analysis.process_ids().find(|ix| {
+            let process = analysis.process(*ix);
+            process.parent.is_none() && Some(process.pid) == analysis.meta.root
+        });
+        let program = root.map(|ix| label::program(analysis.process(ix)));
+        let program = program.map(|name| text("process.executable.name", &name));
+        Job {
+            attributes: known.chain(program).collect(),
+            start: unix(analysis, analysis.start),
+            end: unix(analysis, analysis.end),
+        }
+    }
+
+    fn point(&self, value: Number, more: Option<KeyValue>) -> Point {
+        Point {
+            attributes: self.attributes.iter().cloned().chain(more).collect(),
+            start_time_unix_nano: self.start,
+            time_unix_nano: self.end,
+            value: Some(value),
+        }
+    }
+
+    /// The metric of a figure; `None` for those that are points of one metric together.
+    fn figure(&self, figure: &JobFigure) -> Option<Metric> {
+        let (unit, value) = match figure.unit {
+            FigureUnit::Seconds => ("s", Number::Double(figure.value as f64 / 1e9)),
+            FigureUnit::Bytes => ("By", int(figure.value)),
+            FigureUnit::Cpus => ("{cpu}", int(figure.value)),
+        };
+        let point = self.point(value, None);
+        let metric = match figure.name {
+            job_figures::DISK_READ | job_figures::DISK_WRITTEN => return None,
+            job_figures::CPU => {
+                metric("process.cpu.time", unit, figure.about, counter(vec![point]))
+            }
+            name => {
+                let name = format!("tr.{}", named(name));
+                metric(&name, unit, figure.about, gauge(point))
+            }
+        };
+        Some(metric)
+    }
+
+    fn disk_io(&self, figures: &[JobFigure]) -> Option<Metric> {
+        let directions = [
+            (job_figures::DISK_READ, "read"),
+            (job_figures::DISK_WRITTEN, "write"),
+        ];
+        let points: Vec<Point> = directions
+            .into_iter()
+            .filter_map(|(name, direction)| {
+                let figure = figures.iter().find(|figure| figure.name == name)?;
+                let direction = text("disk.io.direction", direction);
+                Some(self.point(int(figure.value), Some(direction)))
+            })
+            .collect();
+        let about = "Bytes that the processes read from disks and wrote to them";
+        (!points.is_empty()).then(|| metric("process.disk.io", "By", about, counter(points)))
+    }
+
+    fn failed(&self, analysis: &Analysis) -> Option<Metric> {
+        let status = analysis.summary.as_ref()?.status?;
+        let failed = u64::from(exit::failed(Some(status)));
+        let about = "1 if the command failed, else 0";
+        Some(metric(
+            "tr.failed",
+            "{job}",
+            about,
+            gauge(self.point(int(failed), None)),
+        ))
+    }
+
+    /// A size of the machine: the conventions have it as a sum that can fall, too.
+    fn limit(&self, name: &str, unit: &str, about: &str, value: u64) -> Metric {
+        let sum = Data::Sum(Sum {
+            data_points: vec![self.point(int(value), None)],
+            aggregation_temporality: CUMULATIVE,
+            is_monotonic: false,
+        });
+        metric(name, unit, about, sum)
+    }
+}
+
+/// A figure's name by the rules of the conventions, where dots divide it: `memory.at_least`.
+fn named(name: &str) -> String {
+    let groups = ["run_queue_", "memory_", "cpus_", "disk_"];
+    let group = groups.iter().find(|group| name.starts_with(*group));
+    match group.and_then(|group| name.split_at_checked(group.len())) {
+        Some((group, rest)) => format!("{}.{rest}", group.trim_end_matches('_')),
+        None => name.to_owned(),
+    }
+}
+
+fn metric(name: &str, unit: &str, about: &str, data: Data) -> Metric {
+    Metric {
+        name: name.to_owned(),
+        description: about.to_owned(),
+        unit: unit.to_owned(),
+        data: Some(data),
+    }
+}
+
+fn gauge(point: Point) -> Data {
+    Data::Gauge(Gauge {
+        data_points: vec![point],
+    })
+}
+
+fn counter(points: Vec<Point>) -> Data {
+    Data::Sum(Sum {
+        data_points: points,
+        aggregation_temporality: CUMULATIVE,
+        is_monotonic: true,
+    })
+}
+
+fn int(value: u64) -> Number {
+    Number::Int(i64::try_from(value).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,128 @@
+//! The figures of a whole job that services follow over time: OpenMetrics and OTLP write the same ones.
+
+use tr_analyze::contention::Contention;
+use tr_analyze::model::Analysis;
+
+use crate::demands::{self, Demand};
+use crate::size::RunnerSize;
+
+/// The unit of a figure's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureUnit {
+    /// The value is in ns; it is shown in seconds.
+    Seconds,
+    Bytes,
+    Cpus,
+}
+
+/// A figure of a whole job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobFigure {
+    /// The name, in words with underscores, without its unit.
+    pub name: &'static str,
+    pub unit: FigureUnit,
+    pub value: u64,
+    pub about: &'static str,
+}
+
+/// The CPU time of a job, for which OpenTelemetry has a name of its own.
+pub const CPU: &str = "cpu";
+/// The bytes that a job read from disks.
+pub const DISK_READ: &str = "disk_read";
+/// The bytes that a job wrote to disks.
+pub const DISK_WRITTEN: &str = "disk_written";
+
+/// The figures that are known of a recording. The size is that of the job's runner.
+pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFigure> {
+    use FigureUnit::{Bytes, Cpus, Seconds};
+    let times = &analysis.totals.times;
+    let queued = times.run_queue_known();
+    let others = queued.and_then(|_| Contention::of_all(analysis));
+    let memory = size.and_then(|size| size.memory);
+    let cpus = size.and_then(|size| size.cpus);
+    let demands = demands::of(analysis, None);
+    let demand = |demand| demands.get(&demand).copied();
+    let figure = |name, unit, value: Option<u64>, about| {
+        Some(JobFigure {
+            name,
+            unit,
+            value: value?,
+            about,
+        })
+    };
+    let all = [
+        figure(
+            "wall",
+            Seconds,
+            Some(analysis.wall()),
+            "Wall time of the job",
+        ),
+        figure(
+            CPU,
+            Seconds,
+            times.on_cpu_known(),
+            "CPU time of all processes",
+        ),
+        figure(
+            "run_queue",
+            Seconds,
+            queued,
+            "Waits of all threads for a CPU",
+        ),
+        figure(
+            "run_queue_others",
+            Seconds,
+            others.map(|(division, _)| division.others),
+            "Waits of all threads for a CPU that tasks of others had",
+        ),
+        figure(
+            "memory_at_least",
+            Bytes,
+            memory.map(|memory| memory.at_least),
+            "Lower bound of the peak of all processes' memory",
+        ),
+        figure(
+            "memory_at_most",
+            Bytes,
+            memory.and_then(|memory| memory.at_most),
+            "Upper bound of the peak of all processes' memory",
+        ),
+        figure(
+            "memory_available",
+            Bytes,
+            memory.and_then(|memory| memory.available),
+            "Memory that the job could use",
+        ),
+        figure(
+            "memory_enough",
+            Bytes,
+            memory.and_then(|memory| memory.enough),
+            "Smallest size of memory that would do",
+        ),
+        figure(
+            "cpus_wanted_p90",
+            Cpus,
+            cpus.map(|cpus| cpus.wanted),
+            "CPUs that the job could use at most for 90 % of the time",
+        ),
+        figure(
+            "cpus_enough",
+            Cpus,
+            cpus.map(|cpus| cpus.enough),
+            "Smallest number of CPUs that would do",
+        ),
+        figure(
+            DISK_READ,
+            Bytes,
+            demand(Demand::Read),
+            "Bytes that the processes read from disks",
+        ),
+        figure(
+            DISK_WRITTEN,
+            Bytes,
+            demand(Demand::Written),
+            "Bytes that the processes wrote to disks",
+        ),
+    ];
+    all.into_iter().flatten().collect()
+}
