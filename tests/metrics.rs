@@ -91,7 +91,7 @@ fn figures() -> Result<(), Failure> {
     for (name, field) in [
         ("process.cpu.time", "on_cpu_ns"),
         ("tr.run_queue", "run_queue_ns"),
-        ("tr.wall", "wall_ns"),
+        ("tr.wall", "duration_ns"),
     ] {
         let point = value(&all, name).ok_or(name)?;
         let ns = totals[field].as_u64().or(analysis["trace"][field].as_u64());

@@ -257,6 +257,7 @@ fn exports(view: &View<'_>, trace: &Trace, way: u8) {
                     detail: if way & 0x20 != 0 { 1_000_000 } else { 0 },
                 },
                 resource: &[],
+                ids: &tr_export::otlp::ids::Ids::recorded(trace.meta()),
             };
             tr_export::write(settings, view, trace, &mut Few(0)).unwrap();
         }

@@ -332,6 +332,7 @@ fn exports(view: &View<'_>, trace: &Trace) {
                     detail,
                 },
                 resource: &[],
+                ids: &tr_export::otlp::ids::Ids::recorded(trace.meta()),
             };
             tr_export::write(settings, view, trace, &mut Few(0)).unwrap();
         }

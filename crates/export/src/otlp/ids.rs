@@ -121,16 +121,13 @@ impl Ids {
     /// # Errors
     /// The recording lacks a number that the ids are made of; the text names the variable.
     pub fn new(meta: &Metadata, source: &IdSource) -> Result<Ids, String> {
-        let value = |wanted: &str| {
-            let found = meta.ci.iter().find(|(name, _)| name == wanted);
-            found.map(|(_, value)| value.as_str())
-        };
+        let value = |wanted: &str| value(meta, wanted);
         let needed = |wanted: &str| {
             value(wanted)
                 .ok_or_else(|| format!("{wanted} is not recorded, which its ids are made of"))
         };
         match source {
-            IdSource::Recording => Ok(Ids::recorded(meta, value)),
+            IdSource::Recording => Ok(Ids::recorded(meta)),
             IdSource::Github => Ok(github(
                 needed("GITHUB_RUN_ID")?,
                 needed("GITHUB_RUN_ATTEMPT")?,
@@ -145,7 +142,9 @@ impl Ids {
         }
     }
 
-    fn recorded<'a>(meta: &Metadata, value: impl Fn(&str) -> Option<&'a str>) -> Ids {
+    /// The ids of [`IdSource::Recording`], which every recording has.
+    pub fn recorded(meta: &Metadata) -> Ids {
+        let value = |wanted: &str| value(meta, wanted);
         let context = value(TRACEPARENT).and_then(TraceContext::parse);
         let inside = context.map(|context| Ids {
             trace: context.trace,
@@ -168,6 +167,12 @@ impl Ids {
     pub fn span(&self, meta: &Metadata, thing: &str) -> [u8; 8] {
         part(&format!("{} {thing}", identity::id(meta)), 0)
     }
+}
+
+/// The value of a recorded variable.
+fn value<'a>(meta: &'a Metadata, wanted: &str) -> Option<&'a str> {
+    let found = meta.ci.iter().find(|(name, _)| name == wanted);
+    found.map(|(_, value)| value.as_str())
 }
 
 /// Bytes of the SHA-256 sum of a text.
