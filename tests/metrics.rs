@@ -58,10 +58,14 @@ fn rows(text: &[u8]) -> Result<Vec<Value>, Failure> {
     lines.collect()
 }
 
-/// The points of an export, and the names that the conventions do not have.
+/// The points of a fixture's export, and the names that the conventions do not have.
 fn points(trace: &str, format: &str, encoding: &str) -> Result<(Vec<Value>, Value), Failure> {
+    points_of(&fixture(trace), format, encoding)
+}
+
+fn points_of(trace: &str, format: &str, encoding: &str) -> Result<(Vec<Value>, Value), Failure> {
     let file = tempfile::NamedTempFile::new()?;
-    let out = tr(&["export", &fixture(trace), "--format", format, "-o", "-"])?;
+    let out = tr(&["export", trace, "--format", format, "-o", "-"])?;
     ensure(out.status.success(), || said(&out))?;
     std::fs::write(file.path(), &out.stdout)?;
     let read = Command::new(python()?)
@@ -332,8 +336,19 @@ fn names_before<'a>(query: &'a str, mark: &str) -> Vec<&'a str> {
 fn queries() -> Result<(), Failure> {
     let mut metrics = BTreeSet::new();
     let mut labels = BTreeSet::new();
-    for trace in ["traces/demo", "traces/build", "format/3.10"] {
-        let (all, _) = points(trace, "otlp-metrics", "protobuf")?;
+    // The fixtures are older than the samples of the disk.
+    let directory = tempfile::tempdir()?;
+    let new = directory.path().join("new.bin");
+    let out = Command::new(TR)
+        .args(["record", "--method", "ptrace", "-o"])
+        .arg(&new)
+        .args(["--", "true"])
+        .current_dir(&directory)
+        .output()?;
+    ensure(out.status.success(), || said(&out))?;
+    let fixtures = ["traces/demo", "traces/build", "format/3.10"].map(fixture);
+    for file in fixtures.into_iter().chain([new.to_string_lossy().into_owned()]) {
+        let (all, _) = points_of(&file, "otlp-metrics", "protobuf")?;
         metrics.extend(all.iter().map(prometheus));
         let facts = all.iter().filter_map(|point| point["facts"].as_object());
         labels.extend(

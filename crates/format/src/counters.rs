@@ -108,6 +108,9 @@ counters! {
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
     /// The largest [`Counter::Resident`] that the recorder has read since the previous sample.
     ResidentPeak = 22, "resident_peak", Bytes;
+    /// The least free space of the file system of COMMAND's working directory that the recorder has read since the
+    /// previous sample (`statfs`).
+    DiskFree = 23, "disk_free", Bytes;
 }
 
 /// The number of counters.

@@ -40,6 +40,7 @@ pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFig
     let others = queued.and_then(|_| Contention::of_all(analysis));
     let memory = size.and_then(|size| size.memory);
     let cpus = size.and_then(|size| size.cpus);
+    let disk = size.and_then(|size| size.disk);
     let demands = demands::of(analysis, None);
     let demand = |demand| demands.get(&demand).copied();
     let figure = |name, unit, value: Option<u64>, about| {
@@ -110,6 +111,18 @@ pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFig
             Cpus,
             cpus.map(|cpus| cpus.enough),
             "Smallest number of CPUs that would do",
+        ),
+        figure(
+            "disk_free_at_least",
+            Bytes,
+            disk.map(|disk| disk.free_at_least),
+            "Least free space of the file system that the job began in",
+        ),
+        figure(
+            "disk_used_peak",
+            Bytes,
+            disk.map(|disk| disk.used_peak),
+            "Free space at the start less the least free space",
         ),
         figure(
             DISK_READ,

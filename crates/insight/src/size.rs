@@ -7,19 +7,22 @@
 //! proposal.
 
 use tr_analyze::memory::killed;
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, Process};
+use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
 
 use crate::advice::BuildAdvice;
 use crate::cpu_need::CpuNeed;
 use crate::exit;
-use crate::memory::{cgroup_peak, limit, of_machine, Resident};
+use crate::memory::{self, cgroup_peak, limit, of_machine, Resident};
 use crate::view::View;
 
 /// The share of the largest need that a proposed size has beside it, in percent: pages of files, the kernel's own
 /// memory and other inputs need some, too.
 pub const MARGIN_PERCENT: u64 = 25;
+/// The divisor of the free space at the start for the least use of it that is noticeable.
+const NOTICEABLE: u64 = 10;
 /// The smallest size of memory that is proposed, in bytes. The others are its powers of two, as runners are sold.
 const SMALLEST: u64 = 512 << 20;
 
@@ -28,6 +31,16 @@ const SMALLEST: u64 = 512 << 20;
 pub struct RunnerSize {
     pub memory: Option<MemoryNeed>,
     pub cpus: Option<CpuNeed>,
+    pub disk: Option<DiskNeed>,
+}
+
+/// The free space of the file system in which the command began, in bytes. Other tasks may use it, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskNeed {
+    /// The least free space that was read.
+    pub free_at_least: u64,
+    /// The difference between the free space at the start and the least one.
+    pub used_peak: u64,
 }
 
 /// The memory of all processes together, in bytes.
@@ -55,8 +68,33 @@ impl RunnerSize {
         let size = RunnerSize {
             memory: MemoryNeed::of(analysis),
             cpus: advice.cpus.filter(|_| is_done(analysis)),
+            disk: DiskNeed::of(analysis),
         };
-        (size.memory.is_some() || size.cpus.is_some()).then_some(size)
+        let is_known = size.memory.is_some() || size.cpus.is_some() || size.disk.is_some();
+        is_known.then_some(size)
+    }
+}
+
+impl DiskNeed {
+    /// The disk of a recorded command; `None` for a part of a recording, for the whole machine, or if it was not read.
+    pub fn of(analysis: &Analysis) -> Option<DiskNeed> {
+        if !is_of_command(analysis) {
+            return None;
+        }
+        let samples = memory::samples(analysis);
+        let mut read = samples.filter_map(|(_, sample)| sample.get(Counter::DiskFree));
+        let first = read.next()?;
+        let least = read.fold(first, u64::min);
+        Some(DiskNeed {
+            free_at_least: least,
+            used_peak: first - least,
+        })
+    }
+
+    /// Whether the job has used a noticeable part of the free space: a tenth.
+    pub fn is_noticeable(&self) -> bool {
+        let before = self.free_at_least.saturating_add(self.used_peak);
+        self.used_peak > before / NOTICEABLE
     }
 }
 
@@ -114,28 +152,21 @@ fn enough(need: u64) -> Option<u64> {
     sizes.into_iter().find(|size| *size >= wanted)
 }
 
-/// The largest sum, in bytes, of the largest resident sets of the programs that were alive at once.
-///
-/// The largest resident set of a program may be unknown, because kernels before 6.16 tell only growth; the bound of
-/// its process stands for it. A copy of its parent that goes on to execute a program shares its parent's pages and is
-/// not counted.
-fn bound(analysis: &Analysis) -> Option<u64> {
-    let mut changes: Vec<(Ktime, i128)> = Vec::new();
-    for process in analysis.processes.iter() {
-        if process.alive || process.status.is_none() {
-            return None;
-        }
-        let of_process = process.resources.rss_bound;
-        let mut add = |from: Ktime, to: Ktime, bytes: u64| {
-            changes.push((from, i128::from(bytes)));
-            changes.push((to, -i128::from(bytes)));
-        };
-        if process.execs.is_empty() {
-            add(process.start, process.end, of_process?);
-        }
-        for exec in &process.execs {
-            add(exec.start, exec.end, exec.max_rss.or(of_process)?);
-        }
+/// A time in which something has so much memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldMemory {
+    /// The beginning and the end in ns.
+    pub from: u64,
+    pub to: u64,
+    pub bytes: u64,
+}
+
+/// The largest sum of the bytes that were held at once; `None` if it is 0.
+pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
+    let mut changes: Vec<(u64, i128)> = Vec::new();
+    for held in all {
+        changes.push((held.from, i128::from(held.bytes)));
+        changes.push((held.to, -i128::from(held.bytes)));
     }
     // An end sorts before a beginning of the same moment: an exec replaces a program.
     changes.sort_unstable();
@@ -148,10 +179,45 @@ fn bound(analysis: &Analysis) -> Option<u64> {
     u64::try_from(most).ok().filter(|bytes| *bytes > 0)
 }
 
+/// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one is not known.
+///
+/// The largest resident set of a program may be unknown, because kernels before 6.16 tell only growth; the bound of
+/// its process stands for it. A copy of its parent that goes on to execute a program shares its parent's pages and is
+/// not counted.
+pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
+    if process.alive || process.status.is_none() {
+        return None;
+    }
+    let of_process = process.resources.rss_bound;
+    let held = |from: Ktime, to: Ktime, bytes: Option<u64>| {
+        Some(HeldMemory {
+            from: from.0,
+            to: to.0,
+            bytes: bytes?,
+        })
+    };
+    if process.execs.is_empty() {
+        return Some(vec![held(process.start, process.end, of_process)?]);
+    }
+    let execs = process.execs.iter();
+    let sets = execs.map(|exec| held(exec.start, exec.end, exec.max_rss.or(of_process)));
+    sets.collect()
+}
+
+/// The largest sum, in bytes, of the largest resident sets of the programs that were alive at once.
+fn bound(analysis: &Analysis) -> Option<u64> {
+    let mut all = Vec::new();
+    for process in analysis.processes.iter() {
+        all.extend(resident_sets(process)?);
+    }
+    most_at_once(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_analyze::model::{ExecSpan, Process, Resources};
+    use tr_analyze::model::{ExecSpan, Resources};
+    use tr_format::counters::Counters;
 
     /// A process with programs from one second to another, each with its largest resident set.
     fn process(programs: &[(u64, u64, Option<u64>)]) -> Process {
@@ -188,6 +254,35 @@ mod tests {
         assert_eq!(bound_of([first(), process(&[(4, 5, Some(10))])]), Some(100));
         // The bound of its process stands for a program whose largest resident set is unknown.
         assert_eq!(bound_of([first(), process(&[(0, 9, None)])]), Some(107));
+    }
+
+    #[test]
+    fn the_least_free_space_is_compared_with_the_first() {
+        let samples = |free: &[Option<u64>]| {
+            let counters = free.iter().zip(1..).map(|(free, time)| {
+                let mut counters = Counters::default();
+                if let Some(free) = free {
+                    counters.set(Counter::DiskFree, *free);
+                }
+                (Ktime(time), counters)
+            });
+            let mut analysis = Analysis {
+                end: Ktime(99),
+                ..Analysis::default()
+            };
+            analysis.machine.counters = counters.collect();
+            DiskNeed::of(&analysis)
+        };
+        assert_eq!(samples(&[None, None]), None);
+        let need = samples(&[Some(100), Some(30), Some(95)]);
+        let expected = DiskNeed {
+            free_at_least: 30,
+            used_peak: 70,
+        };
+        assert_eq!(need, Some(expected));
+        let grown = samples(&[Some(100), Some(120)]).map(|need| need.used_peak);
+        assert_eq!(grown, Some(0));
+        assert!(expected.is_noticeable());
     }
 
     #[test]

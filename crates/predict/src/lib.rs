@@ -27,6 +27,7 @@ pub use render::Row;
 use tr_insight::advice::facts::Facts;
 use tr_insight::depends;
 use tr_insight::shares::CpuShares;
+use tr_insight::size::{self, HeldMemory};
 use tr_insight::Recording;
 use tr_insight::{exit, label, warnings, who};
 use tr_text::units;
@@ -96,6 +97,8 @@ pub struct Forecast {
     pub shards: Option<u64>,
     /// The CPU time of the forecast run.
     pub on_cpu: u64,
+    /// A bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
+    pub memory: Option<u64>,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
     /// The cost of the forecast run.
@@ -300,6 +303,24 @@ impl Predictor {
             high: all.map_or(high, |all| high.max(all)),
         };
         (interval, done.fitted(fit))
+    }
+
+    /// The largest sum, in bytes, of the largest resident sets of the processes that live at once in a simulated run.
+    fn memory(&self, analysis: &Analysis, done: &Done) -> Option<u64> {
+        let mut lives: BTreeMap<ProcessIx, (u64, u64)> = BTreeMap::new();
+        for life in &done.lives {
+            let process = analysis.thread(life.thread).process;
+            if self.own.contains(&process) {
+                let (from, to) = lives.entry(process).or_insert((life.from, life.to));
+                (*from, *to) = ((*from).min(life.from), (*to).max(life.to));
+            }
+        }
+        let held = lives.into_iter().map(|(process, (from, to))| {
+            let sets = size::resident_sets(analysis.process(process))?;
+            let bytes = sets.iter().map(|set| set.bytes).max()?;
+            Some(HeldMemory { from, to, bytes })
+        });
+        size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
     /// The time in ns without other tasks, if a change lets the run have another part of the CPUs. The kernel divides
@@ -542,6 +563,7 @@ impl Predictor {
             cheapest,
             table,
             on_cpu: done.on_cpu,
+            memory: self.memory(analysis, &done),
             path: parts(analysis, &done),
             knee: self.knee(analysis),
             assumed: self.assumed(),

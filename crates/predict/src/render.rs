@@ -16,6 +16,8 @@ pub struct Row {
     pub cpus: u64,
     pub jobs: Option<u64>,
     pub wall: Interval,
+    /// A bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
+    pub memory: Option<u64>,
     /// The price of the CPUs' time.
     pub cost: Option<f64>,
     pub decides: String,
@@ -47,7 +49,9 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         .map(|(cpus, jobs)| {
             let (wall, done) = predictor.interval(cpus, jobs);
             let parts = super::parts(analysis, &done);
+            let memory = predictor.memory(analysis, &done);
             Row {
+                memory,
                 cpus,
                 jobs,
                 wall,
@@ -93,6 +97,9 @@ fn columns<'a>() -> Table<'a, Row> {
         .fact("TIME", "wall_ns", |row| Cell::Time(row.wall.likely))
         .fact("LOW", "low_ns", |row| Cell::Time(row.wall.low))
         .fact("HIGH", "high_ns", |row| Cell::Time(row.wall.high))
+        .fact("MEMORY ≤", "memory_at_most_bytes", |row| {
+            row.memory.map_or(Cell::Unknown, Cell::Bytes)
+        })
         .data("cost", |row| json!(row.cost))
 }
 
@@ -195,6 +202,7 @@ impl Forecast {
             cpus: self.cpus,
             jobs: self.jobs,
             wall: self.wall,
+            memory: self.memory,
             cost: self.cost,
             decides: told(&self.path, 1),
         };

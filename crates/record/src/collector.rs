@@ -155,11 +155,12 @@ impl Collector {
         }
     }
 
-    /// Does the work of each second: reads the resident memory, and takes a sample if one is due.
+    /// Does the work of each second: reads the resident memory and the free space of the disk, and takes a sample if one is due.
     fn second(&mut self, now: Instant) {
         if !self.pace.is_due(now, self.output.written()) {
             let resident = self.source.resident();
             self.peak = self.peak.max(resident.unwrap_or(0));
+            self.machine.look();
             return;
         }
         let counters = self.counters();

@@ -15,6 +15,7 @@ mod disks;
 pub mod doctor;
 mod endings;
 mod error;
+mod free_space;
 mod guard;
 pub mod hang;
 mod header;

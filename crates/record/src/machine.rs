@@ -10,6 +10,7 @@ use tr_format::meta::Machine;
 use tr_output::cgroups::{self, directories, limit, own};
 
 use crate::config::Follow;
+use crate::free_space::FreeSpace;
 use crate::host;
 
 /// The length up to which the files are read. All values are before it.
@@ -23,6 +24,8 @@ pub struct Sampler {
     files: Vec<Open>,
     /// The recorder's CPU time at the start.
     recorder: u64,
+    /// The file system whose free space is read.
+    disk: Option<FreeSpace>,
     /// The last sample.
     last: Counters,
 }
@@ -74,6 +77,10 @@ impl Sampler {
         let mut sampler = Sampler {
             files: files.into_iter().filter_map(Open::new).collect(),
             recorder: host::own_cpu(),
+            disk: match follow {
+                Follow::Command => FreeSpace::of_working_directory(),
+                Follow::All | Follow::Pids(_) | Follow::Cgroup(_) => None,
+            },
             last: Counters::default(),
         };
         sampler.sample();
@@ -96,10 +103,20 @@ impl Sampler {
         if let Some(mean) = frequencies.0.checked_div(frequencies.1) {
             now.set(Counter::Frequency, mean);
         }
+        if let Some(free) = self.disk.as_mut().and_then(FreeSpace::take) {
+            now.set(Counter::DiskFree, free);
+        }
         let own = host::own_cpu().saturating_sub(self.recorder);
         now.set(Counter::Recorder, own);
         self.last = now.clone();
         now
+    }
+
+    /// Reads what can fall and rise again between two samples.
+    pub fn look(&mut self) {
+        if let Some(disk) = &mut self.disk {
+            disk.look();
+        }
     }
 
     /// The totals of the last sample.
@@ -386,6 +403,7 @@ mod tests {
             Sampler {
                 files: files.filter_map(Open::new).collect(),
                 recorder: 0,
+                disk: None,
                 last: Counters::default(),
             }
         };

@@ -1,9 +1,11 @@
 //! The size of a runner in words and in JSON.
 
+use std::cmp::Reverse;
+
 use serde_json::{json, Value};
 
 use tr_insight::cpu_need::{CpuNeed, MOST_OF_THE_TIME_PERCENT};
-use tr_insight::size::{MemoryNeed, RunnerSize};
+use tr_insight::size::{DiskNeed, MemoryNeed, RunnerSize};
 use tr_insight::view::View;
 use tr_insight::{label, memory};
 use tr_text::units;
@@ -15,7 +17,8 @@ const NAME: usize = 30;
 /// would do.
 pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     let proposal = proposal(size);
-    if size.memory.is_none() && proposal.is_none() {
+    let has_disk = size.disk.is_some_and(|disk| disk.is_noticeable());
+    if size.memory.is_none() && proposal.is_none() && !has_disk {
         return Vec::new();
     }
     let memory = size.memory.as_ref().map(used);
@@ -24,7 +27,9 @@ pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
         format!("{} in {name}", units::bytes(bytes))
     });
     let cpus = size.cpus.as_ref().map(wanted);
-    let used = [memory, largest, cpus, proposal];
+    let disk = size.disk.filter(DiskNeed::is_noticeable);
+    let disk = disk.map(|disk| used_disk(view, &disk));
+    let used = [memory, largest, cpus, disk, proposal];
     used.into_iter().flatten().collect()
 }
 
@@ -46,6 +51,26 @@ fn used(memory: &MemoryNeed) -> String {
         .available
         .map(|bytes| format!(" of {}", units::bytes(bytes)));
     format!("{used}{}", of.unwrap_or_default())
+}
+
+/// `3.1 GiB of disk, 900 MiB left (2.9 GiB written by cp)`
+fn used_disk(view: &View<'_>, disk: &DiskNeed) -> String {
+    let writers = view.processes().filter_map(|process| {
+        let (_, written) = process.resources.io?;
+        Some((written, process))
+    });
+    let most = writers.max_by_key(|(written, process)| (*written, Reverse(process.start)));
+    let most = most.filter(|(written, _)| *written > disk.used_peak / 2);
+    let by = most.map(|(written, process)| {
+        let name = units::shorten(&label::label(process), NAME);
+        format!(" ({} written by {name})", units::bytes(written))
+    });
+    format!(
+        "{} of disk, {} left{}",
+        units::bytes(disk.used_peak),
+        units::bytes(disk.free_at_least),
+        by.unwrap_or_default()
+    )
 }
 
 /// `2 of 4 CPUs for 90 % of the time`
@@ -108,5 +133,11 @@ pub(crate) fn json(size: &RunnerSize) -> Value {
             "on_enough_ns": cpus.on_enough,
         })
     });
-    json!({ "memory": memory, "cpus": cpus })
+    let disk = size.disk.map(|disk| {
+        json!({
+            "free_at_least_bytes": disk.free_at_least,
+            "used_peak_bytes": disk.used_peak,
+        })
+    });
+    json!({ "memory": memory, "cpus": cpus, "disk": disk })
 }

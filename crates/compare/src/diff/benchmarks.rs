@@ -30,7 +30,34 @@ const LEAST: u64 = 100_000_000;
 /// The longest name that Bencher takes, in characters.
 const NAME: usize = 1024;
 
-/// A figure of one name in ns: the median of all runs, and their interval.
+/// The unit of a measure's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// The values are in ns; github-action-benchmark shows them in ms.
+    Time,
+    Bytes,
+    Cpus,
+}
+
+/// A measure of a service: its name, and the unit of its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Measure {
+    name: &'static str,
+    unit: Unit,
+}
+
+/// The measure of a name's length in time, which Bencher knows already.
+const LATENCY: Measure = Measure {
+    name: "latency",
+    unit: Unit::Time,
+};
+
+const fn time(name: &'static str) -> Measure {
+    let unit = Unit::Time;
+    Measure { name, unit }
+}
+
+/// A figure of one name in its measure's unit: the median of all runs, and their interval.
 struct Measured {
     median: u64,
     /// The minimum and the maximum; none of a single run, which says nothing about its error.
@@ -49,16 +76,27 @@ impl Measured {
 
 /// The runs of one build as JSON: their medians, with the least and the most.
 pub fn json(runs: &[Run], service: Service) -> String {
-    let mut figures: Vec<(String, &str, Measured)> = Vec::new();
-    let whole = [
-        (Figure::Wall, "latency"),
-        (Figure::OnCpu, "cpu-time"),
-        (Figure::RunQueue, "run-queue-wait"),
+    let mut figures: Vec<(String, Measure, Measured)> = Vec::new();
+    type Value = fn(&Run) -> Option<u64>;
+    let bytes = |name| Measure {
+        name,
+        unit: Unit::Bytes,
+    };
+    let cpus = Measure {
+        name: "cpus",
+        unit: Unit::Cpus,
+    };
+    let whole: [(Measure, Value); 6] = [
+        (LATENCY, |run| run.figures.get(Figure::Wall)),
+        (time("cpu-time"), |run| run.figures.get(Figure::OnCpu)),
+        (time("run-queue-wait"), |run| run.figures.get(Figure::RunQueue)),
+        (bytes("memory"), |run| run.size.memory),
+        (cpus, |run| run.size.cpus),
+        (bytes("disk"), |run| run.size.disk),
     ];
     let command = runs.first().map_or("", |run| &run.command);
-    for (figure, measure) in whole {
-        let values = runs.iter().filter_map(|run| run.figures.get(figure));
-        let values: Vec<u64> = values.collect();
+    for (measure, value) in whole {
+        let values: Vec<u64> = runs.iter().filter_map(value).collect();
         // A median of some runs alone would be another figure.
         let all = Measured::of(&values).filter(|_| values.len() == runs.len());
         figures.extend(all.map(|median| (command.to_owned(), measure, median)));
@@ -70,7 +108,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
     walls.retain(|_, walls| walls.len() == runs.len());
     let steps = walls.into_iter().filter_map(|(key, walls)| {
         let name = format!("{} {}", key.0.name(), key.1);
-        Some((name, "latency", Measured::of(&walls)?))
+        Some((name, LATENCY, Measured::of(&walls)?))
     });
     let mut steps: Vec<_> = steps
         .filter(|(.., figure)| figure.median >= LEAST)
@@ -116,24 +154,30 @@ struct BencherMeasure {
     upper_value: Option<u64>,
 }
 
-fn action(figures: &[(String, &str, Measured)]) -> Value {
-    let ms = |ns: u64| ns as f64 / 1e6;
+fn action(figures: &[(String, Measure, Measured)]) -> Value {
     let rows = figures.iter().map(|(name, measure, figure)| {
+        let (unit, parts) = match measure.unit {
+            Unit::Time => ("ms", 1e6),
+            Unit::Bytes => ("bytes", 1.0),
+            Unit::Cpus => ("CPUs", 1.0),
+        };
+        let shown = |value: u64| value as f64 / parts;
         let range = figure.interval.as_ref();
         ActionRow {
-            name: match *measure {
-                "latency" => name.clone(),
-                measure => format!("{name}: {measure}"),
+            name: if *measure == LATENCY {
+                name.clone()
+            } else {
+                format!("{name}: {}", measure.name)
             },
-            unit: "ms",
-            value: ms(figure.median),
-            range: range.map(|range| format!("{} to {}", ms(*range.start()), ms(*range.end()))),
+            unit,
+            value: shown(figure.median),
+            range: range.map(|range| format!("{} to {}", shown(*range.start()), shown(*range.end()))),
         }
     });
     json!(rows.collect::<Vec<_>>())
 }
 
-fn bencher(figures: &[(String, &str, Measured)]) -> Value {
+fn bencher(figures: &[(String, Measure, Measured)]) -> Value {
     let mut all: BTreeMap<String, BTreeMap<&str, BencherMeasure>> = BTreeMap::new();
     for (name, measure, figure) in figures {
         let name = match name.chars().nth(NAME) {
@@ -152,7 +196,7 @@ fn bencher(figures: &[(String, &str, Measured)]) -> Value {
             lower_value: interval.map(|interval| *interval.start()),
             upper_value: interval.map(|interval| *interval.end()),
         };
-        all.entry(name).or_default().insert(measure, value);
+        all.entry(name).or_default().insert(measure.name, value);
     }
     json!(all)
 }

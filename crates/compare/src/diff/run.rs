@@ -10,12 +10,14 @@ use tr_format::event::Ktime;
 use super::parts::Parts;
 use super::profile::Profile;
 use super::spread;
+use tr_insight::cpu_need;
 use tr_insight::demands;
 use tr_insight::demands::Demands;
 use tr_insight::exit::is_unfinished;
 use tr_insight::loads::Loads;
 use tr_insight::normal;
 use tr_insight::normal::{pids, Paths};
+use tr_insight::size::{DiskNeed, MemoryNeed};
 use tr_insight::step_sums;
 use tr_insight::step_sums::StepSums;
 use tr_insight::warnings::is_cut;
@@ -129,6 +131,8 @@ pub struct Run {
     pub path: Vec<Bar>,
     /// The build's use of disks, the network and memory.
     pub demands: Demands,
+    /// The size of a runner that the run needs.
+    pub size: RunSize,
     /// The parts that the wall time consists of; `None` without scheduling events.
     pub parts: Option<Parts>,
     /// The machine, and the system calls.
@@ -137,6 +141,27 @@ pub struct Run {
     pub profile: Option<Profile>,
     /// The processes that did more than wait for others, in order of their beginning.
     pub timeline: Vec<Bar>,
+}
+
+/// What a run needs of a runner, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunSize {
+    /// A bound in bytes that the memory of all processes together did not exceed.
+    pub memory: Option<u64>,
+    /// The number of CPUs that the run wanted at most for 90 % of the time.
+    pub cpus: Option<u64>,
+    /// The free space at the start less the least free space, in bytes.
+    pub disk: Option<u64>,
+}
+
+impl RunSize {
+    fn of(analysis: &Analysis) -> RunSize {
+        RunSize {
+            memory: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
+            cpus: cpu_need::wanted_by_command(analysis),
+            disk: DiskNeed::of(analysis).map(|disk| disk.used_peak),
+        }
+    }
 }
 
 /// A process on the timeline, or the part of it on the critical path; times in ns since the start.
@@ -224,6 +249,7 @@ impl Run {
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             demands: demands::of(analysis, path.as_ref()),
+            size: RunSize::of(analysis),
             parts: Parts::of(analysis, path.as_ref()),
             machine: Loads::of(analysis),
             profile: Profile::of(analysis),

@@ -26,7 +26,7 @@ use tr_insight::normal::Paths;
 use tr_insight::parts::{Part, PartTimes};
 use tr_insight::path::groups;
 use tr_insight::query;
-use tr_insight::size::{is_of_command, MemoryNeed};
+use tr_insight::size::{DiskNeed, MemoryNeed};
 use tr_insight::step_sums;
 use tr_insight::step_sums::add;
 use tr_insight::warnings::lost_events;
@@ -113,7 +113,8 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
             .filter_map(|process| process.resources.max_rss)
             .max(),
         resident_peak_bytes: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
-        cpus_p90: cpus_wanted(analysis),
+        disk_used_peak_bytes: DiskNeed::of(analysis).map(|disk| disk.used_peak),
+        cpus_p90: cpu_need::wanted_by_command(analysis),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
         path_run_queue_ns: on_path("run_queue"),
@@ -137,12 +138,6 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
 pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     let quality = &analysis.quality;
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
-}
-
-/// The number of CPUs that a recorded command wanted at most for 90 % of the time.
-fn cpus_wanted(analysis: &Analysis) -> Option<u64> {
-    let found = is_of_command(analysis).then(|| parallelism(analysis, &groups(analysis), None, 0));
-    cpu_need::wanted(analysis.cpus_of_build(), &found?.ok()?.demand)
 }
 
 /// The wait for a runner in ns, from the moment that the job's script told.

@@ -45,6 +45,8 @@ rows! {
         max_rss_bytes: Option<u64>,
         /// A bound that the memory of all processes together did not exceed.
         resident_peak_bytes: Option<u64>,
+        /// The free space at the start less the least free space of the file system that the run began in.
+        disk_used_peak_bytes: Option<u64>,
         /// The number of CPUs that the run wanted at most for 90 % of the time.
         cpus_p90: Option<u64>,
         /// The critical path, and its parts by use.

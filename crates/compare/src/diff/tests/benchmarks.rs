@@ -3,6 +3,7 @@
 use super::*;
 use crate::diff::benchmarks;
 use crate::diff::machine::tests::{diff, run};
+use crate::diff::run::RunSize;
 
 #[test]
 fn builds_that_failed_or_have_no_end_give_no_figure() {
@@ -54,4 +55,28 @@ fn one_run_has_no_interval() {
             assert!(both.contains(bound), "{both}");
         }
     }
+}
+
+#[test]
+fn the_size_of_a_runner_is_a_measure_where_every_run_has_it() {
+    let sized = |memory| {
+        let mut run = run([10, 5, 0, 0]);
+        run.size = RunSize {
+            memory,
+            cpus: Some(3),
+            disk: None,
+        };
+        run
+    };
+    let bencher = json(&[sized(Some(4096)), sized(Some(8192))], Service::Bencher);
+    let bencher: Value = serde_json::from_str(&bencher).unwrap_or_default();
+    let command = bencher.as_object().and_then(|all| all.values().next());
+    let measures = command.cloned().unwrap_or_default();
+    assert_eq!(measures["memory"]["upper_value"], 8192);
+    assert_eq!(measures["cpus"]["value"], 3);
+    assert!(measures["disk"].is_null());
+    let action = json(&[sized(Some(4096)), sized(None)], Service::Action);
+    let action: Value = serde_json::from_str(&action).unwrap_or_default();
+    let units: Vec<&str> = action.as_array().into_iter().flatten().filter_map(|row| row["unit"].as_str()).collect();
+    assert!(units.contains(&"CPUs") && !units.contains(&"bytes"), "{action}");
 }

@@ -1,0 +1,88 @@
+//! The free space of the file system that COMMAND begins in.
+
+use std::path::{Path, PathBuf};
+
+use nix::sys::statfs::{statfs, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC};
+
+/// The numbers of further file systems whose data is on this machine: ext2 to ext4, xfs, btrfs, f2fs, bcachefs, ZFS.
+const LOCAL: [i64; 6] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x2fc1_2fc1,
+];
+
+/// A file system, and the least free space that was read since it was last taken.
+#[derive(Debug)]
+pub struct FreeSpace {
+    path: PathBuf,
+    least: Option<u64>,
+}
+
+impl FreeSpace {
+    /// The file system of the working directory, which COMMAND begins in. That of another machine is not read: it may not
+    /// answer for a long time.
+    pub fn of_working_directory() -> Option<FreeSpace> {
+        FreeSpace::of(Path::new("."))
+    }
+
+    fn of(path: &Path) -> Option<FreeSpace> {
+        let kind = statfs(path).ok()?.filesystem_type();
+        let space = FreeSpace {
+            path: path.to_owned(),
+            least: None,
+        };
+        is_local(kind).then_some(space)
+    }
+
+    /// Reads the free space.
+    pub fn look(&mut self) {
+        let Ok(now) = statfs(self.path.as_path()) else {
+            return;
+        };
+        let size = u64::try_from(now.block_size()).unwrap_or(0);
+        let free = now.blocks_available().saturating_mul(size);
+        self.least = Some(self.least.map_or(free, |least| least.min(free)));
+    }
+
+    /// The least free space in bytes since the last call.
+    pub fn take(&mut self) -> Option<u64> {
+        self.look();
+        self.least.take()
+    }
+}
+
+/// Whether a file system is on this machine.
+fn is_local(kind: FsType) -> bool {
+    let known = [TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
+    known.contains(&kind) || LOCAL.contains(&i64::from(kind.0))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use nix::sys::statfs::{NFS_SUPER_MAGIC, PROC_SUPER_MAGIC};
+
+    #[test]
+    fn the_least_free_space_is_kept_until_it_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        // The directory of a test can be on any file system.
+        let mut space = FreeSpace {
+            path: directory.path().to_owned(),
+            least: Some(1),
+        };
+        assert_eq!(space.take(), Some(1));
+        let free = space.take().unwrap();
+        assert!(free > 1, "{free}");
+    }
+
+    #[test]
+    fn no_other_machine_is_waited_for() {
+        assert!(!is_local(NFS_SUPER_MAGIC) && !is_local(PROC_SUPER_MAGIC));
+        assert!(is_local(TMPFS_MAGIC) && is_local(nix::sys::statfs::EXT4_SUPER_MAGIC));
+        assert!(FreeSpace::of(Path::new("/proc")).is_none());
+    }
+}
