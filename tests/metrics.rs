@@ -347,7 +347,10 @@ fn queries() -> Result<(), Failure> {
         .output()?;
     ensure(out.status.success(), || said(&out))?;
     let fixtures = ["traces/demo", "traces/build", "format/3.10"].map(fixture);
-    for file in fixtures.into_iter().chain([new.to_string_lossy().into_owned()]) {
+    for file in fixtures
+        .into_iter()
+        .chain([new.to_string_lossy().into_owned()])
+    {
         let (all, _) = points_of(&file, "otlp-metrics", "protobuf")?;
         metrics.extend(all.iter().map(prometheus));
         let facts = all.iter().filter_map(|point| point["facts"].as_object());

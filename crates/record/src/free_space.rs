@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC};
 
-/// The numbers of further file systems whose data is on this machine: ext2 to ext4, xfs, btrfs, f2fs, bcachefs, ZFS.
-const LOCAL: [i64; 6] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0xf2f5_2010,
-    0xca45_1a4e,
-    0x2fc1_2fc1,
+/// The file systems whose data is on this machine; without names in nix: ext2 to ext4, xfs, btrfs, f2fs, bcachefs, ZFS.
+const LOCAL: [FsType; 8] = [
+    TMPFS_MAGIC,
+    OVERLAYFS_SUPER_MAGIC,
+    FsType(0xef53),
+    FsType(0x5846_5342),
+    FsType(0x9123_683e),
+    FsType(0xf2f5_2010),
+    FsType(0xca45_1a4e),
+    FsType(0x2fc1_2fc1),
 ];
 
 /// A file system, and the least free space that was read since it was last taken.
@@ -34,7 +36,7 @@ impl FreeSpace {
             path: path.to_owned(),
             least: None,
         };
-        is_local(kind).then_some(space)
+        LOCAL.contains(&kind).then_some(space)
     }
 
     /// Reads the free space.
@@ -54,17 +56,11 @@ impl FreeSpace {
     }
 }
 
-/// Whether a file system is on this machine.
-fn is_local(kind: FsType) -> bool {
-    let known = [TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
-    known.contains(&kind) || LOCAL.contains(&i64::from(kind.0))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use nix::sys::statfs::{NFS_SUPER_MAGIC, PROC_SUPER_MAGIC};
+    use nix::sys::statfs::{EXT4_SUPER_MAGIC, NFS_SUPER_MAGIC};
 
     #[test]
     fn the_least_free_space_is_kept_until_it_is_taken() {
@@ -81,8 +77,8 @@ mod tests {
 
     #[test]
     fn no_other_machine_is_waited_for() {
-        assert!(!is_local(NFS_SUPER_MAGIC) && !is_local(PROC_SUPER_MAGIC));
-        assert!(is_local(TMPFS_MAGIC) && is_local(nix::sys::statfs::EXT4_SUPER_MAGIC));
+        assert!(!LOCAL.contains(&NFS_SUPER_MAGIC));
+        assert!(LOCAL.contains(&EXT4_SUPER_MAGIC));
         assert!(FreeSpace::of(Path::new("/proc")).is_none());
     }
 }

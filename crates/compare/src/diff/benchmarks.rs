@@ -89,7 +89,9 @@ pub fn json(runs: &[Run], service: Service) -> String {
     let whole: [(Measure, Value); 6] = [
         (LATENCY, |run| run.figures.get(Figure::Wall)),
         (time("cpu-time"), |run| run.figures.get(Figure::OnCpu)),
-        (time("run-queue-wait"), |run| run.figures.get(Figure::RunQueue)),
+        (time("run-queue-wait"), |run| {
+            run.figures.get(Figure::RunQueue)
+        }),
         (bytes("memory"), |run| run.size.memory),
         (cpus, |run| run.size.cpus),
         (bytes("disk"), |run| run.size.disk),
@@ -171,7 +173,8 @@ fn action(figures: &[(String, Measure, Measured)]) -> Value {
             },
             unit,
             value: shown(figure.median),
-            range: range.map(|range| format!("{} to {}", shown(*range.start()), shown(*range.end()))),
+            range: range
+                .map(|range| format!("{} to {}", shown(*range.start()), shown(*range.end()))),
         }
     });
     json!(rows.collect::<Vec<_>>())

@@ -8,7 +8,6 @@ use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_analyze::parallelism::parallelism;
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
 use tr_format::meta::{Hardware, Metadata};

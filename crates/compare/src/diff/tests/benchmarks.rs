@@ -77,6 +77,14 @@ fn the_size_of_a_runner_is_a_measure_where_every_run_has_it() {
     assert!(measures["disk"].is_null());
     let action = json(&[sized(Some(4096)), sized(None)], Service::Action);
     let action: Value = serde_json::from_str(&action).unwrap_or_default();
-    let units: Vec<&str> = action.as_array().into_iter().flatten().filter_map(|row| row["unit"].as_str()).collect();
-    assert!(units.contains(&"CPUs") && !units.contains(&"bytes"), "{action}");
+    let units: Vec<&str> = action
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row["unit"].as_str())
+        .collect();
+    assert!(
+        units.contains(&"CPUs") && !units.contains(&"bytes"),
+        "{action}"
+    );
 }
