@@ -1,12 +1,7 @@
 //! The CPUs that a recorded job needs.
 
-use tr_analyze::model::Analysis;
-use tr_analyze::parallelism::parallelism;
 use tr_analyze::schedule::Schedule;
 use tr_analyze::share;
-
-use crate::path::groups;
-use crate::size::is_of_command;
 
 /// The share of the time in which the job wants at most the stated number of CPUs, in percent.
 pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
@@ -57,12 +52,6 @@ impl CpuNeed {
         }
         Some(need)
     }
-}
-
-/// The number of CPUs that a recorded command wanted at most for [`MOST_OF_THE_TIME_PERCENT`] of the time.
-pub fn wanted_by_command(analysis: &Analysis) -> Option<u64> {
-    let found = is_of_command(analysis).then(|| parallelism(analysis, &groups(analysis), None, 0));
-    wanted(analysis.cpus_of_build(), &found?.ok()?.demand)
 }
 
 /// The number of CPUs, of the available ones, that a job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the known

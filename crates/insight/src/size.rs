@@ -8,14 +8,16 @@
 
 use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process};
+use tr_analyze::parallelism::parallelism;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
 
 use crate::advice::BuildAdvice;
-use crate::cpu_need::CpuNeed;
+use crate::cpu_need::{self, CpuNeed};
 use crate::exit;
 use crate::memory::{self, cgroup_peak, limit, of_machine, Resident};
+use crate::path::groups;
 use crate::view::View;
 
 /// The share of the largest need that a proposed size has beside it, in percent: pages of files, the kernel's own
@@ -131,6 +133,12 @@ impl MemoryNeed {
             enough: proposed,
         })
     }
+}
+
+/// The number of CPUs that a recorded command wanted at most for most of the time.
+pub fn cpus_wanted(analysis: &Analysis) -> Option<u64> {
+    let found = is_of_command(analysis).then(|| parallelism(analysis, &groups(analysis), None, 0));
+    cpu_need::wanted(analysis.cpus_of_build(), &found?.ok()?.demand)
 }
 
 /// Whether the recording is one of a command alone, from its beginning.

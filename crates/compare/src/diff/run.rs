@@ -10,14 +10,13 @@ use tr_format::event::Ktime;
 use super::parts::Parts;
 use super::profile::Profile;
 use super::spread;
-use tr_insight::cpu_need;
 use tr_insight::demands;
 use tr_insight::demands::Demands;
 use tr_insight::exit::is_unfinished;
 use tr_insight::loads::Loads;
 use tr_insight::normal;
 use tr_insight::normal::{pids, Paths};
-use tr_insight::size::{DiskNeed, MemoryNeed};
+use tr_insight::size::{self, DiskNeed, MemoryNeed};
 use tr_insight::step_sums;
 use tr_insight::step_sums::StepSums;
 use tr_insight::warnings::is_cut;
@@ -143,7 +142,7 @@ pub struct Run {
     pub timeline: Vec<Bar>,
 }
 
-/// What a run needs of a runner, as far as it is known.
+/// The size of a runner that a run needs, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunSize {
     /// A bound in bytes that the memory of all processes together did not exceed.
@@ -158,7 +157,7 @@ impl RunSize {
     fn of(analysis: &Analysis) -> RunSize {
         RunSize {
             memory: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
-            cpus: cpu_need::wanted_by_command(analysis),
+            cpus: size::cpus_wanted(analysis),
             disk: DiskNeed::of(analysis).map(|disk| disk.used_peak),
         }
     }

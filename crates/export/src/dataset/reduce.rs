@@ -15,7 +15,6 @@ use tr_format::meta::{Hardware, Metadata};
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
 use tr_insight::ci::Ci;
-use tr_insight::cpu_need;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::known::by_tr;
 use tr_insight::loads::{Load, Loads};
@@ -25,7 +24,7 @@ use tr_insight::normal::Paths;
 use tr_insight::parts::{Part, PartTimes};
 use tr_insight::path::groups;
 use tr_insight::query;
-use tr_insight::size::{DiskNeed, MemoryNeed};
+use tr_insight::size::{self, DiskNeed, MemoryNeed};
 use tr_insight::step_sums;
 use tr_insight::step_sums::add;
 use tr_insight::warnings::lost_events;
@@ -113,7 +112,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
             .max(),
         resident_peak_bytes: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
         disk_used_peak_bytes: DiskNeed::of(analysis).map(|disk| disk.used_peak),
-        cpus_p90: cpu_need::wanted_by_command(analysis),
+        cpus_p90: size::cpus_wanted(analysis),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
         path_run_queue_ns: on_path("run_queue"),
