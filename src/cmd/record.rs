@@ -197,6 +197,9 @@ fn run(args: Args, started: Instant) -> ExitCode {
                 return errors::failed(errors::NOT_WAITED);
             }
             if report.limit.is_some() {
+                if args.off_cpu_stacks.is_some() && args.rotate.is_empty() {
+                    hang::say_stacks(args.output());
+                }
                 return ExitCode::from(status::TIMED_OUT);
             }
             exit_code(report.status)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
-use crate::support::{ensure, recording, scratch, text, Test};
+use crate::support::{ensure, recording, scratch, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
     ("a_hang_on_a_lock_leads_to_its_holder", lock),
@@ -18,6 +18,8 @@ pub const TESTS: &[Test] = &[
     ("a_ticker_does_not_hide_a_hang", ticker),
     ("bytes_from_a_slow_server_are_no_stall", slow_server),
     ("a_limit_that_is_not_met_changes_nothing", unchanged),
+    ("a_hang_has_the_stack_that_was_recorded", stacks),
+    ("a_cut_recording_ends_at_the_writer_of_a_pipe", cut),
 ];
 
 /// The longest time of a test's COMMAND, on a busy machine.
@@ -51,6 +53,26 @@ fn ends_with(said: &str, end: &str) -> Result<(), Failed> {
     ensure(line.is_some_and(|line| line.contains(end)), || {
         format!("{end:?} is not at the end of {said}")
     })
+}
+
+fn stacks() -> Result<(), Failed> {
+    let options = ["--stall", "2s", "--off-cpu-stacks"];
+    let said = hang("stacks", &options, "sleep 1000; echo not reached")?;
+    let line = said.lines().find(|line| line.contains(" waited "));
+    let good = |line: &str| line.contains("sleep 1000") && line.contains("nanosleep");
+    ensure(line.is_some_and(good), || said.clone())
+}
+
+/// A recording of a pipeline ends before COMMAND does: its path ends in the program that writes, not in `tee`.
+fn cut() -> Result<(), Failed> {
+    let file = scratch("cut.bin");
+    let script = "(sleep 4; echo a) 2>&1 | tee /dev/null";
+    let out = recording(&file, &["--duration", "1s"], &["sh", "-c", script]).output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let path = text(&tr(&["analyze", "--report", "critical-path"], &file)?);
+    let tasks = path.lines().skip_while(|line| !line.contains("task"));
+    let last = tasks.take_while(|line| !line.contains("wall time")).last();
+    ensure(last.is_some_and(|line| line.contains("sleep 4")), || path)
 }
 
 fn lock() -> Result<(), Failed> {

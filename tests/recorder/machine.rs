@@ -8,11 +8,17 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{analyze, dump, ensure, int, list, record, report, scratch, text, Test};
+use crate::support::{
+    analyze, dump, ensure, int, list, record, recording, report, scratch, text, Test,
+};
 
 pub const TESTS: &[Test] = &[
     ("a_hog_outside_of_the_recording_is_others_time", others),
     ("a_hog_outside_of_the_recording_has_a_name", named),
+    (
+        "a_file_that_lives_shortly_is_free_space_that_was_used",
+        filled,
+    ),
 ];
 
 /// Tests that no other load disturbs.
@@ -26,6 +32,23 @@ pub const BESIDE: &[Test] = &[
 ];
 
 pub const THROTTLED: &str = "a_quota_of_a_cgroup_shows_as_throttled_time";
+
+/// The bytes of the file that [`filled`] writes.
+const FILE: u64 = 64 << 20;
+
+/// COMMAND's file is there for two seconds, in which the recorder looks. Other tasks may use the file system, too.
+fn filled() -> Result<(), Failed> {
+    let directory = tempfile::tempdir_in("/dev/shm")?;
+    let file = scratch("filled.bin");
+    let script = format!("head -c {FILE} /dev/zero > a; sleep 2.2; rm a; sleep 0.2");
+    let mut tr = recording(&file, &[], &["sh", "-c", &script]);
+    let out = tr.current_dir(&directory).output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let advice = report(&file, "advice", &[])?;
+    let disk = &advice["size"]["disk"];
+    let used = disk["used_peak_bytes"].as_u64().unwrap_or(0);
+    ensure(used >= FILE / 2, || format!("{disk}"))
+}
 
 /// Each `/proc/stat` column is cut to a tick of 10 ms; five make `busy`.
 const TICKS: u64 = 50_000_000;

@@ -1,15 +1,20 @@
 //! The report on a COMMAND that `--timeout` or `--stall` is about to end.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{mpsc, Arc};
+use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tr_analyze::{Analysis, Options};
+use tr_format::stack::Doing;
+use tr_insight::{frames, label};
 use tr_programs::command_line;
 use tr_record::hang::{Hang, HangLimit, HangWait, HungProcess};
 use tr_redact::Redactor;
 use tr_text::{escape, units};
 
 use super::line;
+use crate::open;
 
 /// The most lines with a process. With the others they are at most 30.
 const LINES: usize = 24;
@@ -17,6 +22,12 @@ const LINES: usize = 24;
 const ENDS: usize = 3;
 /// The longest wait for standard error: COMMAND may hang because nobody reads it.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most functions of a stack.
+const FUNCTIONS: usize = 12;
+
+/// The ids of the processes at the end of the waits.
+static AT_THE_END: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Whether standard error takes nothing: another line for it would wait for ever.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
@@ -31,6 +42,9 @@ pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
     Arc::new(move |hang| {
         line::leave();
         let lines = report(hang, &redactor);
+        let ends = hang.ends();
+        let ends = ends.iter().take(ENDS).map(|process| process.pid);
+        *AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner) = ends.collect();
         let (done, printed) = mpsc::channel();
         let print = std::thread::Builder::new().spawn(move || {
             eprintln!("{}", lines.join("\n"));
@@ -40,6 +54,50 @@ pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
             IS_STUCK.store(true, Ordering::Relaxed);
         }
     })
+}
+
+/// Prints the functions in which the processes at the end of the waits waited for the longest time, if the recording has
+/// stacks of waits. The kernel gives the stack of a wait when the wait ends, so they are known once COMMAND has ended.
+pub fn say_stacks(file: &Path) {
+    let ends = AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner);
+    if ends.is_empty() || !file.is_file() {
+        return;
+    }
+    let Ok(trace) = open::trace(file) else {
+        return;
+    };
+    let analysis = tr_analyze::analyze(&trace, &Options::default());
+    for line in ends.iter().filter_map(|pid| stack(&analysis, *pid)) {
+        eprintln!("tr: {line}");
+    }
+}
+
+/// A line with the stack of a process's longest sampled wait, the innermost function first. Functions of the kernel are
+/// left out.
+fn stack(analysis: &Analysis, pid: u32) -> Option<String> {
+    let is_it =
+        |process: &&tr_analyze::model::Process| process.pid.0 == pid || process.ns_pid.0 == pid;
+    let process = analysis.processes.iter().find(is_it)?;
+    let waits = analysis.stacks.samples.iter();
+    let waits = waits
+        .filter(|sample| sample.doing == Doing::OffCpu && process.threads.contains(&sample.thread));
+    let longest = waits.max_by_key(|sample| sample.ns)?;
+    let mut names = frames::Names::new(&analysis.stacks);
+    let functions = names.of_stack(longest.stack);
+    let functions: Vec<&str> = functions
+        .iter()
+        .filter_map(|number| names.name(*number))
+        .filter(|name| name.binary != "kernel")
+        .map(|name| name.function.as_str())
+        .take(FUNCTIONS)
+        .collect();
+    if functions.is_empty() {
+        return None;
+    }
+    let name = units::shorten(&label::label(process), 60);
+    let length = units::time(longest.ns);
+    let stack = functions.join(" ← ");
+    Some(format!("{name} (pid {pid}) waited {length} in {stack}"))
 }
 
 fn time(length: Duration) -> String {
