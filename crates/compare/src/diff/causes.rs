@@ -99,6 +99,9 @@ pub struct Causes {
     pub work: Option<Difference>,
     /// The causes, the largest first.
     pub shares: Vec<Share>,
+    /// Parts of the build's own time that differ in the other direction than the wall time: the build became
+    /// slower, for example, while other tasks left it more of the CPUs. The largest is first.
+    pub against: Vec<Share>,
     /// Names of the other tasks, with the differences of their times.
     pub names: Vec<(String, i128)>,
     /// A reason other than the build's work that can explain the difference of its CPU time.
@@ -217,7 +220,7 @@ impl Causes {
         let model = || causes.model(sides, changed).then_some(Doubt::Model);
         let cpus = || causes.cpus.filter(|_| causes.is_alike(SHARED, changed));
         causes.doubt = beside.or_else(model).or_else(cpus);
-        causes.shares = causes.shares(sides, &wall);
+        (causes.shares, causes.against) = causes.shares(sides, &wall);
         causes
     }
 
@@ -227,16 +230,18 @@ impl Causes {
     }
 
     /// The causes: parts that differ beyond their spread, are large enough, and have the same direction as the
-    /// difference of the wall time, if there is one.
-    fn shares(&self, sides: Sides<'_>, wall: &Difference) -> Vec<Share> {
+    /// difference of the wall time, if there is one. The second list has the parts of the build's own time that have
+    /// the other direction.
+    fn shares(&self, sides: Sides<'_>, wall: &Difference) -> (Vec<Share>, Vec<Share>) {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
         let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
         let alone = self.alone.as_ref().map_or(0, Difference::most);
+        let is_with = |share: &Share| !differs || share.ns.signum() == wall.difference().signum();
         let counts = |share: &Share| {
-            let with = !differs || share.ns.signum() == wall.difference().signum();
             let size = share.ns.unsigned_abs();
-            let of_wall = differs && size >= least;
+            // Of a difference in the other direction it is no part.
+            let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
                 // Of a wall time that does not differ they explain nothing.
                 Cause::Others | Cause::Quota | Cause::Hypervisor => false,
@@ -244,7 +249,7 @@ impl Causes {
                 Cause::Work if self.doubt.is_some() => !differs,
                 _ => known && size * OF_OWN >= u128::from(alone),
             };
-            with && size > 0 && (of_wall || of_own)
+            size > 0 && (of_wall || of_own)
         };
         let waits = WAITS.into_iter();
         let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
@@ -257,7 +262,7 @@ impl Causes {
         all.extend(withheld(sides));
         all.retain(counts);
         all.sort_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
-        all
+        all.into_iter().partition(is_with)
     }
 
     /// The share of the build's own need of CPUs. `waited` is the difference of the build's waits and of everything
@@ -384,7 +389,12 @@ impl Causes {
 
     /// The party that the difference is attributed to; `None` if no part of the difference stands out.
     pub fn whose(&self) -> Option<Whose> {
-        let any = |whose| self.of(whose).next().is_some();
+        self.whose_of(&self.shares.iter().collect::<Vec<_>>())
+    }
+
+    /// The party that some of the causes are attributed to.
+    pub fn whose_of(&self, shares: &[&Share]) -> Option<Whose> {
+        let any = |whose| shares.iter().any(|share| share.whose == whose);
         match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
             (true, true, _) => Some(Whose::Both),
             (true, false, _) => Some(Whose::Build),
@@ -394,6 +404,12 @@ impl Causes {
             (false, true, false) => Some(Whose::Machine),
             (false, false, false) => None,
         }
+    }
+
+    /// The causes of a growth of the wall time or of the build's own time. What became shorter excuses no growth.
+    pub fn of_growth(&self) -> Vec<&Share> {
+        let all = self.shares.iter().chain(&self.against);
+        all.filter(|share| share.ns > 0).collect()
     }
 
     /// The causes that are attributed to one party, largest first.

@@ -93,7 +93,22 @@ pub(super) fn sentence(diff: &Diff) -> String {
         Some(Whose::Machine | Whose::Unclear) => String::new(),
         _ => most(diff, what),
     };
-    format!("{word}: {figures}{cause}{most}")
+    let against = against(diff).map_or(String::new(), |but| format!("; {but}"));
+    format!("{word}: {figures}{cause}{most}{against}")
+}
+
+/// The parts of the build's own time that differ in the other direction than the wall time, in words: the wall time
+/// alone would hide a slower build behind a quieter machine.
+fn against(diff: &Diff) -> Option<String> {
+    let (alone, first) = (diff.causes.alone.as_ref()?, diff.causes.against.first()?);
+    let is_with = alone.difference().signum() == first.ns.signum();
+    (is_with && alone.verdict == Verdict::Outside).then(|| {
+        let by = relative(alone);
+        format!(
+            "but {} ({by}, with the CPUs to itself)",
+            words_of(diff, first)
+        )
+    })
 }
 
 /// The conclusion where the wall time does not differ, although parts of it may.

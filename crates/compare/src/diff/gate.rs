@@ -135,9 +135,14 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     if diff.ask.strict {
         return Ok(gate);
     }
-    let whose = diff.causes.whose();
-    let sum = |whose| diff.causes.of(whose).filter(|share| gate.has(share.cause));
-    let sum = |whose| sum(whose).map(|share| share.ns).sum::<i128>();
+    let causes = diff.causes.of_growth();
+    let whose = diff.causes.whose_of(&causes);
+    let sum = |whose| {
+        let of = causes
+            .iter()
+            .filter(|share| share.whose == whose && gate.has(share.cause));
+        of.map(|share| share.ns).sum::<i128>()
+    };
     let own = judged.difference() - sum(Whose::Machine);
     // The part that is certainly the build's.
     let least = share_of(&judged, own - sum(Whose::Unclear));
@@ -168,8 +173,11 @@ fn share_of(judged: &Difference, ns: i128) -> f64 {
 
 /// The reason why a growth may be caused by the runner or by other tasks, in words.
 fn doubtful(diff: &Diff, figure: Figure) -> String {
-    let waits = |share: &&Share| matches!(share.cause, Cause::Network | Cause::Outside);
-    let mut unclear = diff.causes.of(Whose::Unclear).filter(waits);
+    let waits = |share: &&Share| {
+        share.whose == Whose::Unclear && matches!(share.cause, Cause::Network | Cause::Outside)
+    };
+    let causes = diff.causes.of_growth();
+    let mut unclear = causes.into_iter().filter(waits);
     match (figure, unclear.next()) {
         (Figure::Wall | Figure::RunQueue, None) if diff.causes.work.is_none() => {
             ", but too much of the build's CPU time is unknown".into()

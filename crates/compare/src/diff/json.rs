@@ -37,6 +37,7 @@ object! {
             .filter(|_| conclusion::whose(diff) == Some(Whose::Machine)),
         whose: Option<Whose> = conclusion::whose(diff),
         causes: Vec<OneCause> = diff.causes.shares.iter().map(OneCause::new).collect(),
+        against: Vec<OneCause> = diff.causes.against.iter().map(OneCause::new).collect(),
         parts: Values = values(&diff.causes.parts, Part::key),
         alone: Option<Value> = diff.causes.alone.as_ref().map(value),
         machine: Values = values(&diff.loads, Load::key),

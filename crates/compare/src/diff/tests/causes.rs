@@ -182,6 +182,47 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     assert_eq!((gate(2000), gate(0)), (None, Some(true)));
 }
 
+/// Other tasks had the CPUs of the base, so the wall time falls although the build became slower.
+#[test]
+fn a_quieter_machine_excuses_no_slower_build() {
+    let busy = made(&[(Part::Others, 5500)]).beside(12_000);
+    let slower = [
+        (made(&[(Part::Sleep, 1600)]), "sleep +1.50 s (+62 %"),
+        (
+            made(&[(Part::Work, 3000)]).work(4500),
+            "CPU time of its own +1.00 s (+42 %",
+        ),
+        (
+            made(&[(Part::Own, 800)]),
+            "work that runs one after the other +500 ms (+21 %",
+        ),
+    ];
+    for (new, said) in slower {
+        let diff = diff(&busy, &new, 4);
+        let first = conclusion::sentence(&diff);
+        assert!(first.starts_with("Faster: "), "{first}");
+        let but = format!("the runner, not your change; but {said}");
+        assert!(first.contains(&but), "{first}");
+        assert_eq!(fails(&diff), Some(true), "{first}");
+    }
+    // The runner's disk, and the same build.
+    let disk = made(&[(Part::Disk, 500)]);
+    for new in [made(&[]), disk] {
+        let diff = diff(&busy, &new, 4);
+        assert_eq!(fails(&diff), Some(false), "{}", conclusion::sentence(&diff));
+    }
+    // And the other way round: the build became faster, while others took more of the CPUs.
+    let faster = made(&[(Part::Others, 5500), (Part::Work, 1000)])
+        .work(2500)
+        .beside(12_000);
+    let first = conclusion::sentence(&diff(&made(&[]), &faster, 4));
+    let but = "not your change; but CPU time of its own −1.00 s";
+    assert!(
+        first.starts_with("Slower: ") && first.contains(but),
+        "{first}"
+    );
+}
+
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
     // Others have half of the CPUs on both sides.
