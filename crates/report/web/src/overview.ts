@@ -9,11 +9,13 @@ import { busy, figures, living, ownersInside, pathInside, programs, reasons, sum
 import { stayWith, steps } from "./path";
 import { hottest, weigh } from "./stacks";
 import { wholeName } from "./search";
-import type { Store } from "./state";
+import type { State, Store } from "./state";
 import { bar, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
 
+/** The kind of tests in the data (`StepKind::title`). */
+const TEST = "test";
 /** A figure of more letters is written smaller. */
 const LONG = 12;
 
@@ -325,21 +327,12 @@ export class Overview {
       }),
     );
     card.id = "slowest";
-    card.append(
-      h(
-        "button",
-        { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: false }) },
-        "All steps and tests",
-      ),
-    );
-    if (bad.length > 0)
-      card.append(
-        h(
-          "button",
-          { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: true }) },
-          "All that failed",
-        ),
-      );
+    const table = { view: "steps", chart: false, kind: "", bad: false, order: "wall", falling: true } as const;
+    card.append(this.go("All steps and tests", table));
+    if (all.some((row) => data.string(data.doc.steps.kind[row]) === TEST))
+      card.append(this.go("All tests", { ...table, kind: TEST }));
+    card.append(this.go("Those that waited for a CPU", { ...table, order: "run_queue" }));
+    if (bad.length > 0) card.append(this.go("All that failed", { ...table, bad: true }));
     return card;
   }
 
@@ -347,7 +340,7 @@ export class Overview {
     const { data, store } = this;
     const { all, whole } = programs(data, store);
     const sorted = all.slice(0, 8);
-    return this.card(
+    const card = this.card(
       "CPU time by program",
       "",
       ...sorted.map(([name, cpu, n]) => {
@@ -365,6 +358,9 @@ export class Overview {
         return bar;
       }),
     );
+    if (all.length > sorted.length)
+      card.append(this.go("All programs", { view: "table", rows: "program", sort: "on_cpu", descending: true }));
+    return card;
   }
 
   private color(program: string): string {
@@ -676,6 +672,11 @@ export class Overview {
     ].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));
     return card;
+  }
+
+  /** A link below a card to more of it. */
+  private go(text: string, change: Partial<State>): HTMLElement {
+    return h("button", { type: "button", class: "link go", onclick: () => this.store.set(change) }, text);
   }
 
   private showFailed(): HTMLElement {

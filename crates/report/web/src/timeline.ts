@@ -450,11 +450,18 @@ export class Timeline extends TimeView {
       ctx.globalAlpha = 1;
     }
     for (const [l, t] of this.threads) {
-      const { comm, tid, start: begins, on_cpu } = data.doc.threads;
+      const { comm, tid, start: begins, end, on_cpu } = data.doc.threads;
+      const { start } = data.doc.processes;
+      // Up to what comes after it in the lane.
+      const next = this.lanes[l]
+        .map((item) => start[item < data.n ? item : this.groups[item - data.n].shown[0]])
+        .find((begin) => begin >= end[t]);
+      const left = Math.max(0, x(begins[t])) + 8;
+      const room = Math.min(width - 20, next === undefined ? width : x(next) - 6) - left;
       ctx.fillStyle = theme.css.dim;
       ctx.fillText(
-        fit(ctx, `${data.string(comm[t])} · tid ${tid[t]} · CPU ${time(on_cpu[t])}`, width - 20),
-        Math.max(0, x(begins[t])) + 8,
+        fit(ctx, `${data.string(comm[t])} · tid ${tid[t]} · CPU ${time(on_cpu[t])}`, room),
+        left,
         this.top(l) - top + NAME - 4,
       );
     }

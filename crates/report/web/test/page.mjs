@@ -2195,6 +2195,42 @@ const tests = {
     page.calm();
   },
 
+  // Questions that people come with are at most one click away from the overview.
+  async answers_are_one_click_away() {
+    const { steps } = analysis("demo").steps;
+    const told = steps.filter((step) => !step.moment);
+    const most = (rows, of) => rows.reduce((a, b) => (of(a) >= of(b) ? a : b)).name;
+    for (const [link, wanted] of [
+      [
+        "All tests",
+        most(
+          told.filter((step) => step.kind === "test"),
+          (step) => step.wall_ns,
+        ),
+      ],
+      ["Those that waited for a CPU", most(told, (step) => step.spent.run_queue_ns)],
+      ["All that failed", told.find((step) => step.exit?.code > 0).name],
+    ]) {
+      const page = await open("demo");
+      await page.click(`#slowest >> text=${link}`);
+      await settle(page);
+      const first = await page.textContent("#view-steps tbody tr[data-step] td:first-child");
+      assert.ok(first.includes(wanted), `${link}: ${first}, not ${wanted}`);
+      page.calm();
+      await page.context().close();
+    }
+    const page = await open("cargo");
+    const { processes } = analysis("cargo");
+    const programs = new Map();
+    for (const p of processes) programs.set(p.comm, (programs.get(p.comm) ?? 0) + p.on_cpu_ns);
+    if (programs.size > 8) {
+      await page.click("text=All programs");
+      await settle(page);
+      assert.ok((await page.locator("#view-table tbody tr[data-group]").count()) > 8);
+    }
+    page.calm();
+  },
+
   // Schedules on other machines are no shorter than the work allows, and take about the recorded time on its own CPUs.
   async a_forecast_simulates_other_machines() {
     const page = await open("predict");
