@@ -332,6 +332,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
 
     let config = Config::new(drivers(), 2, 5_000_000_000);
     simulate("driver", &Recording::record(&config).0)?;
+    let config = Config::new(keeps_going(), 2, 5_000_000_000);
+    simulate("twice", &Recording::record(&config).0)?;
 
     // A recording without events.
     let mut config = Config::new(scenario::pipe(), 1, 1_000_000);
@@ -342,12 +344,42 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     simulate("empty", &recording)
 }
 
-/// Two drivers of a compiler one after the other: the first waits for a disk by itself.
-fn drivers() -> World {
-    let image = |line: &str| Image {
+fn image(line: &str) -> Image {
+    Image {
         path: format!("/usr/bin/{}", line.split(' ').next().unwrap_or_default()),
         args: line.split(' ').map(str::to_owned).collect(),
-    };
+    }
+}
+
+/// A make that goes on after a failure, and fails for two links of very many files.
+fn keeps_going() -> World {
+    let objects: Vec<String> = (0..60).map(|n| format!("object-number-{n}.o")).collect();
+    let link = format!("ld -o prog {}", objects.join(" "));
+    let fail = |image| vec![Op::Exec(image), Op::Run(ms(20, 20)), Op::ExitGroup(1)];
+    World {
+        name: "keeps_going".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Fork(1, Arg::Same),
+                Op::Wait,
+                Op::Fork(2, Arg::Same),
+                Op::Wait,
+                Op::ExitGroup(2),
+            ],
+            fail(1),
+            fail(2),
+        ],
+        images: ["make -k", &link, &link.replace("prog", "other")]
+            .map(image)
+            .into(),
+        cgroups: 1,
+        ..World::default()
+    }
+}
+
+/// Two drivers of a compiler one after the other: the first waits for a disk by itself.
+fn drivers() -> World {
     let (disk, run) = (ms(239, 239), ms(1500, 1500));
     let child = [Op::Fork(3, Arg::Same), Op::Wait, Op::ExitGroup(0)];
     World {

@@ -2195,6 +2195,35 @@ const tests = {
     page.calm();
   },
 
+  // What two failures led to stands once, after both; a long title has two lines, and a button copies the whole.
+  async a_failure_that_several_led_to_stands_once() {
+    const page = await open("twice");
+    const { processes } = analysis("twice");
+    const rows = await page.$$eval("#failed .row .bar-name", (all) => all.map((one) => one.textContent));
+    assert.equal(rows.filter((row) => /^✕ ld /.test(row)).length, 2, rows.join("\n"));
+    assert.equal(rows.filter((row) => /^→ (perhaps )?make/.test(row)).length, 1, rows.join("\n"));
+    assert.match(rows.at(-1), /^→/);
+    const ix = processes.findIndex((p) => p.argv?.[0] === "ld");
+    await page.evaluate((ix) => (location.hash = `#view=table&sel=${ix}`), ix);
+    await settle(page);
+    const title = page.locator(".details h2");
+    const high = async () => (await title.boundingBox()).height;
+    const two = await high();
+    const line = await title.evaluate((title) => parseFloat(getComputedStyle(title).lineHeight));
+    assert.ok(two <= 2 * line + 1, `${two}, lines of ${line}`);
+    if (await page.isVisible(".details .whole-title")) {
+      await page.click(".details .whole-title");
+      assert.ok((await high()) > two);
+      await page.click(".details .whole-title");
+      assert.equal(await high(), two);
+    }
+    await page.click(".details .copy");
+    assert.equal(await page.evaluate(() => window.copied), processes[ix].argv.join(" "));
+    await page.click(".top .copy");
+    assert.equal(await page.evaluate(() => window.copied), "make -k");
+    page.calm();
+  },
+
   // Questions that people come with are at most one click away from the overview.
   async answers_are_one_click_away() {
     const { steps } = analysis("demo").steps;
