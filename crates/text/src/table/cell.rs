@@ -1,0 +1,138 @@
+//! The cell of a table: a value with its unit, and its text for people and its plain value in CSV and JSON.
+
+use serde_json::{json, Value};
+
+use crate::{escape, units};
+
+/// A cell of a table in text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    Empty,
+    /// An unknown value, shown as `?`.
+    Unknown,
+    /// A duration in ns.
+    Time(u64),
+    /// The recorded part, in ns, of a duration that continues outside the trace: `>1.0 s`.
+    AtLeast(u64),
+    /// The known part of a wait, in ns: `≥ 1.0 s`.
+    WaitAtLeast(u64),
+    /// A duration in ns, shown in seconds.
+    Seconds(u64),
+    /// A timestamp in ns since the start of the trace.
+    At(u64),
+    Count(u64),
+    /// A pid, tid, CPU or exit code.
+    Id(u32),
+    Bytes(u64),
+    /// The known part of a size in bytes: `≥ 12 KiB`.
+    BytesAtLeast(u64),
+    /// A part and the whole.
+    Share(u64, u64),
+    /// Words in place of a value that is not known.
+    Note(&'static str),
+    Text(String),
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl Cell {
+    /// The cell of a value, or `Unknown` for `None`.
+    pub fn known<T>(value: Option<T>, known: impl Fn(T) -> Cell) -> Cell {
+        value.map_or(Cell::Unknown, known)
+    }
+
+    /// The length of a wait; a lower bound unless both its ends are known.
+    pub fn wait(ns: u64, whole: bool) -> Cell {
+        if whole {
+            Cell::Time(ns)
+        } else {
+            Cell::WaitAtLeast(ns)
+        }
+    }
+
+    /// A size in bytes, which is a lower bound unless it is `whole`. A lower bound of 0 is shown as unknown.
+    pub fn bytes(count: u64, whole: bool) -> Cell {
+        match (whole, count) {
+            (true, _) => Cell::Bytes(count),
+            (false, 0) => Cell::Unknown,
+            (false, _) => Cell::BytesAtLeast(count),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        match self {
+            Cell::Empty => String::new(),
+            Cell::Unknown => "?".into(),
+            Cell::Time(ns) => units::time(*ns),
+            Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
+            Cell::WaitAtLeast(ns) => format!("≥ {}", units::time(*ns)),
+            // Rounded, as every duration.
+            Cell::Seconds(ns) => {
+                let ticks = ns.saturating_add(50_000) / 100_000;
+                format!("{}.{:04}", ticks / 10_000, ticks % 10_000)
+            }
+            Cell::At(ns) => units::at(*ns),
+            Cell::Count(number) => units::count(*number),
+            Cell::Id(id) => id.to_string(),
+            Cell::Bytes(count) => units::bytes(*count),
+            Cell::BytesAtLeast(count) => format!("≥ {}", units::bytes(*count)),
+            Cell::Share(part, whole) => units::share(*part, *whole),
+            Cell::Note(text) => (*text).to_owned(),
+            Cell::Text(text) => escape::text(text.as_bytes()),
+        }
+    }
+
+    /// The cell in Markdown: text of a trace as code, and figures without the rules for words.
+    pub(super) fn markdown(&self, right: bool) -> String {
+        match self {
+            Cell::Empty => String::new(),
+            cell if !right => escape::code(&cell.text()),
+            Cell::Text(text) => escape::markdown(text),
+            cell => escape::figure(&cell.text()),
+        }
+    }
+
+    /// The value in CSV and JSON, where a lower bound of bytes counts as unknown.
+    pub(super) fn plain(&self) -> Value {
+        match self {
+            Cell::Empty | Cell::Unknown | Cell::Note(_) => Value::Null,
+            Cell::BytesAtLeast(_) | Cell::Share(..) => Value::Null,
+            Cell::Time(number)
+            | Cell::AtLeast(number)
+            | Cell::WaitAtLeast(number)
+            | Cell::Seconds(number)
+            | Cell::At(number)
+            | Cell::Count(number)
+            | Cell::Bytes(number) => json!(number),
+            Cell::Id(id) => json!(id),
+            Cell::Text(text) => json!(text),
+        }
+    }
+
+    /// The unit in the key of CSV and JSON.
+    pub(super) fn unit(&self) -> &'static str {
+        match self {
+            Cell::Bytes(_) | Cell::BytesAtLeast(_) => "bytes",
+            Cell::Time(_) | Cell::AtLeast(_) | Cell::WaitAtLeast(_) => "ns",
+            Cell::Seconds(_) | Cell::At(_) => "ns",
+            _ => "",
+        }
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        matches!(
+            self,
+            Cell::Time(0) | Cell::Count(0) | Cell::Bytes(0) | Cell::Share(0, _)
+        )
+    }
+}
