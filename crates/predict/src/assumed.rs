@@ -1,6 +1,6 @@
 //! What a forecast assumes.
 
-use super::{Predictor, COLD};
+use super::predictor::{Predictor, COLD};
 
 impl Predictor {
     pub(super) fn assumed(&self) -> Vec<String> {

@@ -10,8 +10,8 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
 use tr_analyze::what_if::Without;
 
+use super::forecast::{NoForecast, Wanted};
 use super::shards::{greedy, Costs};
-use super::{NoForecast, Wanted};
 use tr_insight::advice::facts::Facts;
 use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;

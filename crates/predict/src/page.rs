@@ -9,7 +9,7 @@ use tr_analyze::schedule::Done;
 use tr_analyze::share;
 
 use super::render::{powers, told};
-use super::{Forecast, Predictor};
+use crate::{Forecast, Predictor};
 use tr_insight::{label, who};
 use tr_report::html;
 use tr_text::{escape, json, units};
@@ -169,7 +169,7 @@ fn run(
         jobs,
         wall: [wall.low, wall.likely, wall.high],
         used: share(100, done.on_cpu, done.wall.saturating_mul(cpus)),
-        decides: told(&super::parts(analysis, &done), 3),
+        decides: told(&crate::forecast::parts(analysis, &done), 3),
         bars: bars.collect(),
         path: path.map(|(_, at)| at).collect(),
     }

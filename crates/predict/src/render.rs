@@ -4,24 +4,12 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::{json, Value};
 use tr_analyze::Analysis;
 
-use super::{Forecast, Interval, Part, Predictor, MOST_CPUS};
+use crate::forecast::{parts, Forecast, Interval, Part, Row, MOST_CPUS};
+use crate::predictor::Predictor;
 use tr_text::page::Page;
 use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
-
-/// The forecast for one machine of a table.
-#[derive(Clone, Debug)]
-pub struct Row {
-    pub cpus: u64,
-    pub jobs: Option<u64>,
-    pub wall: Interval,
-    /// A bound in bytes of the memory of all processes together; `None` if a process's memory is not known.
-    pub memory: Option<u64>,
-    /// The price of the CPUs' time.
-    pub cost: Option<f64>,
-    pub decides: String,
-}
 
 /// The powers of two from 1 to [`MOST_CPUS`].
 pub(super) fn powers() -> impl Iterator<Item = u64> {
@@ -48,7 +36,7 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
     all.into_par_iter()
         .map(|(cpus, jobs)| {
             let (wall, done) = predictor.interval(cpus, jobs);
-            let parts = super::parts(analysis, &done);
+            let parts = parts(analysis, &done);
             let memory = predictor.memory(analysis, &done);
             Row {
                 memory,
