@@ -22,6 +22,7 @@ mod header;
 mod host;
 mod identity;
 mod inherited;
+mod last_events;
 mod machine;
 mod mappings;
 mod marks;

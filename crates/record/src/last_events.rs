@@ -1,0 +1,139 @@
+//! The end of a file: its last events, the names of its stacks, and its summary.
+
+use tr_format::event::{Ktime, Stream};
+use tr_format::meta::Summary;
+use tr_output::Target;
+
+use crate::collector::LastBatches;
+use crate::command::Running;
+use crate::config::{Config, Follow};
+use crate::output::{Batch, Output, Tally};
+use crate::parts::{Cut, Parts};
+use crate::signals::Signals;
+use crate::source::{recorder, Source};
+use crate::stall::Stall;
+use crate::symbols::{self, Request, Search};
+
+/// The parts of a recording that stay active during a wait for the output: signals are passed on to COMMAND.
+pub(crate) struct Waiting<'a> {
+    pub running: Option<&'a Running>,
+    pub signals: &'a Signals,
+    pub source: &'a dyn Source,
+}
+
+impl Waiting<'_> {
+    pub fn go_on(&self, stall: &mut Stall) -> bool {
+        stall.go_on(self.running, self.signals, Some(self.source))
+    }
+}
+
+/// The result of writing the end of the file.
+pub(crate) struct Written {
+    pub tally: Tally,
+    pub error: Option<tr_format::Error>,
+    pub given_up: bool,
+    pub symbols: Option<Search>,
+    pub parts: Option<(u64, Target)>,
+    pub cut: Option<Cut>,
+}
+
+impl Written {
+    /// Adds the counts of the earlier parts, and the first part that lacks its end.
+    pub fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
+        self.parts = Some((parts.count, parts.file.clone()));
+        let mut stall = Stall::new(|| {});
+        let (before, cut) = parts.finish(|| waiting.go_on(&mut stall));
+        self.tally.add(&before);
+        self.cut = cut;
+        self
+    }
+}
+
+/// The last events of a file that still lacks its summary.
+pub(crate) struct LastEvents {
+    output: Output,
+    /// The batches that were not sent yet.
+    batches: Vec<Batch>,
+    symbols: Option<Search>,
+}
+
+impl LastEvents {
+    /// Writes the events now, because the summary comes later.
+    pub fn settle(&mut self, waiting: &Waiting<'_>) {
+        let mut stall = Stall::new(|| {});
+        let batches = std::mem::take(&mut self.batches);
+        self.output.settle(batches, || waiting.go_on(&mut stall));
+    }
+
+    /// Writes the events and the summary.
+    pub fn finish(self, config: &Config, summary: Summary, waiting: &Waiting<'_>) -> Written {
+        let mut stall = Stall::new(config.notices.on_wait);
+        let go_on = || waiting.go_on(&mut stall);
+        let finished = self.output.finish(self.batches, summary, go_on);
+        let given_up = finished.is_none();
+        let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
+        Written {
+            tally,
+            error: written.err(),
+            given_up,
+            symbols: self.symbols,
+            parts: None,
+            cut: None,
+        }
+    }
+}
+
+/// Names the stacks of a file that begins at `start` and has this `summary`.
+pub(crate) fn write_events(
+    config: &Config,
+    last: LastBatches,
+    start: Ktime,
+    summary: &Summary,
+    waiting: &Waiting<'_>,
+) -> LastEvents {
+    let LastBatches {
+        output,
+        mut batches,
+    } = last;
+    let symbols = if config.facts.has_stacks() {
+        let real = summary.end_clock.real;
+        // The lists of functions of processes that ran before may be as old as these processes.
+        let begin = match config.scope.follow {
+            Follow::Command => real.saturating_sub(summary.end.since(start)),
+            _ => 0,
+        };
+        let mut stall = Stall::new(|| {});
+        let mut go_on = || waiting.go_on(&mut stall);
+        let batches = std::mem::take(&mut batches);
+        let request = output.unnamed(batches, &mut go_on);
+        request.and_then(|unnamed| {
+            let request = Request {
+                lifetime: tr_symbols::Lifetime { begin, end: real },
+                paths_only: !config.facts.symbols,
+                ..unnamed
+            };
+            name_stacks(&output, &request, summary.end, &mut go_on)
+        })
+    } else {
+        None
+    };
+    LastEvents {
+        output,
+        batches,
+        symbols,
+    }
+}
+
+/// Searches for the functions of the stacks and writes them, with the time `end`. With `--no-symbols` only the paths of the
+/// files are searched, for `tr symbolize`. Returns the search if there were functions to find.
+pub(crate) fn name_stacks(
+    output: &Output,
+    request: &Request,
+    end: Ktime,
+    go_on: &mut impl FnMut() -> bool,
+) -> Option<Search> {
+    let (kinds, search) = symbols::search(request, symbols::LIMIT, go_on);
+    let events = kinds.into_iter().map(|kind| recorder(end, kind));
+    output.life(Stream::Lifecycle, events.collect());
+    (!request.paths_only && search.frames > 0).then_some(search)
+}
