@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tr_programs::steps::StepKind;
 
-use super::Suite;
+use super::report::Suite;
 use crate::steps::{Step, StepIx, Steps};
 
 /// The steps that are tests, by the names that reports give them.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use tr_analyze::model::{Doubt, ProcessIx};
 
+use super::placer::{Placer, Times, LONGER, TOLERATED, TRIED};
+use super::report::{Case, Report, Suite};
 use super::schedule::LEAST_ERROR;
 use super::serial::{self, Place, Test};
-use super::{Case, Placer, Report, Suite, Times, LONGER, TOLERATED, TRIED};
 use crate::imports::lookup::{base, signed, Lookup, CLOCKS};
 
 /// The most last parts of a path that are compared with the name of a suite.

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use tr_analyze::model::ProcessIx;
 
 use super::active::Active;
+use super::placer::{Placer, Times, TRIED};
 use super::proof::Stamp;
+use super::report::{Case, Suite};
 use super::runner::RunnerFacts;
 use super::serial::{self, Place, Test};
-use super::{Case, Placer, Suite, Times, TRIED};
 use crate::imports::lookup::signed;
 
 /// The most tests of a suite whose orders are tried.

@@ -1,0 +1,532 @@
+//! Places the tests of a report, suite by suite, in the lives of processes.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_format::event::Ktime;
+
+use super::own::OwnProcesses;
+use super::proof::{Contradictions, Guess, Stamp, Stamped};
+use super::report::{Attributes, Case, Date, Suite};
+use super::runner::RunnerFacts;
+use super::schedule::Scheduled;
+use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed};
+
+/// The divisor of a test's length: the test may be earlier by this part without a note.
+pub(super) const TOLERATED: i64 = 10;
+
+/// A process of a test's own lasts longer than the test, by this or by a fifth, in ns.
+pub(super) const LONGER: i64 = 100_000_000;
+
+/// A runner reads the time of the day and the clock by which it measures a test's length one after the other, within
+/// this time, in ns.
+const BETWEEN_CLOCKS: i64 = 1_000_000;
+
+/// The most processes that are tried for a suite.
+pub(super) const TRIED: usize = 1_000;
+
+/// The most places of tests that are computed for a file, some 100 ns each: the search for the runners of very many
+/// suites ends within some seconds.
+pub(super) const WORK: u64 = 20_000_000;
+
+/// So many processes of which only the life is looked at cost as much as the place of a test.
+const LIVES: usize = 8;
+
+const SECOND: i64 = 1_000_000_000;
+
+pub(super) struct Placer<'a> {
+    pub lookup: &'a Lookup<'a>,
+    /// The latest time at which the report can have been written, if the recording has it: no test ends after it.
+    pub written: Option<i64>,
+    /// The facts about the processes that were looked at.
+    pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
+    /// The children of runners that began and ended in one test each.
+    pub decided: HashSet<ProcessIx>,
+    /// The part of [`WORK`] that is left.
+    pub work: Cell<u64>,
+    /// The difference from UTC of the times that have no zone, in ns.
+    pub ahead: i64,
+    /// Whether no other zone puts the times into the recording.
+    pub zone: bool,
+    /// The meaning of the tests' own times, if it is proven.
+    pub of_cases: Option<Stamp>,
+    /// The meaning of the suites' times, if it is proven.
+    pub of_suites: Option<Stamp>,
+    /// The tests that have no process of their own.
+    pub guesses: Vec<Guess>,
+    pub runners: [Vec<ProcessIx>; 3],
+    pub own: OwnProcesses,
+    /// The processes of a test's own that have their test.
+    pub used: HashSet<ProcessIx>,
+    /// The report has several suites.
+    pub several: bool,
+    /// The most by which a test may be earlier than shown, in ns.
+    pub early: i64,
+    pub placed: Placed,
+}
+
+/// A span before it has a process.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub from: i64,
+    pub to: i64,
+    /// The most by which the span may begin later, in ns.
+    pub digit: i64,
+    /// The most by which the span may begin and end earlier, in ns.
+    pub early: i64,
+    /// The most by which the beginning or the end is wrong, in ns, if the recording bounds it ([`serial`]).
+    pub error: Option<i64>,
+    /// The reason why the times are not proven.
+    pub doubt: Option<Doubt>,
+}
+
+/// A process that ran tests, and a span in its life.
+#[derive(Clone, Copy)]
+pub(super) struct Runner {
+    pub process: ProcessIx,
+    pub from: Ktime,
+    pub to: Ktime,
+    /// No other process can have run the tests but those around it.
+    pub is_sure: bool,
+    /// One thread of the process ran the tests, and no other can have.
+    pub is_one_thread: bool,
+}
+
+impl Placer<'_> {
+    /// Counts the places of tests that are to be computed; none if they were too many before.
+    pub(super) fn spend(&self, count: usize) -> Option<()> {
+        let left = self.work.get().checked_sub(count as u64);
+        self.work.set(left.unwrap_or(0));
+        left.map(|_| ())
+    }
+
+    /// Finds the meaning of the times of suites and of tests.
+    pub(super) fn find_stamps(&mut self, suites: &[Suite]) {
+        let stamped = |attributes: &Attributes, length: i64| {
+            let times = self.from(attributes.at?, length, Some(Stamp::Begin));
+            let outside = self.lookup.is_outside(times.from, times.to);
+            let runner = self.runner(times).map(|runner| {
+                let process = self.lookup.analysis.process(runner.process);
+                (signed(process.start), signed(process.end))
+            });
+            (!outside).then_some(Stamped {
+                at: times.from,
+                length,
+                error: self.error(&times, attributes),
+                runner,
+            })
+        };
+        let mut of_suites = Contradictions::default();
+        let lengths = |suite: &Suite| suite.attributes.length.unwrap_or_else(|| suite.sum());
+        let all = suites.iter().filter(|suite| !suite.cases.is_empty());
+        let all: Vec<Stamped> = all
+            .filter_map(|suite| stamped(&suite.attributes, lengths(suite)))
+            .collect();
+        of_suites.by_lives(&all);
+        of_suites.by_file(&all, self.written);
+        let mut of_cases = Contradictions::default();
+        for suite in suites {
+            let cases = suite.cases.iter();
+            let cases: Vec<Stamped> = cases
+                .filter_map(|case| stamped(&case.attributes, case.attributes.length?))
+                .collect();
+            of_cases.by_lives(&cases);
+            of_cases.by_file(&cases, self.written);
+            of_cases.by_order(cases);
+        }
+        self.of_suites = of_suites.stamp();
+        self.of_cases = of_cases.stamp();
+        if self.of_suites.is_none() && suites.iter().any(|suite| suite.attributes.at.is_some()) {
+            self.of_suites = self.by_schedule(suites, |placer, stamp| placer.of_suites = stamp);
+        }
+        let mut cases = suites.iter().flat_map(|suite| &suite.cases);
+        if self.of_cases.is_none() && cases.any(|case| case.attributes.at.is_some()) {
+            self.of_cases = self.by_schedule(suites, |placer, stamp| placer.of_cases = stamp);
+        }
+    }
+
+    /// The only meaning of the file's times that leaves a schedule for each suite which has one by either meaning.
+    fn by_schedule(
+        &mut self,
+        suites: &[Suite],
+        set: impl Fn(&mut Self, Option<Stamp>),
+    ) -> Option<Stamp> {
+        let mut found = Contradictions::default();
+        for suite in suites.iter().filter(|suite| !suite.cases.is_empty()) {
+            let fits = [Stamp::Begin, Stamp::End].map(|stamp| {
+                set(self, Some(stamp));
+                let runner = self.around(suite).and_then(|around| self.runner(around));
+                runner.is_some_and(|runner| self.schedule(suite, Some(runner.process)).is_some())
+            });
+            found.by_fit(fits);
+        }
+        set(self, None);
+        found.stamp()
+    }
+
+    /// For each suite whether it ran at the same time as another one.
+    pub(super) fn overlapping(&self, suites: &[Suite]) -> Vec<bool> {
+        let around = suites.iter().enumerate().filter_map(|(at, suite)| {
+            let times = self.around(suite).filter(|_| !suite.cases.is_empty())?;
+            let error = self.error(&times, &suite.attributes);
+            let from = times.from.saturating_add(error);
+            Some((from, times.to.saturating_sub(error), at))
+        });
+        let mut around: Vec<(i64, i64, usize)> = around.collect();
+        around.sort_unstable();
+        let mut overlapping = vec![false; suites.len()];
+        let mut last: Option<(i64, usize)> = None;
+        for (from, to, at) in around {
+            if let Some((_, before)) = last.filter(|(end, _)| from < to.min(*end)) {
+                for at in [before, at] {
+                    overlapping
+                        .get_mut(at)
+                        .into_iter()
+                        .for_each(|is| *is = true);
+                }
+            }
+            if last.is_none_or(|(end, _)| end < to) {
+                last = Some((to, at));
+            }
+        }
+        overlapping
+    }
+
+    pub(super) fn suite(&mut self, suite: &Suite, overlaps: bool) {
+        let all = suite.cases.len() as u64;
+        self.placed.all += all;
+        let around = self.around(suite);
+        let runner = around.and_then(|times| self.runner(times));
+        let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
+        let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
+        let own = self.suite_process(suite);
+        if let Some(process) = own {
+            self.own_suite(suite, process);
+            return;
+        }
+        let schedule = self.schedule(suite, runner.map(|runner| runner.process));
+        let (scheduled, times) = match schedule {
+            Some(schedule) => {
+                self.decided.extend(schedule.decided);
+                (Some(schedule.runner), schedule.times)
+            }
+            None => (None, self.times(suite, within)),
+        };
+        if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
+        {
+            if !suite.attributes.name.is_empty() {
+                let span = self.guess(
+                    suite.attributes.name.as_bytes(),
+                    None,
+                    runner,
+                    around,
+                    &suite.attributes,
+                );
+                self.guesses.push(Guess {
+                    doubt: span.doubt.or(overlaps.then_some(Doubt::Runner)),
+                    ..span
+                });
+                self.placed.parts += 1;
+            }
+        }
+        let is_nested = suite.around().iter().any(Option::is_some);
+        for (case, times) in suite.cases.iter().zip(times) {
+            let name = match case.attributes.class.as_str() {
+                "" => case.attributes.name.clone(),
+                class => format!("{class} {}", case.attributes.name),
+            };
+            if let Some(process) = self.own_process(case, times) {
+                self.own_test(case, &name, process);
+                continue;
+            }
+            match times {
+                _ if has_marks => self.placed.add_note("the recording has its tests as marks"),
+                None if around.is_some() && is_nested => {
+                    self.placed
+                        .add_note("tests that hold other tests have no times of their own");
+                }
+                None if around.is_some() => {
+                    self.placed
+                        .add_note("tests that overlap have no times of their own");
+                }
+                None => self.placed.add_note("tests without a time of the day"),
+                Some(times) if self.lookup.is_outside(times.from, times.to) => {
+                    self.placed.outside += 1;
+                }
+                Some(times) => {
+                    let runner = match &scheduled {
+                        Some(scheduled) => self.within(scheduled, times),
+                        None => self.runner(times),
+                    };
+                    let Some(runner) = runner else {
+                        continue;
+                    };
+                    let length = times.to.saturating_sub(times.from);
+                    if length > 0 && times.early > length / TOLERATED {
+                        self.early = self.early.max(times.early);
+                    }
+                    if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
+                    {
+                        self.placed
+                            .add_note("its times are whole seconds: tests are up to 1 s later");
+                    }
+                    let guess = self.guess(
+                        name.as_bytes(),
+                        Some(case.result),
+                        runner,
+                        times,
+                        &case.attributes,
+                    );
+                    // Each of several suites at the same time has a process of its own.
+                    let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
+                    self.guesses.push(Guess {
+                        doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
+                        ..guess
+                    });
+                }
+            }
+        }
+    }
+
+    /// A test that is a process, or a part of one that has no other test.
+    fn own_test(&mut self, case: &Case, name: &str, process: ProcessIx) {
+        let life = self.lookup.analysis.process(process);
+        let (life, within) = ((life.start, life.end), self.within_own(process, case));
+        let at = within.map_or(life, |times| (ktime(times.from), ktime(times.to)));
+        let error = within.and_then(|times| times.error).unwrap_or(0);
+        self.placed.spans.push(Imported {
+            whole: within.is_none(),
+            result: Some(case.result),
+            error: error.unsigned_abs(),
+            doubt: within.and_then(|times| times.doubt),
+            ..imported(ImportedKind::Test, name.as_bytes(), (process, at))
+        });
+    }
+
+    /// A suite without times that is a process: a test that is alone in it has its time.
+    fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
+        let life = self.lookup.analysis.process(process);
+        let at = (process, (life.start, life.end));
+        let mut add = |name: &str, result: Option<&'static str>| {
+            self.placed.spans.push(Imported {
+                whole: true,
+                result,
+                ..imported(ImportedKind::Test, name.as_bytes(), at)
+            });
+        };
+        let name = &suite.attributes.name;
+        match &suite.cases[..] {
+            [only] => add(
+                &format!("{name} {}", only.attributes.name),
+                Some(only.result),
+            ),
+            _ => {
+                add(name, None);
+                self.placed.parts += 1;
+                self.placed.add_note("tests without a time of the day");
+            }
+        }
+    }
+
+    /// A span in the life of one of the processes that a schedule names.
+    fn within(&self, scheduled: &Scheduled, times: Times) -> Option<Runner> {
+        let middle = times.from.midpoint(times.to);
+        let start = |process: &ProcessIx| signed(self.lookup.analysis.process(*process).start);
+        let mut processes = scheduled.processes.iter().copied();
+        let process = processes.rfind(|process| start(process) <= middle)?;
+        let (from, to) = self.lookup.inside(process, times.from, times.to)?;
+        Some(Runner {
+            process,
+            from,
+            to,
+            is_sure: true,
+            is_one_thread: scheduled.is_one_thread,
+        })
+    }
+
+    /// A test or a suite at its times under the process that ran it.
+    fn guess(
+        &self,
+        name: &[u8],
+        result: Option<&'static str>,
+        runner: Runner,
+        times: Times,
+        attributes: &Attributes,
+    ) -> Guess {
+        let at = (runner.process, (runner.from, runner.to));
+        let [_, tests, _] = &self.runners;
+        Guess {
+            span: Imported {
+                result,
+                ..imported(ImportedKind::Test, name, at)
+            },
+            error: self.error(&times, attributes),
+            own_stamp: attributes.at.is_some(),
+            is_suite: result.is_none(),
+            doubt: times.doubt,
+            sure_runner: runner.is_sure,
+            one_thread: runner.is_one_thread,
+            is_test: tests.binary_search(&runner.process).is_ok(),
+        }
+    }
+
+    /// The most by which a boundary is wrong, in ns: by the digits of the file's numbers, by
+    /// work between tests, and by clocks.
+    pub(super) fn error(&self, times: &Times, attributes: &Attributes) -> i64 {
+        if let Some(error) = times.error {
+            return error;
+        }
+        let place = times.digit.max(times.early);
+        let clocks = self.lookup.clock_error();
+        place
+            .saturating_add(attributes.digit)
+            .saturating_add(clocks)
+    }
+
+    /// The recording's time at a time of the day, in ns.
+    pub(super) fn time(&self, date: Date) -> i64 {
+        let ahead = date.ahead.unwrap_or(self.ahead);
+        self.lookup.time(date.local.saturating_sub(ahead))
+    }
+
+    /// A span of a length that begins or ends at a time of the day.
+    pub(super) fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
+        let at = self.time(date);
+        let from = match stamp {
+            Some(Stamp::End) => at.saturating_sub(length),
+            Some(Stamp::Begin) | None => at,
+        };
+        let doubt = if date.ahead.is_none() && !self.zone {
+            Some(Doubt::Zone)
+        } else {
+            stamp.is_none().then_some(Doubt::Stamp)
+        };
+        Times {
+            from,
+            to: from.saturating_add(length),
+            digit: date.digit,
+            early: 0,
+            error: None,
+            doubt,
+        }
+    }
+
+    /// The span of a suite that has a time of the day.
+    pub(super) fn of_suite(&self, suite: &Suite) -> Option<Times> {
+        let length = suite.attributes.length.unwrap_or_else(|| suite.sum());
+        Some(self.from(suite.attributes.at?, length, self.of_suites))
+    }
+
+    /// The suite's span, or that of its tests' times.
+    pub(super) fn around(&self, suite: &Suite) -> Option<Times> {
+        if let Some(times) = self.of_suite(suite) {
+            return Some(times);
+        }
+        let spans = suite.cases.iter().filter_map(|case| self.of_case(case));
+        spans.reduce(|a, b| Times {
+            from: a.from.min(b.from),
+            to: a.to.max(b.to),
+            digit: a.digit.max(b.digit),
+            early: 0,
+            error: None,
+            doubt: a.doubt.or(b.doubt),
+        })
+    }
+
+    /// The span of a test that has a time of the day.
+    pub(super) fn of_case(&self, case: &Case) -> Option<Times> {
+        let length = case.attributes.length.unwrap_or(0);
+        Some(self.from(case.attributes.at?, length, self.of_cases))
+    }
+
+    /// The spans of the tests. Tests without a time of the day follow each other, so that the
+    /// last one ends with the suite: what is left of the suite's length is its preparation. If the
+    /// runner did other work between them, they were earlier, by what is left at most.
+    fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
+        if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
+            return suite.cases.iter().map(|case| self.of_case(case)).collect();
+        }
+        let lengths = suite
+            .cases
+            .iter()
+            .map(|case| case.attributes.length.unwrap_or(0));
+        let sum = suite.sum();
+        let rounded = suite.rounded();
+        let none = vec![None; suite.cases.len()];
+        let is_nested = suite.around().iter().any(Option::is_some);
+        let Some(around) = self.around(suite).filter(|_| !is_nested) else {
+            return none;
+        };
+        let (first, last) = within.unwrap_or((around.from, around.to));
+        if sum > last.saturating_sub(first).saturating_add(rounded) {
+            return none; // several at once
+        }
+        let left = last.saturating_sub(first).saturating_sub(sum);
+        let is_proven = suite.is_measured() && suite.has_order && !suite.is_by_result();
+        let doubt = around.doubt.or((!is_proven).then_some(Doubt::Suite));
+        let mut now = last.saturating_sub(sum);
+        let spans = lengths.map(|length| {
+            let from = now;
+            now = now.saturating_add(length);
+            Some(Times {
+                from: from.max(first),
+                to: now.max(first),
+                digit: around.digit.saturating_add(rounded),
+                early: left.max(0),
+                error: None,
+                doubt,
+            })
+        });
+        spans.collect()
+    }
+
+    /// The most by which a time of the day is wrong, in ns.
+    pub(super) fn stamp_error(&self, digit: i64) -> i64 {
+        let clocks = self.lookup.clock_error();
+        digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
+    }
+
+    /// The process that then ran tests, and the span in it.
+    fn runner(&self, times: Times) -> Option<Runner> {
+        let analysis = self.lookup.analysis;
+        self.runners.iter().find_map(|runners| {
+            let start = |ix: &ProcessIx| signed(analysis.process(*ix).start);
+            let latest = times
+                .from
+                .saturating_add(times.digit)
+                .saturating_add(LONGER);
+            let after = runners.partition_point(|ix| start(ix) <= latest);
+            let before = runners.get(..after).unwrap_or_default();
+            self.spend(before.len().min(TRIED).div_ceil(LIVES))?;
+            // Of a runner and its wrappers, the runner began last.
+            let tried = before.iter().rev().take(TRIED).copied();
+            let mut fitting = tried.filter_map(|ix| {
+                let later = start(&ix).saturating_sub(times.from).clamp(0, times.digit);
+                let (from, to) = (
+                    times.from.saturating_add(later),
+                    times.to.saturating_add(later),
+                );
+                Some((ix, self.lookup.inside(ix, from, to)?))
+            });
+            let (process, (from, to)) = fitting.next()?;
+            let around: HashSet<ProcessIx> = analysis.lineage(process).take(TRIED).collect();
+            Some(Runner {
+                process,
+                from,
+                to,
+                is_sure: fitting.all(|(other, _)| around.contains(&other)),
+                is_one_thread: false,
+            })
+        })
+    }
+
+    /// Programs have marked their tests: those times are exact.
+    fn has_marks(&self, process: ProcessIx) -> bool {
+        let analysis = self.lookup.analysis;
+        let pid = analysis.process(process).ns_pid;
+        let mut marks = analysis.marks.iter();
+        marks.any(|(_, mark)| mark.pid == Some(pid) && &*mark.kind == b"test")
+    }
+}
