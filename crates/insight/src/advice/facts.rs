@@ -14,7 +14,7 @@ use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Family, Role};
 
-use super::{Advice, Candidate, Gain};
+use super::candidate::{Advice, Candidate, Gain};
 use crate::ancestors::from_parents_to_children;
 use crate::Recording;
 use crate::{course, exit, label};

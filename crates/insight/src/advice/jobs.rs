@@ -4,18 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, checks, command_line};
 
-use tr_analyze::awaited::WaitReason;
-use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
-use tr_format::event::{Ktime, Reason};
+use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
+use super::candidate::{Candidate, Kind};
 use super::facts::Facts;
-use super::{Candidate, Kind};
-use tr_text::{escape, units};
+use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
+use tr_text::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
@@ -23,16 +22,11 @@ const ROW: (usize, u64) = (3, 5_000_000);
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
 /// The time in ns by which a job may overlap with the next one.
 const OVERLAP: u64 = 1_000_000;
-/// The work of pytest-xdist's controller for each test, in ns. Measured by `validate.py`: 51,524 tests of 0.4 ms took 29.5 s
-/// with it and 20.7 s without it.
-const XDIST: u64 = 600_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = in_a_row(facts);
     let orders = orders(facts).into_iter();
     all.extend(orders.filter_map(|order| order.candidate(facts)));
-    all.extend(in_one_process(facts));
-    all.extend(slowest_test(facts));
     all
 }
 
@@ -344,92 +338,6 @@ pub(super) struct Row {
     jobs: Jobs,
 }
 
-/// The limit on the number of jobs at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Limit {
-    /// The tool's own arguments; `None`: any number.
-    TestTimes(Option<u64>),
-    /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
-    /// not pass the slots on: a recipe without `$(MAKE)`.
-    Inherited(Option<u64>),
-    /// The tool starts jobs only while the machine's load is low.
-    Load,
-    /// No limit was given, and the tool then runs one job at a time.
-    One,
-    /// No limit was given, and the tool starts as many jobs as it can.
-    Unknown,
-}
-
-impl Limit {
-    /// Whether more could run at once, were it not for this limit.
-    fn holds(self, at_once: u64, cpus: u64) -> bool {
-        match (at_once, self) {
-            (1, Limit::One | Limit::TestTimes(Some(1)) | Limit::Inherited(_)) => true,
-            (n, Limit::Load) => n < cpus,
-            (n, Limit::TestTimes(Some(most)) | Limit::Inherited(Some(most))) => {
-                n == most && n < cpus
-            }
-            _ => false,
-        }
-    }
-}
-
-/// The number of jobs given to the nearest make, for each execution: the execution itself, or one of its
-/// ancestors.
-fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
-    facts.down(|group, above: Option<&Option<Option<u64>>>| {
-        let program = facts
-            .execution(group)
-            .map(|execution| execution.program.as_str());
-        let make = program.and_then(changes::known);
-        let make = make.filter(|tool| tool.family == Family::Make);
-        let own = make.and_then(|tool| tool.jobs(&facts.args(group)));
-        own.or_else(|| above.copied().flatten())
-    })
-}
-
-/// The limit on the jobs of `owner`. `told`: the result of [`told_makes`].
-fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
-    let known = |group: Group| changes::known(&facts.execution(group)?.program);
-    let Some(own) = known(owner) else {
-        return Limit::One;
-    };
-    let args = facts.args(owner);
-    if own.load_limit(&args).is_some() {
-        return Limit::Load;
-    }
-    if let Some(jobs) = own.jobs(&args) {
-        return Limit::TestTimes(jobs);
-    }
-    if own.family != Family::Make {
-        return if own.runs_one() {
-            Limit::One
-        } else {
-            Limit::Unknown
-        };
-    }
-    let above = facts.owner(owner);
-    let told = above.and_then(|above| *told.get(above as usize)?);
-    told.map_or(Limit::One, Limit::Inherited)
-}
-
-/// Whether a make waited for a job slot: in `pselect` also a child's end ends that wait. Without slots it waits in
-/// `wait4`.
-fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
-    let analysis = facts.analysis;
-    let timeline = analysis.timeline.as_ref();
-    timeline.is_some_and(|timeline| {
-        let mut threads = analysis.process(process).threads.iter();
-        threads.any(|thread| {
-            let mut stretches = timeline.of(*thread);
-            stretches.any(|stretch| {
-                stretch.reason == Reason::Poll
-                    || analysis.awaited(*thread, &stretch) == Some(WaitReason::Slot)
-            })
-        })
-    })
-}
-
 /// Whether the first job works more than twice as long as each later one, and the later ones are alike. They
 /// may use what the first one left, as compilers with a cache do; if they ran at once, each could take as
 /// long as the first.
@@ -572,179 +480,9 @@ fn at_once(jobs: &[Job]) -> u64 {
     most.unsigned_abs()
 }
 
-/// The tests of a process that its runner's file lists. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct TestTimes {
-    count: u64,
-    longest: u64,
-}
-
-fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
-    let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
-    let imported = facts.recording.imports.spans.iter();
-    for test in imported.filter(|span| span.kind == ImportedKind::Test) {
-        let of = told.entry(test.process).or_default();
-        of.count += 1;
-        of.longest = of.longest.max(test.to.since(test.from));
-    }
-    told
-}
-
-/// How many times longer than half of the tests the slowest one is, at least.
-const SLOW: u64 = 5;
-/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more.
-const DOMINATES: u64 = 10;
-/// The longest name of a test in a finding.
-const TEST: usize = 48;
-
-/// The slowest of the tests that a runner's file lists, if it decides. Where the place of the test in time is not
-/// proven, only its length is known.
-fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
-    let imported = facts.recording.imports.spans.iter();
-    let tests: Vec<_> = imported
-        .filter(|span| span.kind == ImportedKind::Test)
-        .collect();
-    let length = |test: &Imported| test.to.since(test.from);
-    let mut lengths: Vec<u64> = tests.iter().map(|test| length(test)).collect();
-    lengths.sort_unstable();
-    let median = lengths.get(lengths.len() / 2).copied()?;
-    let slowest = tests.iter().max_by_key(|test| length(test))?;
-    let is_slow = length(slowest) >= median.saturating_mul(SLOW);
-    if tests.len() < ROW.0 || !is_slow {
-        return None;
-    }
-    let proven = slowest.doubt.is_none();
-    let processes = BTreeSet::from([slowest.process]);
-    let groups = facts.groups_of(&processes);
-    let below = facts.below(&groups);
-    // A wait in the run queue is no part of an execution's own time.
-    let inside = facts.segments().filter(|(segment, group, _)| {
-        let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
-        is_below && segment.kind != Time::RunQueue
-    });
-    let on_path = inside.map(|(segment, ..)| {
-        if proven {
-            let (from, to) = (segment.from.max(slowest.from), segment.to.min(slowest.to));
-            to.since(from)
-        } else {
-            segment.length()
-        }
-    });
-    let own = on_path.fold(0, u64::saturating_add).min(length(slowest));
-    if own.saturating_mul(DOMINATES) < facts.worked {
-        return None;
-    }
-    let name = units::shorten(&escape::raw(&slowest.name), TEST);
-    let (count, time) = (units::count(tests.len() as u64), units::time(own));
-    Some(Candidate {
-        finding: if proven {
-            format!("test {name}, the slowest of {count}, takes {time}")
-        } else {
-            format!("test {name}, the slowest of {count}, takes {time} by its runner's file")
-        },
-        action: "make it faster, or divide it".into(),
-        without: Without::own(|_, _| true, Some(below)),
-        cap: own,
-        unsure: true,
-        evidence: groups,
-        ..Candidate::of(Kind::SlowTest)
-    })
-}
-
-/// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
-/// that a test costs whoever hands it out.
-fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
-    let handed = told.count.saturating_mul(each);
-    (time / cpus.max(1)).max(told.longest).max(handed).min(time)
-}
-
-/// A test runner that runs all tests itself, one after the other.
-fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
-    let told = told(facts);
-    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
-        let known = changes::known(&execution.program)
-            .filter(|known_program| known_program.role == Role::Tests)?;
-        if !(known.family == Family::Pytest && execution.program != "pytest worker"
-            || known.family == Family::Rspec)
-            || known.jobs(&facts.args(group)).is_some()
-            || facts.cpus < 2
-        {
-            return None;
-        }
-        let told = told.get(&execution.process).copied();
-        let (action, each) = match (known.family, told) {
-            (Family::Pytest, None) => (
-                "divide them by pytest-xdist if they take more than a few ms each",
-                0,
-            ),
-            (Family::Pytest, Some(_)) => (known.action, XDIST),
-            _ => (known.action, 0),
-        };
-        let set = facts.set([group]);
-        let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
-        let name = facts.name(group);
-        Some(Candidate {
-            finding: format!(
-                "{name} runs its tests one after the other, {}",
-                units::time(time)
-            ),
-            action: action.into(),
-            without: Without::own(
-                |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
-                Some(set),
-            ),
-            cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
-            number: true,
-            evidence: vec![group],
-            ..Candidate::of(Kind::Tests)
-        })
-    };
-    facts.all().filter_map(candidate).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_longest_test_and_their_number_bound_what_is_saved() {
-        const MS: u64 = 1_000_000;
-        for (time, cpus, count, longest, least) in [
-            (1000, 4, 0, 0, 250),
-            (1000, 4, 10, 700, 700),
-            (1000, 4, 1000, 5, 600),
-            (1000, 4, 10_000, 1, 1000),
-        ] {
-            let longest = longest * MS;
-            let told = TestTimes { count, longest };
-            let got = at_once_least(time * MS, cpus, told, XDIST);
-            assert_eq!(got, least * MS, "{count} tests");
-        }
-    }
-
-    #[test]
-    fn a_limit_holds_jobs_back() {
-        for (at_once, limit, want) in [
-            (1, Limit::One, true),
-            (2, Limit::One, false),
-            (1, Limit::TestTimes(Some(1)), true),
-            (1, Limit::TestTimes(Some(8)), false),
-            (1, Limit::TestTimes(None), false),
-            (2, Limit::TestTimes(Some(2)), true),
-            (4, Limit::TestTimes(Some(4)), false),
-            // A recipe that does not call make as $(MAKE).
-            (1, Limit::Inherited(Some(8)), true),
-            (1, Limit::Inherited(None), true),
-            (2, Limit::Inherited(Some(8)), false),
-            // cargo and ninja take as many as they can.
-            (1, Limit::Unknown, false),
-            // Beside other tasks `make -j8 -l2` starts one at a time.
-            (1, Limit::Load, true),
-            (4, Limit::Load, false),
-        ] {
-            assert_eq!(limit.holds(at_once, 4), want, "{at_once} by {limit:?}");
-        }
-    }
 
     #[test]
     fn the_first_job_may_fill_a_cache() {

@@ -7,8 +7,8 @@ use tr_analyze::programs::Group;
 use tr_analyze::share;
 use tr_analyze::what_if::Without;
 
+use super::candidate::{Advice, Candidate, Gain, Kind};
 use super::facts::Facts;
-use super::{least, Advice, Candidate, Gain, Kind};
 use crate::label;
 use tr_text::units;
 
@@ -107,7 +107,8 @@ impl WithheldTime {
         };
         let (quota, others) = (self.throttled, self.others);
         let lost = quota.saturating_add(others);
-        let enough = |kind, gain: u64| gain > 0 && gain.saturating_mul(least(kind)) >= facts.wall;
+        let enough =
+            |kind: Kind, gain: u64| gain > 0 && gain.saturating_mul(kind.least()) >= facts.wall;
         let quota_counts = enough(Kind::Throttled, quota);
         let others_count = enough(Kind::Others, others);
         let (kind, finding, action, gain) = match (quota_counts, others_count) {

@@ -13,7 +13,7 @@ use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
 use super::facts::Facts;
-use super::waits::{Nap, LOOP};
+use super::naps::{Nap, LOOP};
 
 /// The most parts of a child's time that are searched for work.
 const PARTS: usize = 10_000;

@@ -7,8 +7,9 @@ use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis};
 use tr_format::meta::{Known, Origin, Scope};
 
+use super::candidate::Kind;
 use super::verdict::{error, Blame, Verdict};
-use super::{Kind, SHORTEST};
+use super::SHORTEST;
 use crate::loads::{Load, Loads};
 use crate::warnings;
 
@@ -35,7 +36,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
     let foreign = Loads::of(analysis).load(Load::Others)?;
     let most = waited.min(foreign.saturating_add(throttled));
     let lost = lost.min(most);
-    if lost == 0 || lost.saturating_mul(super::least(Kind::Others)) < wall {
+    if lost == 0 || lost.saturating_mul(Kind::Others.least()) < wall {
         return None;
     }
     let (alone, quota) = (wall - lost, lost.min(throttled));
@@ -53,7 +54,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         quota,
         quota_of: None,
         stolen: Some(stolen)
-            .filter(|ns| ns.saturating_mul(super::least(Kind::Stolen)) >= wall)
+            .filter(|ns| ns.saturating_mul(Kind::Stolen.least()) >= wall)
             .unwrap_or(0),
         changes: 0,
         bound: None,

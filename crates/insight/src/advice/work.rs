@@ -15,8 +15,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 use tr_programs::words;
 
+use super::candidate::{Candidate, Kind};
 use super::facts::{add, Facts};
-use super::{Candidate, Kind};
 use crate::normal::{argument, Paths};
 use tr_text::units;
 

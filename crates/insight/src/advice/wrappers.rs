@@ -9,8 +9,8 @@ use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::tools::Role;
 
+use super::candidate::{Candidate, Kind};
 use super::facts::{Execution, Facts};
-use super::{Candidate, Kind};
 use tr_text::units;
 
 /// The least number of files that a compiler's cache compiled.

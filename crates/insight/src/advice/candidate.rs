@@ -1,0 +1,219 @@
+//! The changes that rules propose, and the kinds of advice.
+
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::{Change, Jobs};
+use tr_analyze::what_if::Without;
+use tr_format::event::Ktime;
+use tr_text::named;
+use tr_text::units;
+
+/// The most lines of advice.
+pub const MOST: usize = 7;
+
+named! {
+    /// The kind of an advice, the most specific ones first.
+    pub enum Kind {
+        Link = "link", "A linker decides";
+        Configure = "configure", "A configuration decides";
+        Install = "install", "An installation of packages decides";
+        /// Sleeps of a fixed length.
+        Sleep = "sleep", "Sleeps decide";
+        Poll = "poll", "A loop that sleeps and checks decides";
+        Network = "network", "The network decides";
+        Disk = "disk", "The disk decides";
+        /// Waits for memory that is on a disk.
+        Memory = "memory", "Missing memory decides";
+        /// Waits for a file's lock.
+        Lock = "lock", "A lock decides";
+        Tests = "tests", "Tests run one after the other";
+        /// One test of many.
+        SlowTest = "slow-test", "One test decides";
+        /// Jobs one after the other, or fewer than the CPUs.
+        FewJobs = "few-jobs", "More jobs could run at once";
+        Repeated = "repeated", "Work is repeated";
+        /// The own time of programs that only start others.
+        Wrapper = "wrapper", "Programs that start others take time";
+        /// A compiler's cache without a hit.
+        ColdCache = "cold-cache", "The compiler's cache is empty";
+        Short = "short", "Many short programs run";
+        Throttled = "throttled", "The CPU quota throttles the build";
+        Stolen = "stolen", "The hypervisor takes CPU time";
+        Others = "others", "Other tasks have the CPUs";
+        Last = "last", "The longest job starts last";
+        Alone = "alone", "One task runs alone";
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    pub kind: Kind,
+    /// The evidence: the tasks and their time.
+    pub finding: String,
+    pub action: String,
+    /// The wall time that it saves at least, as far as that is known, and at most, in ns.
+    pub at_least: u64,
+    pub gain: u64,
+    /// The time in which the evidence lies.
+    pub from: Ktime,
+    pub to: Ktime,
+    /// The processes, in order of start.
+    pub processes: Vec<ProcessIx>,
+}
+
+impl Advice {
+    /// The time that the change saves, in words; `at_most` stands before a time that is only an upper bound.
+    pub fn saves(&self, at_most: &str) -> String {
+        match self.at_least {
+            0 => format!("{at_most} {}", units::time(self.gain)),
+            least => units::range(least, self.gain),
+        }
+    }
+}
+
+/// A change whose gain is not computed yet.
+pub(crate) struct Candidate {
+    pub(super) kind: Kind,
+    pub(super) finding: String,
+    pub(super) action: String,
+    /// The time that the change saves, if it saves all of it.
+    pub(super) without: Without,
+    /// A bound that follows from the rule.
+    pub(super) cap: u64,
+    /// Jobs that the change runs at once: their work remains.
+    pub(super) jobs: Vec<Jobs>,
+    /// The change is another number of jobs.
+    pub(super) number: bool,
+    /// Whether the work remains to be done: at other times, or by several tasks.
+    pub(super) stays: bool,
+    /// Whether the change may save nothing.
+    pub(super) unsure: bool,
+    /// Whether the change also takes away what lies beside the path: another candidate takes away the path's part alone.
+    pub(super) beside: bool,
+    /// The executions that are the evidence.
+    pub(super) evidence: Vec<Group>,
+}
+
+impl Candidate {
+    /// A candidate that saves nothing yet.
+    pub(super) fn of(kind: Kind) -> Candidate {
+        Candidate {
+            kind,
+            finding: String::new(),
+            action: String::new(),
+            without: Without::own(|_, _| false, None),
+            cap: 0,
+            jobs: Vec::new(),
+            number: false,
+            stays: false,
+            unsure: false,
+            beside: false,
+            evidence: Vec::new(),
+        }
+    }
+}
+
+impl Candidate {
+    pub(super) fn change(&self) -> Change {
+        let (time, remains) = if self.jobs.is_empty() {
+            (self.without.clone(), self.kind.remains())
+        } else {
+            // Jobs that run at once share caches.
+            let of = self.without.of.clone().unwrap_or_default();
+            (Without::work(of), (1000, 1200))
+        };
+        Change {
+            time,
+            remains,
+            jobs: self.jobs.clone(),
+        }
+    }
+}
+
+impl Kind {
+    /// The divisor of the build's time on CPUs of its own: a change that saves less than this part of it has no line.
+    pub(super) fn least(self) -> u64 {
+        match self {
+            Kind::Sleep
+            | Kind::Poll
+            | Kind::Network
+            | Kind::Lock
+            | Kind::Throttled
+            | Kind::Wrapper => 50,
+            // Every machine has some, and every build has a task that is the longest.
+            Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
+            // Every build has shorter ones.
+            _ => 20,
+        }
+    }
+
+    /// The part of the time that remains after the change, in thousandths: at best, and at worst
+    /// as far as experience tells. 1000: it may save nothing.
+    pub(super) fn remains(self) -> (u64, u64) {
+        let worst = match self {
+            // A linker that is twice as fast.
+            Kind::Link => 500,
+            // Files are copied from a cache.
+            Kind::Install => 500,
+            Kind::Configure | Kind::Network | Kind::Repeated => 200,
+            Kind::Short | Kind::Wrapper => 300,
+            _ => 1000,
+        };
+        (0, worst)
+    }
+
+    /// Whether the line is a forecast of the verdict and no change.
+    pub fn is_forecast(self) -> bool {
+        matches!(self, Kind::Others | Kind::Throttled)
+    }
+
+    /// Whether the advice addresses the administrator of the machine.
+    pub fn is_machine(self) -> bool {
+        self.is_forecast() || self == Kind::Stolen
+    }
+
+    /// Whether the advice is about one task alone, so that advice of any other kind explains more.
+    pub(super) fn is_generic(self) -> bool {
+        matches!(self, Kind::Last | Kind::Alone)
+    }
+
+    /// The kind of wait that the advice is about. Jobs that wait can also run at once, so both lines are
+    /// right.
+    pub(super) fn of_waits(self) -> Option<Kind> {
+        match self {
+            Kind::Sleep | Kind::Poll => Some(Kind::Sleep),
+            // Parts of the waits for a CPU, which do not overlap.
+            Kind::Network
+            | Kind::Disk
+            | Kind::Memory
+            | Kind::Lock
+            | Kind::Throttled
+            | Kind::Stolen
+            | Kind::Others
+            // Tests that run at once can also be faster.
+            | Kind::SlowTest => Some(self),
+            _ => None,
+        }
+    }
+}
+
+/// The time that a change saves, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gain {
+    pub at_least: u64,
+    pub at_most: u64,
+}
+
+impl Gain {
+    pub(super) fn of(advice: &Advice) -> Gain {
+        Gain {
+            at_least: advice.at_least,
+            at_most: advice.gain,
+        }
+    }
+
+    /// Twice the middle of the gain: a bound that nothing reaches is worth less than a gain that is known.
+    pub(super) fn twice_the_middle(self) -> u64 {
+        self.at_least.saturating_add(self.at_most)
+    }
+}

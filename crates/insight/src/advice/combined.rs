@@ -1,0 +1,73 @@
+//! The forecast for several changes at once.
+
+use tr_analyze::schedule::{Changes, Effect, Schedule};
+
+use super::candidate::Advice;
+use tr_text::units;
+
+/// The forecast for several changes at once: their gains do not add up. Times in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Combined {
+    /// The number of the changes, the first ones of the list.
+    pub changes: usize,
+    /// The build's time on CPUs of its own.
+    pub from: u64,
+    /// The time with the changes at best, and at worst, in nanoseconds.
+    pub to: (u64, u64),
+}
+
+impl Combined {
+    /// The forecast in words. `shown`: the number of lines above it.
+    pub fn text(&self, shown: usize) -> String {
+        const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
+        let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
+        let these = if self.changes < shown {
+            "the first"
+        } else {
+            "these"
+        };
+        let (best, worst) = self.to;
+        let to = if worst >= self.from {
+            format!("{} at best", units::time(best))
+        } else {
+            units::range(best, worst)
+        };
+        let from = units::time(self.from);
+        format!("combined, {these} {number}: {from} → {to}")
+    }
+}
+
+/// The first two changes at once, the first three, and so on. A change that may save nothing is
+/// left out at worst.
+/// `own`: the simulated time without changes; `alone`: that which the verdict tells.
+pub(super) fn combined(
+    schedule: &Schedule,
+    own: u64,
+    alone: u64,
+    kept: &[(Advice, Changes)],
+) -> Vec<Combined> {
+    let (mut all, mut sure) = (0, 0);
+    let (mut sum, mut least) = (0u64, 0);
+    let mut list = Vec::new();
+    for ((advice, bit), changes) in kept.iter().zip(1..) {
+        all |= bit;
+        sum = sum.saturating_add(advice.gain);
+        if advice.at_least > 0 {
+            sure |= bit;
+            least = least.max(advice.at_least);
+        }
+        if changes < 2 {
+            continue;
+        }
+        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
+        // A rule may know a bound, and others take nothing from what one alone gains.
+        let most = saved(all, Effect::Best).min(sum);
+        let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
+        list.push(Combined {
+            changes,
+            from: alone,
+            to: (alone.saturating_sub(most), alone.saturating_sub(least)),
+        });
+    }
+    list
+}

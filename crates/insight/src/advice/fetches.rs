@@ -1,0 +1,166 @@
+//! Waits for the network on the critical path, and servers that did not answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::dns::Lookup;
+use tr_analyze::model::ProcessIx;
+use tr_analyze::network::{self, Waited};
+use tr_analyze::programs::Group;
+use tr_analyze::what_if::Without;
+use tr_format::event::Reason;
+use tr_format::network::Address;
+
+use super::candidate::{Candidate, Kind};
+use super::facts::Facts;
+use crate::network::{Host, Remotes};
+use tr_text::units;
+
+/// The most queries before a wait that are searched for one without an answer.
+const QUERIES: usize = 1000;
+
+/// A wait for the network on the path.
+struct Fetch<'f> {
+    group: Group,
+    program: &'f str,
+    ns: u64,
+    /// The server that did not answer, if a time-out ended the fetch.
+    silent: Option<Silent>,
+}
+
+/// A server that did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Silent {
+    NameServer(Address),
+    Host(Host),
+    Unknown,
+}
+
+/// The waits for the network, the last ones first. A wait that its time-out ended had no answer if the thread
+/// waits for no answer afterwards: a program may call poll(2) repeatedly.
+fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
+    let analysis = facts.analysis;
+    let among_themselves = network::among_themselves(analysis);
+    let timeline = analysis.timeline.as_ref();
+    let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
+    for lookup in analysis
+        .network
+        .lookups
+        .iter()
+        .filter(|lookup| lookup.answered.is_none())
+    {
+        if let Some(thread) = lookup.thread {
+            let process = analysis.thread(thread).process;
+            unanswered.entry(process).or_default().push(lookup);
+        }
+    }
+    let mut answered = BTreeSet::new();
+    let segments: Vec<_> = facts.segments().collect();
+    let segments = segments.iter().rev();
+    let segments = segments.filter(|(segment, ..)| segment.kind == Time::Network);
+    let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
+        let wait = timeline?.around(segment.thread, segment.from)?;
+        let late = wait.waker().is_timer();
+        let query = || {
+            let queries = unanswered.get(&waited.process)?;
+            let asked = queries.partition_point(|lookup| lookup.asked <= wait.to);
+            let mut last = queries.get(..asked)?.iter().rev().take(QUERIES);
+            last.find(|lookup| lookup.waited_until() >= wait.from)
+        };
+        let query = query().filter(|_| waited.connection.is_none());
+        let silent = match query {
+            _ if !late => None,
+            Some(query) => Some(Silent::NameServer(query.query.server)),
+            None if answered.contains(&segment.thread) => None,
+            None => Some(Host::waited(analysis, waited).map_or(Silent::Unknown, Silent::Host)),
+        };
+        if !late {
+            answered.insert(segment.thread);
+        }
+        let execution = facts.execution((*group)?)?;
+        // The build's own programs talk to one another, and so do it and a server of this machine: nothing is
+        // fetched.
+        let own = among_themselves.contains(&execution.process);
+        let near = silent.is_none() && waited.local;
+        (!own && !near).then_some(Fetch {
+            group: (*group)?,
+            program: &execution.program,
+            ns: segment.length(),
+            silent,
+        })
+    };
+    segments
+        .zip(waited.iter().rev())
+        .filter_map(fetch)
+        .collect()
+}
+
+pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
+    let waited = network::waited(facts.analysis, facts.path);
+    let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
+    for fetch in fetched(facts, &waited) {
+        by_program.entry(fetch.program).or_default().push(fetch);
+    }
+    let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
+        let sum = |silent: bool| -> u64 {
+            let counts = fetches
+                .iter()
+                .filter(|fetch| fetch.silent.is_some() || !silent);
+            counts.map(|fetch| fetch.ns).fold(0, u64::saturating_add)
+        };
+        let unsure = sum(true).saturating_mul(2) > sum(false);
+        let cap = sum(unsure);
+        let told = fetches
+            .iter()
+            .filter(|fetch| fetch.silent.is_some() || !unsure);
+        let groups: BTreeSet<Group> = told.map(|fetch| fetch.group).collect();
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        let time = units::time(cap);
+        let (finding, action) = if unsure {
+            let who: BTreeSet<Silent> = fetches.iter().filter_map(|fetch| fetch.silent).collect();
+            let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
+            (
+                format!("{name} wait{s} {time} without an answer from {who}"),
+                action,
+            )
+        } else {
+            (
+                format!("{name} wait{s} {time} for the network"),
+                "keep in a cache what it fetches".into(),
+            )
+        };
+        // Those beside the path wait as well.
+        let all = facts
+            .all()
+            .filter(|(_, execution)| execution.program == program);
+        Some(Candidate {
+            finding,
+            action,
+            without: Without::own(
+                |kind, _| kind == Time::Network,
+                Some(facts.set(all.map(|(group, _)| group))),
+            ),
+            cap,
+            unsure,
+            evidence: groups.into_iter().collect(),
+            ..Candidate::of(Kind::Network)
+        })
+    };
+    by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// From whom no answer came, and what to do.
+fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
+    let servers = who
+        .iter()
+        .all(|silent| matches!(silent, Silent::NameServer(_)));
+    let (who, why) = match who.first() {
+        Some(Silent::NameServer(server)) if who.len() == 1 => {
+            (format!("the name server {server}"), "it does not")
+        }
+        Some(Silent::Host(host)) if who.len() == 1 => (remotes.text(*host), "it does not"),
+        _ if servers => ("name servers".into(), "those of resolv.conf do not"),
+        _ => ("the network".into(), "the other ends do not"),
+    };
+    (who, format!("find out why {why} answer"))
+}

@@ -1,0 +1,124 @@
+//! The limit on the number of jobs that a tool runs at once.
+
+use tr_programs::changes;
+
+use tr_analyze::awaited::WaitReason;
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_format::event::Reason;
+use tr_programs::tools::Family;
+
+use super::facts::Facts;
+
+/// The limit on the number of jobs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// The tool's own arguments; `None`: any number.
+    Given(Option<u64>),
+    /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
+    /// not pass the slots on: a recipe without `$(MAKE)`.
+    Inherited(Option<u64>),
+    /// The tool starts jobs only while the machine's load is low.
+    Load,
+    /// No limit was given, and the tool then runs one job at a time.
+    One,
+    /// No limit was given, and the tool starts as many jobs as it can.
+    Unknown,
+}
+
+impl Limit {
+    /// Whether more could run at once, were it not for this limit.
+    pub fn holds(self, at_once: u64, cpus: u64) -> bool {
+        match (at_once, self) {
+            (1, Limit::One | Limit::Given(Some(1)) | Limit::Inherited(_)) => true,
+            (n, Limit::Load) => n < cpus,
+            (n, Limit::Given(Some(most)) | Limit::Inherited(Some(most))) => n == most && n < cpus,
+            _ => false,
+        }
+    }
+}
+
+/// The number of jobs given to the nearest make, for each execution: the execution itself, or one of its
+/// ancestors.
+pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
+    facts.down(|group, above: Option<&Option<Option<u64>>>| {
+        let program = facts
+            .execution(group)
+            .map(|execution| execution.program.as_str());
+        let make = program.and_then(changes::known);
+        let make = make.filter(|tool| tool.family == Family::Make);
+        let own = make.and_then(|tool| tool.jobs(&facts.args(group)));
+        own.or_else(|| above.copied().flatten())
+    })
+}
+
+/// The limit on the jobs of `owner`. `told`: the result of [`told_makes`].
+pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
+    let known = |group: Group| changes::known(&facts.execution(group)?.program);
+    let Some(own) = known(owner) else {
+        return Limit::One;
+    };
+    let args = facts.args(owner);
+    if own.load_limit(&args).is_some() {
+        return Limit::Load;
+    }
+    if let Some(jobs) = own.jobs(&args) {
+        return Limit::Given(jobs);
+    }
+    if own.family != Family::Make {
+        return if own.runs_one() {
+            Limit::One
+        } else {
+            Limit::Unknown
+        };
+    }
+    let above = facts.owner(owner);
+    let told = above.and_then(|above| *told.get(above as usize)?);
+    told.map_or(Limit::One, Limit::Inherited)
+}
+
+/// Whether a make waited for a job slot: in `pselect` also a child's end ends that wait. Without slots it waits in
+/// `wait4`.
+pub(super) fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref();
+    timeline.is_some_and(|timeline| {
+        let mut threads = analysis.process(process).threads.iter();
+        threads.any(|thread| {
+            let mut stretches = timeline.of(*thread);
+            stretches.any(|stretch| {
+                stretch.reason == Reason::Poll
+                    || analysis.awaited(*thread, &stretch) == Some(WaitReason::Slot)
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_holds_jobs_back() {
+        for (at_once, limit, want) in [
+            (1, Limit::One, true),
+            (2, Limit::One, false),
+            (1, Limit::Given(Some(1)), true),
+            (1, Limit::Given(Some(8)), false),
+            (1, Limit::Given(None), false),
+            (2, Limit::Given(Some(2)), true),
+            (4, Limit::Given(Some(4)), false),
+            // A recipe that does not call make as $(MAKE).
+            (1, Limit::Inherited(Some(8)), true),
+            (1, Limit::Inherited(None), true),
+            (2, Limit::Inherited(Some(8)), false),
+            // cargo and ninja take as many as they can.
+            (1, Limit::Unknown, false),
+            // Beside other tasks `make -j8 -l2` starts one at a time.
+            (1, Limit::Load, true),
+            (4, Limit::Load, false),
+        ] {
+            assert_eq!(limit.holds(at_once, 4), want, "{at_once} by {limit:?}");
+        }
+    }
+}

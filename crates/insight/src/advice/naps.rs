@@ -1,0 +1,462 @@
+//! Sleeps on the critical path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::killed;
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::programs::{sleeper, Group};
+use tr_analyze::schedule::MOST;
+use tr_analyze::timeline::{Bucket, Wait};
+use tr_analyze::what_if::Without;
+use tr_format::event::Ktime;
+use tr_programs::tools::Role;
+
+use super::candidate::{Candidate, Kind};
+use super::facts::Facts;
+use super::polls;
+use crate::timeout::timed_out;
+use crate::{exit, label};
+use tr_text::units;
+
+/// The least number of sleeps of a loop.
+pub(super) const LOOP: usize = 3;
+/// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
+/// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
+const RUNTIMES: u64 = 12_000_000;
+
+/// A sleep on the critical path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Nap {
+    pub group: Group,
+    /// The execution that decided about it.
+    pub by: Group,
+    pub from: Ktime,
+    pub to: Ktime,
+    /// The time at which the task ran again. Beside load that is long after the end of the sleep.
+    pub ran: Ktime,
+}
+
+impl Nap {
+    fn length(&self) -> u64 {
+        self.to.since(self.from)
+    }
+}
+
+/// The sleeps, by the program that decided about them.
+pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
+    let mut segments = facts.segments().peekable();
+    while let Some((segment, group, reason)) = segments.next() {
+        let (Time::Sleep, Some(group)) = (segment.kind, group) else {
+            continue;
+        };
+        let queued = segments
+            .peek()
+            .map(|(next, ..)| next)
+            .filter(|next| next.kind == Time::RunQueue && next.thread == segment.thread);
+        // It waits for something else, and an alarm ends that.
+        if killed::has_no_timeout(reason)
+            || killed::gave_up(facts.analysis, segment.thread, segment.from)
+        {
+            continue;
+        }
+        let process = facts.analysis.thread(segment.thread).process;
+        let (process, at) = sleeper(facts.analysis, process, segment.from);
+        let by = facts.groups.at(process, at).unwrap_or(group);
+        let slept = Nap {
+            group,
+            by,
+            from: segment.from,
+            to: segment.to,
+            ran: queued.map_or(segment.to, |queued| queued.to),
+        };
+        if !is_tools(facts, &slept) {
+            by_process.entry(process).or_default().push(slept);
+        }
+    }
+    // A test is a test, whatever its file is called.
+    let of = |group: Group| -> Option<Sleeper<'_>> {
+        let execution = facts.execution(group)?;
+        let runner = facts
+            .owner(group)
+            .filter(|owner| facts.role(*owner) == Some(Role::Tests));
+        let runner = runner.and_then(|owner| facts.execution(owner));
+        Some(
+            runner.map_or(Sleeper::Program(&execution.program), |runner| {
+                Sleeper::TestsOf(&runner.program)
+            }),
+        )
+    };
+    let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
+    for (process, slept) in by_process {
+        if timed_out(facts.analysis.process(process)) || gives_up(facts, process, &slept) {
+            continue;
+        }
+        let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
+        for nap in slept {
+            if let Some(sleeper) = of(nap.by) {
+                own.entry(sleeper).or_default().push(nap);
+            }
+        }
+        for (sleeper, slept) in own {
+            let naps = Naps::of(facts, slept);
+            let polls = naps.checks.is_some();
+            by_sleeper.entry((sleeper, polls)).or_default().push(naps);
+        }
+    }
+    // Each has a set of all groups: a forged file has thousands of sleepers.
+    let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
+    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
+    all.truncate(MOST);
+    let groups = |naps: &[Naps]| -> BTreeSet<Group> {
+        let slept = naps.iter().flat_map(|naps| &naps.slept);
+        slept.map(|nap| nap.group).collect()
+    };
+    let on_path: Vec<BTreeSet<Group>> = all.iter().map(|naps| groups(naps)).collect();
+    let of_others = |own: usize, group: Group| {
+        let mut others = on_path.iter().enumerate().filter(|(at, _)| *at != own);
+        others.any(|(_, groups)| groups.contains(&group))
+    };
+    let mut candidates = Vec::new();
+    for (own, naps) in all.into_iter().enumerate() {
+        let Some(candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
+            continue;
+        };
+        // The longest sleeps alone: beside a server that sleeps, short ones of others change nothing.
+        let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &candidate));
+        candidates.push(candidate);
+        candidates.extend(beside.flatten());
+    }
+    candidates
+}
+
+/// The sleeps of one process beside the path.
+struct Beside {
+    /// The execution that decided about the longest of them.
+    by: Group,
+    /// The executions that sleep.
+    groups: BTreeSet<Group>,
+    ns: u64,
+}
+
+/// The largest number of processes that are searched for sleeps beside the path, and of stretches of each of their
+/// threads.
+const BESIDE: (usize, usize) = (200, 10_000);
+
+/// Advice on sleeps together with those of another process at the same time: a client that tries again and again while
+/// its server still sleeps saves nothing without its own sleeps alone.
+fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Option<Candidate> {
+    if alone.kind != Kind::Sleep {
+        return None;
+    }
+    let slept: Vec<&Nap> = naps.iter().flat_map(|naps| &naps.slept).collect();
+    let (from, to) = (
+        slept.iter().map(|nap| nap.from).min()?,
+        slept.iter().map(|nap| nap.to).max()?,
+    );
+    let own: BTreeSet<Group> = slept.iter().flat_map(|nap| [nap.group, nap.by]).collect();
+    let all = facts.all().filter(|(group, execution)| {
+        execution.start < to && execution.end > from && !own.contains(group)
+    });
+    let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
+    let groups: Vec<Group> = all.take(BESIDE.0).map(|(group, _)| group).collect();
+    for group in groups {
+        add_sleeps(facts, group, from, to, &mut by_sleeper);
+    }
+    let longest = by_sleeper
+        .into_values()
+        .filter(|beside| !own.contains(&beside.by))
+        .max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
+    // Less than half of the time decides nothing.
+    if longest.ns.saturating_mul(2) < to.since(from) {
+        return None;
+    }
+    let (name, time) = (facts.name(longest.by), units::time(longest.ns));
+    let of = alone.without.of.as_deref().unwrap_or_default();
+    let of = (0..).zip(of).filter(|(_, is_in)| **is_in);
+    let of = facts.set(
+        of.map(|(group, _)| group)
+            .chain(longest.groups.iter().copied()),
+    );
+    Some(Candidate {
+        finding: format!("{}, while {name} sleeps {time}", alone.finding),
+        action: "wait for the events, not for a time".into(),
+        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        cap: alone.cap,
+        evidence: alone
+            .evidence
+            .iter()
+            .copied()
+            .chain(longest.groups)
+            .collect(),
+        beside: true,
+        ..Candidate::of(Kind::Sleep)
+    })
+}
+
+/// Adds the sleeps of an execution in a time that a timer ended, to those of the process that decided about them.
+fn add_sleeps(
+    facts: &Facts<'_>,
+    group: Group,
+    from: Ktime,
+    to: Ktime,
+    by_sleeper: &mut BTreeMap<ProcessIx, Beside>,
+) {
+    let (Some(execution), Some(timeline)) = (facts.execution(group), &facts.analysis.timeline)
+    else {
+        return;
+    };
+    let begin = from.max(execution.start);
+    let end = to.min(execution.end);
+    for thread in &facts.analysis.process(execution.process).threads {
+        let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
+        let sleeps = sleeps.take_while(|stretch| stretch.from < end);
+        let sleeps = sleeps.filter(|stretch| {
+            stretch.doing == Bucket::Wait(Wait::Sleep)
+                && facts.analysis.wait_end(*thread, stretch).is_timer()
+        });
+        let ns = sleeps
+            .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)))
+            .fold(0, u64::saturating_add);
+        let (process, at) = sleeper(facts.analysis, execution.process, begin);
+        let by = facts.groups.at(process, at).unwrap_or(group);
+        if ns == 0 {
+            continue;
+        }
+        let beside = by_sleeper.entry(process).or_insert_with(|| Beside {
+            by,
+            groups: BTreeSet::new(),
+            ns: 0,
+        });
+        beside.groups.insert(group);
+        beside.ns = beside.ns.saturating_add(ns);
+    }
+}
+
+/// The advice on the sleeps of some processes, all of which are in loops, or none. `of_others`: the
+/// executions on the path whose sleeps another line reports.
+fn of_naps(
+    facts: &Facts<'_>,
+    naps: &[Naps],
+    of_others: impl Fn(Group) -> bool,
+) -> Option<Candidate> {
+    // Of a process that slept for a twentieth of another one's time nothing is told.
+    let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
+    let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
+    let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
+    let mut slept: Vec<Nap> = naps.iter().flat_map(|naps| &naps.slept).copied().collect();
+    slept.sort_by_key(|nap| nap.from);
+    let sum = sum(&slept);
+    let longest = slept.iter().map(Nap::length).max()?;
+    // A program's own sleeps of this length matter if there are many.
+    if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
+        return None;
+    }
+    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
+    let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
+    let times = |count: usize| match count {
+        1 => String::new(),
+        count => format!(", {} times", units::count(count as u64)),
+    };
+    let intervals = || naps.iter().filter_map(|naps| Some(naps.checks?.0));
+    let caps = naps.iter().filter_map(|naps| {
+        let (interval, loops) = naps.checks?;
+        Some(interval.saturating_mul(loops))
+    });
+    let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
+        (Some(least), Some(most)) => (
+            Kind::Poll,
+            {
+                let interval = if is_equal(least, most) {
+                    units::time(most)
+                } else {
+                    units::range(least, most)
+                };
+                // Shorter sleeps are none of the loop's.
+                let count = naps.iter().map(|naps| naps.count).sum();
+                format!("{name} check{s} every {interval}{}", times(count))
+            },
+            "check more often, or wait for the event",
+            caps.fold(0, u64::saturating_add).min(sum),
+        ),
+        _ => (
+            Kind::Sleep,
+            format!("{name} sleep{s} {}{}", units::time(sum), times(slept.len())),
+            "wait for the event, not for a time",
+            sum,
+        ),
+    };
+    let of = sleeping(facts, &slept, of_others);
+    Some(Candidate {
+        finding,
+        action: action.into(),
+        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        cap,
+        evidence: slept.iter().map(|nap| nap.group).collect(),
+        ..Candidate::of(kind)
+    })
+}
+
+/// The divisor of the longest sleeps from which on other sleeps are reported beside them.
+const SMALL: u64 = 20;
+
+/// The sum of some sleeps, in ns.
+fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
+    let lengths = slept.into_iter().map(Nap::length);
+    lengths.fold(0, u64::saturating_add)
+}
+
+/// The sleeps of one process by one program.
+struct Naps {
+    slept: Vec<Nap>,
+    /// The number of the long ones.
+    count: usize,
+    /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
+    checks: Option<(u64, u64)>,
+}
+
+impl Naps {
+    fn of(facts: &Facts<'_>, slept: Vec<Nap>) -> Naps {
+        let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+        // A sleep of a tenth of the longest one is none of the loop's.
+        let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
+        let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
+        Naps {
+            count: long.len(),
+            checks: interval(facts, &long),
+            slept,
+        }
+    }
+}
+
+/// The program or the test runner whose sleeps one line of advice covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sleeper<'f> {
+    Program(&'f str),
+    /// The tests of all runners of this program.
+    TestsOf(&'f str),
+}
+
+/// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts belongs
+/// to whoever wrote the recipe.
+fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
+    let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
+    slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
+}
+
+/// Whether a process checks repeatedly whether a child has ended, and finally kills it. A process that starts other
+/// children between its sleeps does not wait for that child, and a process that ends well after equal sleeps is not
+/// proven to. If it gives up: without its sleeps it
+/// would only give up earlier. A process that has other children between its last sleep and the kill waited
+/// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
+    let last = slept.last().map_or(Ktime(0), |nap| nap.to);
+    if slept.len() < LOOP || polls::works_between(facts, process, slept) {
+        return false;
+    }
+    let process = facts.analysis.process(process);
+    let children = || {
+        let children = process.children.iter();
+        let children = children.map(|ix| facts.analysis.process(*ix));
+        children.filter(|child| child.end >= last)
+    };
+    let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
+    // The first start or end after the last sleep. All that end by a signal may be given up at once.
+    let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
+    let other = others.map(|child| {
+        if child.start >= last {
+            child.start
+        } else {
+            child.end
+        }
+    });
+    let other = other.min();
+    let failed = exit::failed(process.status);
+    if !failed && is_equal(shortest, longest) {
+        return false;
+    }
+    let mut killed =
+        children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
+    killed.any(|child| {
+        let alone = other.is_none_or(|other| other > child.end);
+        (failed || alone) && lives(slept, child.start, child.end)
+    })
+}
+
+/// Whether a life has most of some sleeps, which are in order.
+fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
+    let until = slept.partition_point(|nap| nap.from <= end);
+    let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
+    inside * 2 > slept.len()
+}
+
+/// The executions that sleep: those on the path, and those beside the path that do the same.
+fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
+    let program = |group: Group| {
+        facts
+            .execution(group)
+            .map(|execution| execution.program.as_str())
+    };
+    let on_path = || slept.iter().map(|nap| nap.group);
+    let programs: BTreeSet<_> = on_path().map(program).collect();
+    let by: BTreeSet<_> = slept.iter().map(|nap| program(nap.by)).collect();
+    let all = facts.all().filter(|(group, execution)| {
+        let owner = execution.owner.and_then(program);
+        programs.contains(&program(*group))
+            && (by.contains(&program(*group)) || by.contains(&owner))
+            && !of_others(*group)
+    });
+    let all = all.map(|(group, _)| group);
+    facts.set(all.chain(on_path()))
+}
+
+/// Whether two lengths differ by no more than what a timer is late.
+fn is_equal(shorter: u64, longer: u64) -> bool {
+    longer.saturating_mul(4) <= shorter.saturating_mul(5)
+}
+
+/// The length of a sleep, and the number of loops, for loops that sleep and check whether a child's work is
+/// done. Such a loop notices the end at most one sleep late.
+fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
+    let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
+    lengths.sort_unstable();
+    // A few sleeps of many are late, or cut short.
+    let odd = lengths.len() / 10;
+    let shortest = *lengths.get(odd)?;
+    let longest = *lengths.get(lengths.len().checked_sub(odd + 1)?)?;
+    if slept.len() < LOOP || !is_equal(shortest, longest) {
+        return None;
+    }
+    Some((longest, polls::loops(facts, slept, longest)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_has_most_of_the_sleeps() {
+        let slept = [10, 20, 30, 40].map(|from| Nap {
+            group: 0,
+            by: 0,
+            from: Ktime(from),
+            to: Ktime(from + 5),
+            ran: Ktime(from + 5),
+        });
+        for (start, end, most) in [
+            (0, 100, true),
+            (10, 30, true),
+            (11, 40, true),
+            (20, 39, false),
+            (31, 100, false),
+            (50, 100, false),
+            (30, 20, false),
+        ] {
+            let lives = lives(&slept, Ktime(start), Ktime(end));
+            assert_eq!(lives, most, "{start} to {end}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The candidates that gain enough for a line, and of several for one part of the path the most specific one.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::critical_path::NoPath;
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::{Changes, Effect, Schedule};
+use tr_programs::tools::Role;
+
+use super::candidate::{Advice, Candidate, Gain, Kind, MOST};
+use super::facts::Facts;
+use super::machine::WithheldTime;
+
+/// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
+const WORTH: u64 = 20_000_000;
+
+/// The candidates that save enough, and the most of the numbers of jobs that are not advised here. `own`: the
+/// simulated time without changes.
+pub(super) fn rated(
+    facts: &Facts<'_>,
+    candidates: Vec<Candidate>,
+    schedule: &Schedule,
+    own: u64,
+    withheld: &WithheldTime,
+) -> Result<(Vec<RatedCandidate>, Option<Silenced>), NoPath> {
+    let mut rated: Vec<RatedCandidate> = Vec::new();
+    let mut silenced: Option<Silenced> = None;
+    // However the same work is divided, these CPUs need so long for it.
+    let spare = if candidates.iter().any(|candidate| candidate.stays) {
+        own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
+    } else {
+        own
+    };
+    for (candidate, bit) in candidates.into_iter().zip(0..) {
+        // Where others have the CPUs, a wait for a disk is longer, too.
+        let whole = match candidate.kind {
+            Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
+            _ => own,
+        };
+        let enough =
+            |gain: u64| gain >= WORTH && gain.saturating_mul(candidate.kind.least()) >= whole;
+        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        if !enough(candidate.cap) {
+            continue;
+        }
+        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
+        let gain = saved(Effect::Best).min(candidate.cap);
+        let gain = if candidate.stays {
+            gain.min(spare)
+        } else {
+            gain
+        };
+        if enough(gain) && withheld.silences(&candidate) {
+            let action = candidate.action;
+            let most = silenced.as_ref().map_or(0, |jobs| jobs.gain);
+            if gain > most {
+                silenced = Some(Silenced { action, gain });
+            }
+        } else if enough(gain) {
+            let at_least = match candidate.kind {
+                // It may guard what only one can use.
+                Kind::Lock => 0,
+                // Whole builds may need each other's results, which no recording tells.
+                _ if jobs && of_builds(facts, &candidate) => 0,
+                _ if candidate.unsure => 0,
+                // Beside others more tasks may get no more of the CPUs.
+                _ if jobs && withheld.shared => 0,
+                kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
+                _ => saved(Effect::Worst).min(gain),
+            };
+            rated.push(RatedCandidate {
+                gain: Gain {
+                    at_least,
+                    at_most: gain,
+                },
+                bit: 1 << bit,
+                candidate,
+            });
+        }
+    }
+    Ok((rated, silenced))
+}
+
+/// A number of jobs that is not advised beside other tasks or under a quota.
+pub(super) struct Silenced {
+    pub action: String,
+    /// The most that the change saves on CPUs of its own, in nanoseconds.
+    pub gain: u64,
+}
+
+/// Jobs that are builds themselves: a make below another one.
+fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    let mut jobs = candidate.evidence.iter();
+    jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
+}
+
+/// A candidate with its gain, and its number among the changes.
+pub(super) struct RatedCandidate {
+    pub gain: Gain,
+    pub bit: Changes,
+    pub candidate: Candidate,
+}
+
+/// For each segment of the path, whether it is a sleep of a loop that sleeps and checks.
+pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
+    let mut polled = vec![false; facts.path.segments.len()];
+    let polls = candidates
+        .iter()
+        .filter(|candidate| candidate.kind == Kind::Poll);
+    for poll in polls.take(MOST) {
+        let covers = facts.covers(&poll.without);
+        for (is_polled, own) in polled.iter_mut().zip(covers) {
+            *is_polled |= own;
+        }
+    }
+    polled
+}
+
+/// Leaves out what a more specific candidate explains already. Returns the advice, and for each segment of the
+/// path whether some advice covers it.
+pub(super) fn distinct(
+    facts: &Facts<'_>,
+    mut rated: Vec<RatedCandidate>,
+) -> (Vec<(Advice, Changes)>, Vec<bool>) {
+    rated.sort_by_key(|rated| {
+        let kind = rated.candidate.kind;
+        let mut worth = rated.gain.twice_the_middle();
+        // The smaller change does, if it gains nearly as much.
+        if rated.candidate.beside {
+            worth -= worth / 5;
+        }
+        (kind.is_generic(), std::cmp::Reverse(worth), kind)
+    });
+    let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
+    let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
+    let mut advice = Vec::new();
+    for rated in rated {
+        let kind = rated.candidate.kind;
+        let covers = facts.covers(&rated.candidate.without);
+        let all = facts.length(&covers);
+        let same = kept.iter().any(|(other, covered)| {
+            let both: Vec<bool> = covers.iter().zip(covered).map(|(a, b)| *a && *b).collect();
+            (kind.is_generic() || kind.of_waits() == other.of_waits())
+                && all > 0
+                && facts.length(&both).saturating_mul(2) > all
+        });
+        let below = |group: &Group| facts.is_below(*group, &explained);
+        if same || (kind.is_generic() && rated.candidate.evidence.iter().any(below)) {
+            continue;
+        }
+        let told = facts.advice(rated.candidate, rated.gain);
+        if matches!(
+            kind,
+            Kind::Lock | Kind::FewJobs | Kind::Tests | Kind::SlowTest
+        ) {
+            explained.extend(&told.processes);
+        }
+        kept.push((kind, covers));
+        advice.push((told, rated.bit));
+    }
+    let mut covered = vec![false; facts.path.segments.len()];
+    for (_, covers) in &kept {
+        for (is_covered, own) in covered.iter_mut().zip(covers) {
+            *is_covered |= own;
+        }
+    }
+    (advice, covered)
+}

@@ -1,0 +1,177 @@
+//! Tests that one process runs one after the other, and the slowest of many tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use tr_programs::changes;
+
+use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::programs::Group;
+use tr_analyze::what_if::Without;
+use tr_programs::tools::{Family, Role};
+
+use super::candidate::{Candidate, Kind};
+use super::facts::Facts;
+use tr_text::{escape, units};
+
+/// The work of pytest-xdist's controller for each test, in ns. Measured by `validate.py`: 51,524 tests of 0.4 ms took 29.5 s
+/// with it and 20.7 s without it.
+const XDIST: u64 = 600_000;
+
+pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut all = in_one_process(facts);
+    all.extend(slowest_test(facts));
+    all
+}
+
+/// The tests of a process that its runner's file lists. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct TestTimes {
+    count: u64,
+    longest: u64,
+}
+
+fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
+    let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
+    let imported = facts.recording.imports.spans.iter();
+    for test in imported.filter(|span| span.kind == ImportedKind::Test) {
+        let of = told.entry(test.process).or_default();
+        of.count += 1;
+        of.longest = of.longest.max(test.to.since(test.from));
+    }
+    told
+}
+
+/// The least number of tests of which the slowest is reported.
+const MANY: usize = 3;
+/// How many times longer than half of the tests the slowest one is, at least.
+const SLOW: u64 = 5;
+/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more.
+const DOMINATES: u64 = 10;
+/// The longest name of a test in a finding.
+const TEST: usize = 48;
+
+/// The slowest of the tests that a runner's file lists, if it decides. Where the place of the test in time is not
+/// proven, only its length is known.
+fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
+    let imported = facts.recording.imports.spans.iter();
+    let tests: Vec<_> = imported
+        .filter(|span| span.kind == ImportedKind::Test)
+        .collect();
+    let length = |test: &Imported| test.to.since(test.from);
+    let mut lengths: Vec<u64> = tests.iter().map(|test| length(test)).collect();
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied()?;
+    let slowest = tests.iter().max_by_key(|test| length(test))?;
+    let is_slow = length(slowest) >= median.saturating_mul(SLOW);
+    if tests.len() < MANY || !is_slow {
+        return None;
+    }
+    let proven = slowest.doubt.is_none();
+    let processes = BTreeSet::from([slowest.process]);
+    let groups = facts.groups_of(&processes);
+    let below = facts.below(&groups);
+    // A wait in the run queue is no part of an execution's own time.
+    let inside = facts.segments().filter(|(segment, group, _)| {
+        let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
+        is_below && segment.kind != Time::RunQueue
+    });
+    let on_path = inside.map(|(segment, ..)| {
+        if proven {
+            let (from, to) = (segment.from.max(slowest.from), segment.to.min(slowest.to));
+            to.since(from)
+        } else {
+            segment.length()
+        }
+    });
+    let own = on_path.fold(0, u64::saturating_add).min(length(slowest));
+    if own.saturating_mul(DOMINATES) < facts.worked {
+        return None;
+    }
+    let name = units::shorten(&escape::raw(&slowest.name), TEST);
+    let (count, time) = (units::count(tests.len() as u64), units::time(own));
+    Some(Candidate {
+        finding: if proven {
+            format!("test {name}, the slowest of {count}, takes {time}")
+        } else {
+            format!("test {name}, the slowest of {count}, takes {time} by its runner's file")
+        },
+        action: "make it faster, or divide it".into(),
+        without: Without::own(|_, _| true, Some(below)),
+        cap: own,
+        unsure: true,
+        evidence: groups,
+        ..Candidate::of(Kind::SlowTest)
+    })
+}
+
+/// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
+/// that a test costs whoever hands it out.
+fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
+    let handed = told.count.saturating_mul(each);
+    (time / cpus.max(1)).max(told.longest).max(handed).min(time)
+}
+
+/// A test runner that runs all tests itself, one after the other.
+fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
+    let told = told(facts);
+    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+        let known = changes::known(&execution.program)
+            .filter(|known_program| known_program.role == Role::Tests)?;
+        if !(known.family == Family::Pytest && execution.program != "pytest worker"
+            || known.family == Family::Rspec)
+            || known.jobs(&facts.args(group)).is_some()
+            || facts.cpus < 2
+        {
+            return None;
+        }
+        let told = told.get(&execution.process).copied();
+        let (action, each) = match (known.family, told) {
+            (Family::Pytest, None) => (
+                "divide them by pytest-xdist if they take more than a few ms each",
+                0,
+            ),
+            (Family::Pytest, Some(_)) => (known.action, XDIST),
+            _ => (known.action, 0),
+        };
+        let set = facts.set([group]);
+        let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
+        let name = facts.name(group);
+        Some(Candidate {
+            finding: format!(
+                "{name} runs its tests one after the other, {}",
+                units::time(time)
+            ),
+            action: action.into(),
+            without: Without::own(
+                |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
+                Some(set),
+            ),
+            cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
+            number: true,
+            evidence: vec![group],
+            ..Candidate::of(Kind::Tests)
+        })
+    };
+    facts.all().filter_map(candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_test_and_their_number_bound_what_is_saved() {
+        const MS: u64 = 1_000_000;
+        for (time, cpus, count, longest, least) in [
+            (1000, 4, 0, 0, 250),
+            (1000, 4, 10, 700, 700),
+            (1000, 4, 1000, 5, 600),
+            (1000, 4, 10_000, 1, 1000),
+        ] {
+            let longest = longest * MS;
+            let told = TestTimes { count, longest };
+            let got = at_once_least(time * MS, cpus, told, XDIST);
+            assert_eq!(got, least * MS, "{count} tests");
+        }
+    }
+}
