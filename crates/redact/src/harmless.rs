@@ -41,6 +41,11 @@ const FILES: [&str; 43] = [
     ".env", ".creds", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
 
+/// Ends of the names of libraries, each of which a password may have, too.
+const LIBRARIES: [&str; 8] = [
+    ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
+];
+
 /// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
 /// time.
 pub fn is_harmless(value: &[u8]) -> bool {
@@ -65,9 +70,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || is_filler(text)
         || begins(&PLACES)
         || begins(&SOURCES)
-        || FILES
-            .iter()
-            .any(|end| text.ends_with(end) && !text.contains(' '))
+        || is_file(text)
         || is_variable(text)
         || is_algorithm(text)
         || text
@@ -75,7 +78,6 @@ pub fn is_harmless(value: &[u8]) -> bool {
             .is_some_and(|(_, rest)| is_variable(rest))
         || is_decimal(text)
         || is_build(text)
-        || is_library(text)
         || is_pattern(text)
         || is_placeholder(text)
 }
@@ -178,12 +180,10 @@ fn is_build(text: &str) -> bool {
         && build.bytes().all(in_build)
 }
 
-/// `/build/libjsonwebtoken-c4c7.rlib`: the file of a library, after the name of the library.
-fn is_library(text: &str) -> bool {
-    let ends = [
-        ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
-    ];
-    text.contains('/') && !text.contains(' ') && ends.iter().any(|end| text.ends_with(end))
+/// The name of a file, or the path of a library: `/build/libjsonwebtoken-c4c7.rlib`.
+fn is_file(text: &str) -> bool {
+    let ends = |list: &[&str]| list.iter().any(|end| text.ends_with(end));
+    !text.contains(' ') && (ends(&FILES) || text.contains('/') && ends(&LIBRARIES))
 }
 
 /// Part of a regular expression or of a program for awk.

@@ -12,16 +12,14 @@ use super::proof::{Contradictions, Guess, Stamp, Stamped};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::RunnerFacts;
 use super::schedule::Scheduled;
-use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed};
+use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed, TOLERATED};
 
-/// The divisor of a test's length: the test may be earlier by this part without a note.
-pub(super) const TOLERATED: i64 = 10;
-
-/// A process of a test's own lasts longer than the test, by this or by a fifth, in ns.
+/// A process of a test's own lasts longer than the test, by this or by a fifth, in ns. A guess for the start and the
+/// end of an interpreter; `reporters.py` judges the places of 35 runners' tests.
 pub(super) const LONGER: i64 = 100_000_000;
 
 /// A runner reads the time of the day and the clock by which it measures a test's length one after the other, within
-/// this time, in ns.
+/// this time, in ns. A guess: more would put tests before the true ones in doubt for nothing.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
 /// The most processes that are tried for a suite.
@@ -34,6 +32,7 @@ pub(super) const WORK: u64 = 20_000_000;
 /// So many processes of which only the life is looked at cost as much as the place of a test.
 const LIVES: usize = 8;
 
+/// The unit of a second, in ns.
 const SECOND: i64 = 1_000_000_000;
 
 pub(super) struct Placer<'a> {
@@ -76,7 +75,7 @@ pub(super) struct Times {
     pub digit: i64,
     /// The most by which the span may begin and end earlier, in ns.
     pub early: i64,
-    /// The most by which the beginning or the end is wrong, in ns, if the recording bounds it ([`serial`]).
+    /// The most by which the beginning or the end is wrong, in ns, if the recording bounds it ([`super::serial`]).
     pub error: Option<i64>,
     /// The reason why the times are not proven.
     pub doubt: Option<Doubt>,
@@ -264,7 +263,7 @@ impl Placer<'_> {
                         continue;
                     };
                     let length = times.to.saturating_sub(times.from);
-                    if length > 0 && times.early > length / TOLERATED {
+                    if length > 0 && times.early > length / TOLERATED.cast_signed() {
                         self.early = self.early.max(times.early);
                     }
                     if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
