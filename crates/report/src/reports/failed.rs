@@ -1,6 +1,7 @@
 //! What failed: first what explains COMMAND's own failure.
 
 use tr_insight::failure::{Failure, Failures, PERHAPS};
+use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::page::{Page, Span};
@@ -16,8 +17,8 @@ const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
 /// Writes the failures that matter, and the number of the others if COMMAND failed.
-pub(super) fn failed(out: &mut Page, view: &View<'_>, style: &Style) {
-    let failures = Failures::new(view.recording, view.chosen, None);
+pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
+    let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.told.iter().enumerate();
     // COMMAND's own stands among them, wherever it is.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);

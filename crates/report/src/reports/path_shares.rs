@@ -20,13 +20,13 @@ pub enum PathShares {
 
 impl PathShares {
     /// The time by step where that says more, unless `--by` says otherwise.
-    pub fn new(view: &View<'_>, path: &CriticalPath) -> PathShares {
+    pub fn new(view: &View<'_>, steps: &Steps, path: &CriticalPath) -> PathShares {
         let groups = path::groups(view.analysis);
         let by_program = || PathShares::Program(shares(view.analysis, &groups, path));
         if view.ask.by == Some(By::Program) {
             return by_program();
         }
-        let found = all_by_steps(view, &groups, path);
+        let found = PathBySteps::new(view.analysis, &groups, steps, path);
         if is_by_step(view, &found) {
             PathShares::Step(found)
         } else {

@@ -20,6 +20,7 @@ use tr_insight::query::{By, GroupRow, Sort};
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
 use tr_insight::size::RunnerSize;
+use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::warnings;
 use tr_insight::warnings::{is_blank, lost, recorded};
@@ -101,7 +102,8 @@ impl Report for Top<'_> {
             above.line(&format!("None of the {all} matches."));
             return above;
         }
-        failed::failed(&mut above, &self.view, style);
+        let judged = StepVerdicts::new(self.view.recording);
+        failed::failed(&mut above, &self.view, &judged, style);
         advice::lines(&mut above, &advice, FIRST);
         above.blank();
         let programs = query::rows(self.view.recording, chosen, By::Program, Sort::OnCpu, &[]);
@@ -133,7 +135,7 @@ impl Report for Top<'_> {
         match &path {
             Some(path) => {
                 let whole = path.length();
-                let found = path_shares::PathShares::new(&self.view, path);
+                let found = path_shares::PathShares::new(&self.view, &judged.steps, path);
                 let title = path::title(analysis);
                 let title = format!("{title}: what set the build time");
                 let room = style.width.saturating_sub(units::width(&title) + 5);
