@@ -243,16 +243,7 @@ impl Steps {
 
     /// For each step, whether it holds another one that has work of its own.
     pub fn holders(&self) -> Vec<bool> {
-        let mut holds = vec![false; self.list.len()];
-        for step in self
-            .list
-            .iter()
-            .filter(|step| step.has_work && !step.is_moment())
-        {
-            let around = step.parent.and_then(|parent| holds.get_mut(parent));
-            around.into_iter().for_each(|holds| *holds = true);
-        }
-        holds
+        self.with_any_inside(|_, step| step.has_work && !step.is_moment())
     }
 
     /// For each step the part of its wall time in which no step inside it was under way, in nanoseconds.
