@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Counts habits that make the product's Rust hard to read, and fails where a count exceeds its limit.
 
+One of them is a number of a rule whose doc comment names neither the measurement or the document that set it, nor says that it
+is a guess. Bounds of work and of memory, numbers of things that are shown, and the layout of data are no such numbers.
+
     dialect.py        the counts beside their limits
     dialect.py -v     and the place of each
 
@@ -19,13 +22,27 @@ PATTERNS = {
     "closure argument `it`": re.compile(r"\|(?:&|mut |\()*it(?:: [^|]+)?\|"),
     "tuple taken apart in arguments": re.compile(r"fn \w+[^{;]*?[(,]\s*\([a-z_, ]+\): \("),
 }
+# The crates with rules, their numbers, and the words of a doc comment that names a source, or shows that none is needed.
+RULES = re.compile(r"crates/(insight|predict|compare|import|analyze)/src/")
+NUMBER = re.compile(r"((?:^///[^\n]*\n)*)^(?:pub(?:\([a-z]+\))? )?const \w+: ([^=]*) = ([^;\"]*\d[^;\"]*);", re.M)
+SOURCE = re.compile(
+    r"[Mm]easured|Fitted|[Gg]uess|decision|\bbound\b|`\w+\.py`|\w\([1-8]\)|\.(go|[ch])\b|real (runs|times)|recorded builds|"
+    r"Linux|kernel's|CONFIG_HZ|FAT's|clang|docker|SIG[A-Z]|whole seconds|once a second"
+)
+NO_RULE = re.compile(
+    r"^(The (most|largest (number|change|span)|longest (name|script|version|word)|approximate)|So many)\b(?!.*\bns\b)|"
+    r"\b(bits?|bytes?|digits|fields?|layout|flag|places? of|indices|code of|status(es)?|zones?|pixels|columns|width|shown|"
+    r"printed|colours|drawn|unit|page|chart)\b"
+)
 LIMITS = {
+    "number of a rule without a source": 8,
     "match on a bool": 0,
     "closure argument `it`": 0,
     "tuple taken apart in arguments": 44,
     "doc comment that begins with a word that points elsewhere": 0,
 }
 TEST_LIMITS = {
+    "number of a rule without a source": 0,
     "match on a bool": 0,
     "closure argument `it`": 0,
     "tuple taken apart in arguments": 5,
@@ -62,7 +79,22 @@ def places(product):
             if DANGLING.match(first):
                 name = "doc comment that begins with a word that points elsewhere"
                 found[name].append(f"{place(match.start(1))}: {first}")
+        if product and RULES.match(path):
+            found["number of a rule without a source"] += map(place, numbers_without_source(text))
     return found
+
+
+def numbers_without_source(text):
+    """The offsets of numbers of rules whose doc comments name no source; several in a row share the first one's comment."""
+    words, end = "", None
+    for match in NUMBER.finditer(text):
+        comment, kind, value = match.groups()
+        words = comment.replace("///", "") if comment or match.start() != end else words
+        end = match.end() + 1
+        words = " ".join(words.split())
+        is_number = re.search(r"\b([ui](8|16|32|64|size)|f64)\b", kind) and "<<" not in value
+        if is_number and not SOURCE.search(words) and not NO_RULE.search(words):
+            yield match.start(3)
 
 
 def main():

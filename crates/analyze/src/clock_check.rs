@@ -21,7 +21,8 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use crate::model::ClockDisagreement;
 
-/// The number of impossible orders from which on the clocks of a pair of CPUs disagree.
+/// The number of impossible orders from which on the clocks of a pair of CPUs disagree. A guess: one such order may
+/// be an event that the kernel hid; more would leave pairs unnamed that rarely meet.
 const ENOUGH: u64 = 2;
 /// The largest number of pairs of CPUs that are checked.
 const MOST: usize = 1 << 12;

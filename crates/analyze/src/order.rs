@@ -69,10 +69,11 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The misfit of an event that can come next only if other events are missing; see
-/// [`Order::next_fitting`].
+/// The misfit of an event that can come next only if other events are missing; see [`Order::next_fitting`]. The
+/// layout of a key.
 pub(crate) const MISSING: u8 = 2;
 
+/// The place of a switch among events with equal stamps: after all others. A layout of keys.
 const SWITCH: u8 = 5;
 
 /// An event in its form for sorting, which has 24 bytes.

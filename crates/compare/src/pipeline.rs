@@ -22,8 +22,9 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference of clocks that network time leaves between two machines, in ns. No recording proves that
-/// network time kept its machine's clock.
+/// The difference of clocks that network time leaves between two machines, in ns. No recording proves that network
+/// time kept its machine's clock. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs
+/// would seem to start before those they need.
 const CLOCKS: u64 = 100_000_000;
 /// The number of steps of a job that are shown.
 const SHOWN: usize = 3;

@@ -4,6 +4,7 @@
 use tr_insight::imports::junit::Date;
 use tr_text::units;
 
+/// The unit of a second, in ns.
 const SECOND: i64 = 1_000_000_000;
 
 /// The months as RFC 1123 has them.

@@ -22,7 +22,7 @@ pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     }
 }
 
-/// The end of a job that still runs.
+/// The end of a job that still runs: a flag, no time.
 const RUNS: u64 = u64::MAX;
 
 /// The jobs that ran or still run, as the one that asks.

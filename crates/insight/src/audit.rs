@@ -76,8 +76,8 @@ impl Doubt {
     }
 }
 
-/// Nothing follows from less in a task, and at a switch, in ns: the two stamps of a switch and
-/// of a waking differ.
+/// Nothing follows from less in a task, and at a switch, in ns: the two stamps of a switch and of a waking differ. A
+/// guess: with less, every recording of a virtual machine would be in doubt.
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl Audit {
@@ -269,6 +269,7 @@ pub struct Worst {
     pub kernel_switches: u64,
 }
 
+/// The most tasks with a difference that are shown.
 const WORST: usize = 5;
 
 pub fn audit(analysis: &Analysis) -> Audit {

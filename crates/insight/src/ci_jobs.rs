@@ -25,8 +25,8 @@ pub struct CiJob {
     pub runner: Option<String>,
 }
 
-/// The most by which a runner's clock and the CI system's may differ if a recording still counts as part of its
-/// job, in ns.
+/// The most by which a runner's clock and the CI system's may differ if a recording still counts as part of its job,
+/// in ns. A guess: whole seconds of the CI system, and clocks that network time has not adjusted yet.
 const SLACK: u64 = 5_000_000_000;
 
 /// A recording that is of an unknown job; times in ns since 1970.

@@ -5,9 +5,10 @@ use tr_analyze::model::Analysis;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 
-/// The number of equal parts of the time.
+/// The number of columns of the picture, which are equal parts of the time.
 pub const PARTS: usize = 10;
-/// The shortest recording with such a picture, in ns: the counters are read once a second.
+/// The shortest recording with such a picture, in ns: the counters are read once a second. With two samples, the
+/// columns of a shorter one would be made up.
 const SHORTEST: u64 = 2_000_000_000;
 
 /// The beginnings and the ends of the parts of a recording; none of one that is too short.

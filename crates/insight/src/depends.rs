@@ -19,7 +19,8 @@ const MAKERS: &[&str] = &[
 ];
 /// Options before the name of a file that is made.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// A file that so many jobs name, and none makes, ties them together: the lines of a recipe.
+/// A file that so many jobs name, and none makes, ties them together: the lines of a recipe. A guess: with more,
+/// headers that a few jobs share would tie them together.
 const RARE: usize = 3;
 
 /// The beginning of a name that cargo's jobs give to what they make, which is no file.
@@ -68,8 +69,8 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// A process's files are those of the jobs so many processes above it: in a chain of makes each is
-/// a part of all.
+/// A process's files are those of the jobs so many processes above it: in a chain of makes each is a part of all. A
+/// bound of the work.
 const DEEP: usize = 64;
 
 /// The jobs that each job needs: with certainty, likely, and at worst.

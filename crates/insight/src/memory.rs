@@ -11,7 +11,8 @@ use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
-/// Threads that reclaim memory so often evict pages that they read again.
+/// Threads that reclaim memory so often evict pages that they read again. A guess: a build with enough memory
+/// reclaims some pages, too.
 const MANY_RECLAIMS: u64 = 100;
 
 pub(crate) fn evicts(reclaims: u64) -> bool {

@@ -33,9 +33,10 @@ const LEAST: u64 = 200_000_000;
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
 /// The most steps around steps, summed up: where they nest deeper there are no verdicts.
 const AROUND: usize = 200_000;
-/// A step of whose time a tenth is unknown has no verdict.
+/// A step of whose time a tenth is unknown has no verdict. A decision: a printed figure never hides more than a
+/// tenth.
 const UNKNOWN: u64 = 10;
-/// A suite has a median if it has so many other tests.
+/// A suite has a median if it has so many other tests. A guess: the middle of fewer is one of them.
 const SUITE: usize = 3;
 /// The most steps that are told with names.
 const NAMED: usize = 50;

@@ -123,6 +123,7 @@ pub enum NoForecast {
     NoTests,
 }
 
+/// The most CPUs of a forecast's table and of a search for the knee: a bound of the work.
 pub const MOST_CPUS: u64 = 64;
 /// The number of parts of a path that are printed.
 const PARTS: usize = 6;

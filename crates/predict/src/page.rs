@@ -16,9 +16,10 @@ use tr_text::{escape, json, units};
 
 /// The largest number of processes that are drawn, so that 64 schedules fit into a page.
 const DRAWN: usize = 120;
-/// The unit of the bars' times, in ns.
+/// The unit of the bars' times, in ns. It is a layout of the page's data.
 const UNIT: u64 = 1000;
-/// The divisor of the total CPU time: a process that starts others is drawn if it has at least this share.
+/// The divisor of the total CPU time: a process that starts others is drawn if it has at least this share. A guess:
+/// with less, the schedule has more bars than anybody reads.
 const WORKS: u64 = 10;
 
 /// The interactive page of a forecast. It draws the longest processes.

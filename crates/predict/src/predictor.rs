@@ -58,9 +58,11 @@ pub struct Predictor {
     pub(crate) shared: bool,
 }
 
-/// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt.
+/// The least number of other tasks that never sleep, in thousandths, beside which shares of the CPUs are in doubt. A
+/// guess: a quarter of a task; below it, forecasts have no note.
 const BESIDE: u64 = 250;
-/// How many times the lower bound the upper bound of a forecast beside other tasks may be.
+/// How many times the lower bound the upper bound of a forecast beside other tasks may be. A guess: wider ones are
+/// printed with the note that they say little.
 const WIDE: u64 = 3;
 
 impl Predictor {
@@ -499,20 +501,22 @@ impl Predictor {
     }
 }
 
-/// The least error of a forecast, in thousandths.
+/// The least error of a forecast, in thousandths. A guess; `predict.py` compares the intervals with real runs.
 const BASE: u64 = 50;
-/// The most by which a run may differ from its simulation, in thousandths.
+/// The most by which a run may differ from its simulation, in thousandths. A guess: a run that differs by more is
+/// forecast as if it differed by so much.
 const MOST_OFF: u64 = 300;
 /// The extra CPU time of large processes, in thousandths of their work, when other tasks use the caches while
 /// they wait for a CPU: least, likely, most. In 118 real runs, compilations that shared a CPU took 5 to 25 %
 /// more CPU time, and loops without memory took no more.
 pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
-/// The number of runs with randomly changed lengths of work, which show the effect of chance.
+/// The number of runs with randomly changed lengths of work, which show the effect of chance. A guess: more runs cost
+/// their time.
 const SHAKEN: u64 = 6;
-/// The largest effect of sharing caches and cores, in thousandths.
+/// The largest effect of sharing caches and cores, in thousandths. A guess.
 const SHARED: u64 = 100;
 /// The most CPU time in ns that a process takes longer which starts on another CPU than its parent's, and
-/// the most of that in all, in thousandths. hello-configure has 4,280 processes and took 13 % longer on two CPUs than on one:
+/// the most of that in all, in thousandths. Measured: hello-configure has 4,280 processes and took 13 % longer on two CPUs than on one:
 /// 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;

@@ -8,7 +8,8 @@ use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The length in ns from which a wait of a worker is for work: programs hold their locks for shorter times.
+/// The length in ns from which a wait of a worker is for work: programs hold their locks for shorter times. A guess:
+/// a shorter time would call waits for a busy lock idleness.
 const PARKED: u64 = 10_000_000;
 
 /// The most threads from one to the thread that started it, and to the thread that started that.

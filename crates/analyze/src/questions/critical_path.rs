@@ -272,8 +272,9 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The shortest time before the exec of a process that belongs to its path: the time in ns, and its least
-/// part of the path, a hundredth. The recorder's own work before it starts COMMAND is shorter.
+/// The shortest time before the exec of a process that belongs to its path: the time in ns, and its least part of the
+/// path, a hundredth. The recorder's own work before it starts COMMAND is shorter. A guess: a longer time would leave
+/// out a wait for a CPU before the exec, which once was half a second of the path.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
 /// The beginning of the path of a process that ends at `to`: the first exec, or the beginning of the process

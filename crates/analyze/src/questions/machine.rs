@@ -17,10 +17,11 @@ pub struct Used {
     pub others: u64,
 }
 
-/// The unit in which the kernel reports CPU time, in ns: `USER_HZ`.
+/// The unit in which the kernel reports CPU time, in ns: `USER_HZ`. Linux reports them so to all programs (time(7)).
 const TICK: u64 = 10_000_000;
 
-/// The divisor of the part of a span by which the samples may miss its ends: one twentieth.
+/// The divisor of the part of a span by which the samples may miss its ends: one twentieth. A guess: with a larger
+/// part, figures of the machine would stand beside spans that they do not cover.
 const RESOLVED: u64 = 20;
 
 /// Samples of counters, in the order of time.

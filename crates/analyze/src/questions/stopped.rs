@@ -15,14 +15,16 @@ const NEAR: usize = 64;
 /// The most threads of a process that are looked at.
 const THREADS: usize = 64;
 
-/// A thread that a signal kills works for at most this long before it begins to exit, in ns.
+/// A thread that a signal kills works for at most this long before it begins to exit, in ns. A guess: a longer time
+/// would blame a sender for the end of a process that ended itself.
 const PROMPT: u64 = 100_000;
 
-/// A thread that has worked for longer than this since it was woken, in ns, was woken for its work.
+/// A thread that has worked for longer than this since it was woken, in ns, was woken for its work. A guess: with a
+/// longer time a worker's own kill would count as the passing-on of a signal.
 const WORKED: u64 = 20_000_000;
 
 /// A program that looks again and again whether a process has ended sleeps so often at least, and for at most this
-/// long each, in ns.
+/// long each, in ns. A guess: with fewer or longer sleeps, ordinary pauses before a kill would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 

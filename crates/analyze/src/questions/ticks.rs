@@ -8,7 +8,8 @@ use tr_format::event::{Ktime, Reason, Timeout};
 use crate::ids::ThreadIx;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 
-/// The divisor of a wait: what a thread does between two ticks takes less than this part of the first one.
+/// The divisor of a wait: what a thread does between two ticks takes less than this part of the first one. A guess,
+/// verified by pytest-xdist's reader of a queue: a larger part would call work between two waits a tick.
 const BETWEEN: u64 = 10;
 
 /// The beginnings of the waits of each thread that are ticks, in order.

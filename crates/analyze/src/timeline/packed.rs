@@ -21,12 +21,14 @@ use crate::timeline::change::{
 };
 use tr_format::event::Ktime;
 
-/// The number of changes in a segment.
+/// The number of changes in a segment. A guess: with more, a look-up unpacks more; with fewer, their heads take more
+/// memory. No result changes.
 pub(super) const LENGTH: usize = 64;
 
 /// The most bytes of a change: a byte, eight of time, ten of an actor, five of other facts.
 const MOST: usize = 24;
 
+/// The numbers of bytes of a time, by the two bits that tell it.
 const TIME_LENGTHS: [usize; 4] = [2, 3, 4, 8];
 const HAS_ACTOR: u8 = 1 << 6;
 const HAS_FACTS: u8 = 1 << 7;

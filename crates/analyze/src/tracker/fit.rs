@@ -9,9 +9,9 @@ use super::Tracker;
 use crate::order::{Event, MISSING};
 use crate::state::State;
 
-/// The event fits the state of its task.
+/// The event fits the state of its task. The layout of a key.
 const WELL: u8 = 0;
-/// The event is possible in the state of its task.
+/// The event is possible in the state of its task. The layout of a key.
 const POSSIBLE: u8 = 1;
 
 impl Tracker {

@@ -6,7 +6,7 @@ use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
 /// The least run-queue time, in ns, that the kernel's own figure calls in doubt. The two figures differ by some
-/// microseconds at each switch.
+/// microseconds at each switch. A guess above these microseconds: a smaller one would make short true waits unknown.
 const LONG: u64 = 1_000_000;
 
 impl Tracker {

@@ -30,7 +30,8 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
-/// The divisor of a wait: a call begins this part of its wait before the switch-out, at most.
+/// The divisor of a wait: a call begins this part of its wait before the switch-out, at most. A guess: a call that
+/// begins earlier has done other work, and its time-out does not explain this wait.
 const LATE: u64 = 16;
 
 /// A task. The fields that most events change come first, so that they are in few cache lines.

@@ -24,7 +24,7 @@ named! {
 
 /// The largest number of steps: each step is a line of a chart.
 const STEPS: usize = 100;
-/// The least length of a step in ns: a shorter one is noise.
+/// The least length of a step in ns: a shorter one is noise. A guess.
 const LEAST: u64 = 100_000_000;
 
 /// The longest name that Bencher takes, in characters.

@@ -111,8 +111,9 @@ pub struct Causes {
     pub cpus: Option<Doubt>,
 }
 
-/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the
-/// time on CPUs of its own, and a twentieth of a wall time that does not differ.
+/// The divisors of the least share of a cause: a fifth of the difference of the wall time, a twentieth of the time on
+/// CPUs of its own, and a twentieth of a wall time that does not differ. A guess; `diff.py` judges the rule that uses
+/// it on planted differences. Smaller shares would name causes that no reader acts on.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
@@ -127,7 +128,8 @@ const MODELS: Ratio = Ratio {
     factor: 2,
     divisor: 1,
 };
-/// The least growth of the other tasks' share of the machine's CPUs, in thousandths: a tenth.
+/// The least growth of the other tasks' share of the machine's CPUs, in thousandths: a tenth. A guess; `diff.py`
+/// judges the rule that uses it on planted differences.
 const MORE: i128 = 100;
 
 /// A fraction as two integers.

@@ -10,6 +10,7 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
+/// The most levels of frames that are drawn.
 const LEVELS: usize = 60;
 /// The divisor of the width: a frame narrower than this share is not drawn.
 const SHORT: u64 = 1000;

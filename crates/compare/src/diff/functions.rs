@@ -13,8 +13,8 @@ use super::run::Run;
 use super::spread::{Difference, Verdict};
 use tr_insight::frames::Name;
 
-/// The number of standard deviations by which the samples of a function must differ. Between two recordings of one
-/// build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
+/// The number of standard deviations by which the samples of a function must differ. Measured: between two recordings
+/// of one build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
 const DEVIATIONS: f64 = 3.0;
 
 /// A time on both sides, and the noise of its samples.

@@ -11,9 +11,10 @@ use tr_text::units;
 
 /// The number of colours of programs; the last colour is for all other programs.
 const COLORS: usize = 8;
-/// The divisor of the axis: a shorter bar is merged with its short neighbours in the lane.
+/// The divisor of the axis: a shorter bar is merged with its short neighbours in the lane. So narrow a bar is two
+/// pixels of a page.
 const SHORT: u64 = 500;
-/// The divisor of the axis: a shorter bar has no name.
+/// The divisor of the axis: a shorter bar has no name. A shorter name than the width of such a bar says nothing.
 const NAMED: u64 = 40;
 /// The largest number of lanes of a run.
 const LANES: usize = 40;

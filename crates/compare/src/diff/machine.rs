@@ -39,7 +39,8 @@ pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Difference)> {
         .collect()
 }
 
-/// The least difference of a number of calls that is noticeable.
+/// The least difference of a number of calls that is noticeable. A guess: start-up alone makes that many calls more
+/// or fewer.
 const CALLS: u128 = 100;
 
 /// The system calls that differ, those with the largest difference of time first.

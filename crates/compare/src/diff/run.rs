@@ -83,7 +83,7 @@ impl Figures {
     }
 }
 
-/// The number of keys of a process, the most specific first: arguments with whole
+/// The number of keys of a process, the most specific first, which have the places of [`Keys`]: arguments with whole
 /// paths, with two parts of each path, with the names only; the label.
 pub const WAYS: usize = 4;
 

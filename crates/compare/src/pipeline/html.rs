@@ -15,7 +15,7 @@ const ROW: usize = 26;
 const BAR: usize = 18;
 /// The colours of jobs on the path.
 const COLORS: usize = 8;
-/// A bar above this share of the axis has its name in it, in percent.
+/// The share of the axis's width, in percent, above which a bar has its name in it.
 const NAMED: f64 = 18.0;
 
 /// A job and the row in which it is drawn.

@@ -16,11 +16,13 @@ use super::facts::Facts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use tr_text::units;
 
-/// The least number of jobs in a row, and the least length of one in ns.
+/// The least number of jobs in a row, and the least length of one in ns. A guess: two jobs may need each other, and
+/// starting a shorter one costs what it saves.
 const ROW: (usize, u64) = (3, 5_000_000);
 /// The words for a tool that starts jobs only while the load is low.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
-/// The time in ns by which a job may overlap with the next one.
+/// The time in ns by which a job may overlap with the next one. A guess: the exit of one job and the start of the
+/// next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {

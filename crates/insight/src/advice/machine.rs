@@ -12,7 +12,8 @@ use super::facts::Facts;
 use crate::label;
 use tr_text::units;
 
-/// A shorter wait, in ns, may be the time that an idle CPU takes to begin.
+/// A shorter wait, in ns, may be the time that an idle CPU takes to begin. A guess: with less, every build would wait
+/// for CPUs that others have.
 const WAKE_UP: u64 = 500_000;
 
 /// The time that the machine withheld from the build, in ns.

@@ -47,7 +47,7 @@ use rating::{distinct, polled, rated};
 pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
 
-/// The shortest recording with advice, in ns: nothing in it is worth a change.
+/// The shortest recording with advice, in ns: nothing in it is worth a change. A guess.
 const SHORTEST: u64 = 100_000_000;
 
 /// The advice on a build and the verdict on it.

@@ -19,7 +19,7 @@ use crate::timeout::timed_out;
 use crate::{exit, label};
 use tr_text::units;
 
-/// The least number of sleeps of a loop.
+/// The least number of sleeps of a loop. A guess: two equal sleeps may be chance.
 pub(super) const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
@@ -298,7 +298,8 @@ fn of_naps(
     })
 }
 
-/// The divisor of the longest sleeps from which on other sleeps are reported beside them.
+/// The divisor of the longest sleeps from which on other sleeps are reported beside them. A guess: with a larger
+/// part, a line would name a sleeper whose end changes nothing.
 const SMALL: u64 = 20;
 
 /// The sum of some sleeps, in ns.

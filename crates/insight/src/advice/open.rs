@@ -16,10 +16,12 @@ use crate::who;
 use tr_programs::command_line;
 use tr_text::units;
 
-/// The divisor of the path's time without waits for a CPU from which on waits that no rule has judged are named:
-/// a tenth. The divisor for orders is the same.
+/// The divisor of the path's time without waits for a CPU from which on waits that no rule has judged are named: a
+/// tenth. The divisor for orders is the same. A guess, and a statement to readers: "No change is known" leaves less
+/// than a tenth unexplained.
 const MUCH: u64 = 10;
-/// The divisor of the sum of these waits from which on one kind of them is named: a fifth.
+/// The divisor of the sum of these waits from which on one kind of them is named: a fifth. A guess: it keeps the list
+/// of open points short.
 const PART: u64 = 5;
 
 impl OpenKind {

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
@@ -17,9 +17,12 @@ use super::naps::{Nap, LOOP};
 
 /// The most parts of a child's time that are searched for work.
 const PARTS: usize = 10_000;
-/// The time in ns that a loop of shorter sleeps may work between two of them: beside load its caches are cold.
+/// The time in ns that a loop of shorter sleeps may work between two of them: beside load its caches are cold. A
+/// guess; `waits.py` judges the rule that uses it, also beside two busy loops. With less, a loop beside load falls
+/// apart into single sleeps.
 const WORK: u64 = 10_000_000;
-/// The divisor of a loop's time from which on a child's wait is the end of its start.
+/// The divisor of a loop's time from which on a child's wait is the end of its start. A guess; `waits.py` judges the
+/// rule that uses it. Reads of a server's own files are shorter.
 const LONG: u64 = 100;
 
 /// The number of loops that check for the work of a child, if most of these sleeps, in their order, are in
@@ -123,9 +126,7 @@ impl<'f> Evidence<'f> {
             let end = series.partition_point(|nap| nap.ran < child.end);
             let noticed = if end + 1 == series.len() || turns.contains(&end) {
                 Some(end)
-            } else if end >= series.len()
-                && (self.acts_at_last(child, series) || self.is_ready_at_last(child, series))
-            {
+            } else if end >= series.len() && self.works_until_last(child, series) {
                 Some(series.len() - 1)
             } else {
                 None
@@ -156,40 +157,31 @@ impl<'f> Evidence<'f> {
         turns
     }
 
-    /// Whether a child that began before the first sleep was over works, or waits for a CPU, until the last sleep, and waits
-    /// for something else after that: a server that starts, for example.
-    fn is_ready_at_last(&self, child: &Process, series: &[Nap]) -> bool {
-        let (Some(first), Some(last)) = (series.first(), series.last()) else {
+    /// Whether a child that began before the first sleep was over, and that lives on, ends some work during the last sleep.
+    fn works_until_last(&self, child: &Process, series: &[Nap]) -> bool {
+        let ([first, ..], [.., before, last], Some(timeline)) =
+            (series, series, &self.facts.analysis.timeline)
+        else {
             return false;
         };
-        let before = series.len().checked_sub(2).and_then(|at| series.get(at));
-        let (Some(before), Some(timeline)) = (before, &self.facts.analysis.timeline) else {
+        if child.start > first.to {
             return false;
-        };
-        let Some(thread) = child.threads.first() else {
-            return false;
-        };
-        let parts = timeline.since(*thread, child.start).take(PARTS);
-        let waits = parts.filter(|part| matches!(part.doing, Bucket::Wait(_)));
-        // Reads of its files are shorter.
+        }
+        let parts = |thread, since| timeline.since(thread, since).take(PARTS);
+        // A server that starts works, or waits for a CPU, until it waits for something else. Reads of its files are shorter.
         let long = last.ran.since(first.from) / LONG;
-        let idle = waits
-            .filter(|wait| wait.length() > long)
-            .map(|wait| wait.from)
-            .next();
-        child.start <= first.to && idle.is_some_and(|idle| idle > before.ran && idle <= last.ran)
-    }
-
-    /// Whether the last sleep, with the check before it, is the only one in which a child runs, apart from the
-    /// first one, in which it may still start.
-    fn acts_at_last(&self, child: &Process, series: &[Nap]) -> bool {
-        let (Some(first), Some(last)) = (series.first(), series.last()) else {
-            return false;
+        let is_idle = |thread: &ThreadIx| {
+            let mut waits = parts(*thread, child.start)
+                .filter(|part| matches!(part.doing, Bucket::Wait(_)) && part.length() > long);
+            waits
+                .next()
+                .is_some_and(|wait| wait.from > before.ran && wait.from <= last.ran)
         };
-        let before = series.len().checked_sub(2).and_then(|at| series.get(at));
-        let (Some(before), Some(timeline)) = (before, &self.facts.analysis.timeline) else {
-            return false;
-        };
+        if child.threads.first().is_some_and(is_idle) {
+            return true;
+        }
+        // Or the last sleep, with the check before it, is the only one in which the child runs, apart from the first one,
+        // in which it may still start.
         let since = if child.start > first.from {
             child.start
         } else {
@@ -197,13 +189,11 @@ impl<'f> Evidence<'f> {
         };
         let mut acts: Vec<Ktime> = Vec::new();
         for thread in &child.threads {
-            let parts = timeline.since(*thread, since).take(PARTS);
-            let parts = parts.take_while(|part| part.from < last.to);
+            let parts = parts(*thread, since).take_while(|part| part.from < last.to);
             let runs = parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_)));
             acts.extend(runs.map(|part| part.to));
         }
-        child.start <= first.to
-            && acts.iter().any(|at| *at > before.to)
+        acts.iter().any(|at| *at > before.to)
             && acts.iter().all(|at| *at > before.to || *at <= first.to)
     }
 }

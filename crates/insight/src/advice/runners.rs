@@ -41,11 +41,13 @@ fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     told
 }
 
-/// The least number of tests of which the slowest is reported.
+/// The least number of tests of which the slowest is reported. A guess: of two tests none is the slowest of many.
 const MANY: usize = 3;
-/// How many times longer than half of the tests the slowest one is, at least.
+/// How many times longer than half of the tests the slowest one is, at least. A guess: below it, one test is no
+/// exception among the others.
 const SLOW: u64 = 5;
-/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more.
+/// The divisor of the path's time without waits for a CPU: the slowest test is a tenth of it or more. A guess: with a
+/// smaller part the advice gains less than other lines.
 const DOMINATES: u64 = 10;
 /// The longest name of a test in a finding.
 const TEST: usize = 48;

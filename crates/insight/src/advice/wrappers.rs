@@ -13,9 +13,11 @@ use super::candidate::{Candidate, Kind};
 use super::facts::{Execution, Facts};
 use tr_text::units;
 
-/// The least number of files that a compiler's cache compiled.
+/// The least number of files that a compiler's cache compiled. A guess: of two files neither may have been compiled
+/// before.
 const FILES: usize = 3;
-/// The least CPU time in ns of a compiler: with a hit none runs.
+/// The least CPU time in ns of a compiler: with a hit none runs. A guess between the start of a compiler's driver and
+/// the smallest compilation.
 const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
-use super::lookup::signed;
+use super::lookup::{signed, LATE};
 
 /// A record's times since the tool's beginning, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,21 +16,19 @@ pub struct Span {
     pub needs_name: bool,
 }
 
-/// The most by which the times of a record and of its process differ, in ns: a tool on a busy
-/// machine starts a process late, and sees its end late.
-const LATE: u64 = 250_000_000;
-
-/// The limit of `LATE` for a record without a name that agrees, in ns.
+/// The limit of `LATE` for a record without a name that agrees, in ns. A guess, smaller as nothing but the times
+/// agrees.
 const LATE_UNNAMED: u64 = 50_000_000;
 
 /// The most processes that are tried for a record without a name. Where more begin at once, none is the only one.
 const NEAR: usize = 256;
 
-/// Two beginnings of a tool that differ by less are the same.
+/// Two beginnings of a tool that differ by less are the same. A guess: with more, the log of a second run of the tool
+/// would be taken for the first.
 const SAME: u64 = 50_000_000;
 
-/// A tool reads its clock this soon after its start, in ns; one that reads its files first does so
-/// later.
+/// A tool reads its clock this soon after its start, in ns; one that reads its files first does so later. A guess:
+/// with more, the times of an earlier run fit, too.
 const SOON: u64 = 150_000_000;
 
 /// Finds the process of each record among `children` of a tool: of those that its name fits

@@ -26,7 +26,8 @@ pub use report::{Attributes, Case, Date, Report, Suite};
 
 /// A file system's clock is as late as a tick of the kernel, 10 ms where it is longest (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
-/// A runner writes its report this soon after its last test, in ns: much less than zones are apart.
+/// A runner writes its report this soon after its last test, in ns: much less than zones are apart. A guess: the
+/// nearest zones are 15 minutes apart.
 const WRITTEN_WITHIN: i64 = 60_000_000_000;
 const QUARTER_HOUR: i64 = 900_000_000_000;
 

@@ -7,9 +7,19 @@ use tr_format::event::Ktime;
 use tr_programs::table;
 use tr_programs::tools::Family;
 
-/// The most by which a tool's clock and the recording's may differ, in ns: times of the day are
-/// adjusted while a recording runs, and a tool reads its clock after its start.
+/// The most by which a tool's clock and the recording's may differ, in ns: times of the day are adjusted while a
+/// recording runs, and a tool reads its clock after its start. A guess: the kernel slews a clock by 500 ppm at most,
+/// which is 20 ms in 40 s (adjtimex(2)).
 pub const CLOCKS: i64 = 20_000_000;
+
+/// The divisor of a length that bounds the error of its place in time: a tenth. A decision: above it a test or a span has no
+/// figures.
+pub const TOLERATED: u64 = 10;
+
+/// The most by which the life of a process is longer or shorter than its span, in ns: a tool on a busy machine starts a process
+/// late, and sees its end late. A guess: with less, spans of a busy machine would have no process; with more, two short
+/// commands would be mistaken for each other.
+pub const LATE: u64 = 250_000_000;
 
 /// An analysis, with its processes by pid.
 pub struct Lookup<'a> {

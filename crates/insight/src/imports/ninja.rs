@@ -9,8 +9,8 @@ use tr_programs::tools::Family;
 use super::align::{align, Span};
 use super::lookup::{imported, script_words, signed, Lookup, Placed};
 
-/// The most by which an output's time is before that of a command that made it, in ns: file
-/// systems have coarse clocks.
+/// The most by which an output's time is before that of a command that made it, in ns: file systems have coarse
+/// clocks. FAT's resolution of 2 s is the coarsest; a guess for network file systems.
 const COARSE: i64 = 2_000_000_000;
 
 /// The commands of a log.

@@ -10,16 +10,13 @@ use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_programs::words;
 use tr_text::units;
 
-use super::lookup::{base, imported, names, program, Lookup, Placed};
+use super::lookup::{base, imported, names, program, Lookup, Placed, TOLERATED};
 use clock::Moments;
 
 pub use clock::Clock;
 
 /// The most processes that are tried for a pid.
 const TRIED: usize = 1_000;
-
-/// The part of a span's length that the error of its place may have: a tenth.
-const TOLERATED: u64 = 10;
 
 /// The most words of a span that are sought in command lines.
 pub const WORDS: usize = 8;

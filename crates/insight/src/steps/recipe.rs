@@ -6,7 +6,8 @@ use tr_programs::recipes;
 use tr_programs::rules;
 use tr_programs::table;
 
-/// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`).
+/// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`). A guess: with less, these
+/// fill the list of steps.
 const SHORTEST: u64 = 20_000_000;
 /// The most processes of a recipe that are looked at.
 const MOST: usize = 64;

@@ -14,8 +14,9 @@ use crate::timeline::{Bucket, Timeline, Wait};
 /// A leader that ended its process, and the time of the leader's exit.
 pub(super) type Ender = (ThreadIx, Ktime);
 
-/// The part of a process's life, one twentieth, that it may go on after its leader's exit. If it goes on for
-/// longer, the leader did not end it.
+/// The part of a process's life, one twentieth, that it may go on after its leader's exit. If it goes on for longer,
+/// the leader did not end it. A guess: threads that exit_group(2) kills end at once, those that go on work for most
+/// of the process's life.
 const TAIL: u64 = 20;
 
 /// The leaders that ended their processes while other threads lived.

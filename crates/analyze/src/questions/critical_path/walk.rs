@@ -56,8 +56,8 @@ pub(super) fn segments<'a>(
     walk.segments
 }
 
-/// The number of threads that the path may pass at one moment. A longer chain, or a cycle, is not
-/// followed.
+/// The number of threads that the path may pass at one moment. A longer chain, or a cycle, is not followed. A bound
+/// of the work.
 const AT_ONCE: usize = 64;
 
 /// The largest number of stretches that a thread has before its end, after it has woken the thread that

@@ -19,15 +19,16 @@ use crate::questions::graph::{Cause, Graph};
 use crate::share;
 use crate::timeline::{Bucket, Stretch, Wait};
 
-/// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has
-/// other work.
+/// The longest time in ns that a woken or forked task waits for an idle CPU. In a longer wait the CPU has other work.
+/// A guess about idle CPUs: a longer time would count waits behind another task as the machine's own.
 const WAKE_UP: u64 = 50_000;
 /// The size of a large process in bytes: a process with a larger resident set finds less of it in the caches
 /// of its CPU after another task had the CPU. In 118 real runs, compilations took 5 to 25 % more CPU time then,
 /// and loops without memory did not.
 const LARGE: u64 = 8 << 20;
 
-/// The time in ns that a process works until the caches of its CPU are filled again: a time slice.
+/// The time in ns that a process works until the caches of its CPU are filled again: a time slice. A guess from the
+/// scheduler's slice of 3 to 4 ms; with it 114 of 118 real runs were within their forecast intervals.
 const REFILL: u64 = 4_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

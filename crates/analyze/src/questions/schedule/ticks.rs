@@ -24,17 +24,18 @@ const TIMED: [Reason; 7] = [
     Reason::OtherDescriptor,
 ];
 
-/// The number of time-outs from which on a thread that ends with its process is a periodic thread in the
-/// background.
+/// The number of time-outs from which on a thread that ends with its process is a periodic thread in the background.
+/// A guess: with fewer, a thread that waited for its work some times would count as a thread in the background.
 const PERIODIC: usize = 8;
 /// The largest number of threads of a process that are checked for a wait for another thread's end, and the
 /// largest number of stretches of each.
 const MOST: usize = 64;
-/// The longest time in ns that a thread works until its end after its process begins to end.
+/// The longest time in ns that a thread works until its end after its process begins to end. A guess: a longer time
+/// would take a thread's last work for its end.
 const ENDING: u64 = 1_000_000;
-/// The divisor of a time-out: a wait that is shorter than this part of the time-out before it is not part of
-/// the loop. It is a wait for the lock of an interpreter, for example, which the thread takes before its
-/// work.
+/// The divisor of a time-out: a wait that is shorter than this part of the time-out before it is not part of the
+/// loop. It is a wait for the lock of an interpreter, for example, which the thread takes before its work. A guess: a
+/// larger part would join loops that other waits divide.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {

@@ -86,11 +86,11 @@ pub(super) struct Replay<'a> {
     pub waited_for_slot: bool,
 }
 
-/// The number of stretches between two links of a thread that are looked up one by one. A walk costs more to begin, and less for
-/// each stretch.
+/// The number of stretches between two links of a thread that are looked up one by one. A walk costs more to begin,
+/// and less for each stretch. A guess; it changes the speed alone.
 const SHORT: u32 = 4;
 
-/// The number of threads that are followed at one moment, as for the path.
+/// The number of threads that are followed at one moment, as for the path. A bound of the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {

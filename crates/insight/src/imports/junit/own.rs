@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use tr_analyze::model::{Doubt, ProcessIx};
 
-use super::placer::{Placer, Times, LONGER, TOLERATED, TRIED};
+use super::placer::{Placer, Times, LONGER, TRIED};
 use super::report::{Case, Report, Suite};
 use super::schedule::LEAST_ERROR;
 use super::serial::{self, Place, Test};
-use crate::imports::lookup::{base, signed, Lookup, CLOCKS};
+use crate::imports::lookup::{base, signed, Lookup, CLOCKS, TOLERATED};
 
 /// The most last parts of a path that are compared with the name of a suite.
 const PARTS: usize = 8;
@@ -203,8 +203,8 @@ impl Placer<'_> {
             end: around.start().saturating_add(length)..=*around.end(),
         });
         let error = place.error();
-        let is_off = error > length / TOLERATED;
-        if is_off && longer <= CLOCKS.max(length / TOLERATED) {
+        let is_off = error > length / TOLERATED.cast_signed();
+        if is_off && longer <= CLOCKS.max(length / TOLERATED.cast_signed()) {
             return None;
         }
         Some(Times {

@@ -5,13 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 
-use crate::imports::lookup::{program, signed, CLOCKS};
+use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 
-/// The divisor of a test's length that bounds the error of its place: a tenth.
-const TOLERATED: u64 = 10;
-
-/// The largest error of a place that has figures, in ns: of a longer time the CPU time may be that
-/// of a neighbour, however long the test is.
+/// The largest error of a place that has figures, in ns: of a longer time the CPU time may be that of a neighbour,
+/// however long the test is. A guess; `reporters.py` judges the places of 35 runners' tests.
 const MOST: u64 = 100_000_000;
 
 /// The moment of an element's life that its time of the day names.

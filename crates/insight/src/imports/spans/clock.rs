@@ -10,11 +10,12 @@ use crate::imports::lookup::{signed, Lookup, CLOCKS};
 /// The most processes of a span that vote for a beginning.
 const VOTES: usize = 16;
 
-/// The most by which a process lives longer than its span, in ns, or else a tenth of that. So far apart at most are the
-/// beginnings that agree.
+/// The most by which a process lives longer than its span, in ns, or else a tenth of that. So far apart at most are
+/// the beginnings that agree. A guess: with more, the beginnings of other spans agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
-/// The number of spans that must agree on a beginning which the file does not tell.
+/// The number of spans that must agree on a beginning which the file does not tell. A guess: one alone can be a
+/// process of the same name.
 const AGREE: usize = 2;
 
 /// The moment from which the times of a file count, as far as the file tells it.

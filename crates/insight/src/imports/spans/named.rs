@@ -9,20 +9,16 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::clock::Moments;
 use super::{Span, Spans};
-use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS};
-
-/// The most by which the life of a process is longer or shorter than its span at either end, in ns: a tool on a busy
-/// machine starts a process late, and sees its end late.
-const LATE: i64 = 250_000_000;
+use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS, LATE};
 
 /// The most processes that are tried for a span.
 const NEAR: usize = 256;
 
-/// The most arguments that are compared with words for a file, some 100 ns each: the search for the processes of very many
-/// spans ends within some seconds.
+/// The most arguments that are compared with words for a file, some 100 ns each: the search for the processes of very
+/// many spans ends within some seconds. A bound of the work.
 const WORK: u64 = 50_000_000;
 
-/// The work of a process with few arguments: what is kept of it takes memory.
+/// The work of a process with few arguments: what is kept of it takes memory. A guess.
 const LEAST_WORK: u64 = 16;
 
 /// The processes whose command lines have a word, in the order of their beginnings, by the last part of the word's
@@ -126,7 +122,7 @@ impl<'a> Candidates<'a> {
         lookup: &Lookup<'_>,
     ) -> HashMap<usize, ProcessIx> {
         let analysis = lookup.analysis;
-        let late = LATE.saturating_add_unsigned(moments.error());
+        let late = LATE.cast_signed().saturating_add_unsigned(moments.error());
         let mut pairs = Vec::new();
         for at in of_spans.iter().copied() {
             let Some(span) = file.spans.get(at) else {
