@@ -10,14 +10,14 @@ allow() { # allow CRATE OURS...: the only crates of ours that CRATE may name
 	found=$(scripts/cargo.sh tree --locked -p "$crate" -e normal --prefix none --format '{p}' | awk '{ print $1 }' |
 		grep -E '^tr-' | grep -vx "$crate" | sort -u || true)
 	for name in $found; do
-		if ! printf '%s\n' "$@" | grep -qx "$name"; then
+		if [[ " $* " != *" $name "* ]]; then
 			echo "layers: $crate must not depend on $name" >&2
 			bad=1
 		fi
 	done
 }
 forbid() { # forbid CRATE PATTERN: a foreign crate that CRATE must not name
-	if scripts/cargo.sh tree --locked -p "$1" -e normal --prefix none --format '{p}' | grep -Eq "$2"; then
+	if grep -Eq "$2" <<<"$(scripts/cargo.sh tree --locked -p "$1" -e normal --prefix none --format '{p}')"; then
 		echo "layers: $1 must not depend on $2" >&2
 		bad=1
 	fi
