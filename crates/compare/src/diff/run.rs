@@ -83,8 +83,8 @@ impl Figures {
     }
 }
 
-/// The number of keys of a process, the most specific first, which have the places of [`Keys`]: arguments with whole
-/// paths, with two parts of each path, with the names only; the label.
+/// The number of keys of a process, the layout of its list, the most specific first: arguments with whole paths, with
+/// two parts of each path, with the names only; the label.
 pub const WAYS: usize = 4;
 
 #[derive(Clone, Debug)]
