@@ -333,7 +333,7 @@ impl Files {
         }
     }
 
-    /// A build script, in a directory that is named after its crate and a hash.
+    /// Adds the path of a build script, which is in a directory that is named after its crate and a hash.
     fn add_build_script(&mut self, path: &str) {
         let of = path.rsplit('/').nth(1).unwrap_or(path);
         self.named.insert(format!("{SCRIPT}{of}"));

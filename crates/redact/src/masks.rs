@@ -35,7 +35,7 @@ impl Masks {
         self.extend(word, std::iter::once(part));
     }
 
-    /// The parts in the order in which they are held.
+    /// The masked parts: the number of the argument of each, and its bytes there.
     pub fn into_parts(self) -> Vec<(usize, Range<usize>)> {
         self.0
     }

@@ -204,7 +204,7 @@ impl<'a> PathReport<'a> {
         self.groups.at(process, at)
     }
 
-    /// The legs in text: by step, or by program.
+    /// The legs of the path with their names in text: the names of steps, or those of programs.
     fn named(&self, found: &FoundPath) -> Vec<NamedLeg> {
         if is_by_step(&self.view, &found.by_step) {
             let legs = found.by_step.legs();

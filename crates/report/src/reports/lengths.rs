@@ -123,7 +123,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The groups of CSV and JSON.
+    /// The rows of the groups that CSV and JSON print.
     fn asked(&self) -> impl Iterator<Item = HistRow<'_>> {
         self.view.asked(&self.lengths.groups).map(HistRow::group)
     }

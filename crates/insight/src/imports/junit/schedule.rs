@@ -529,7 +529,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The block of some tests, or one block for each test if all are in one lane.
+    /// One block with all these tests, which began at the same time; or a block for each test, if all follow each other.
     fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
         if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
             return vec![Block { tests, lanes }];
