@@ -23,7 +23,8 @@ use crate::view::View;
 /// The share of the largest need that a proposed size has beside it, in percent: pages of files, the kernel's own
 /// memory and other inputs need some, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The divisor of the free space at the start for the least use of it that is noticeable.
+/// The divisor of the free space at the start for the least use of it that is noticeable. A guess: with more, every job
+/// would have a line about its disk.
 const NOTICEABLE: u64 = 10;
 /// The smallest size of memory that is proposed, in bytes. The others are its powers of two, as runners are sold.
 const SMALLEST: u64 = 512 << 20;
