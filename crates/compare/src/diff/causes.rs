@@ -291,8 +291,10 @@ impl Causes {
             // Of both the one that shows more: what runs beside the path makes nothing longer.
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));
-            let most = by.max_by_key(|ns| ns.abs());
-            return most.map(|ns| share(Cause::Work, ns));
+            if let Some(most) = by.max_by_key(|ns| ns.abs()) {
+                return Some(share(Cause::Work, most));
+            }
+            // Less CPU time lengthens nothing, and more shortens nothing.
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone

@@ -152,7 +152,11 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let doubtful_cpus = diff.causes.cpus.is_some();
     let unclear = match (figure, whose) {
         (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
-        (Figure::Wall, None) if alone.is_some() => doubtful_cpus || diff.causes.doubt.is_some(),
+        (Figure::Wall, None) if alone.is_some() => {
+            // Less CPU time is no reason for a growth, whatever made it less.
+            let has_more_work = diff.causes.work.is_some_and(|work| work.difference() > 0);
+            doubtful_cpus || (has_more_work && diff.causes.doubt.is_some())
+        }
         (Figure::Wall, None) => doubtful_cpus,
         (Figure::RunQueue, _) if doubtful_cpus => true,
         (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),

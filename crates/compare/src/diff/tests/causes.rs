@@ -196,6 +196,11 @@ fn a_quieter_machine_excuses_no_slower_build() {
             made(&[(Part::Own, 800)]),
             "work that runs one after the other +500 ms (+21 %",
         ),
+        // Without the neighbours its work takes less CPU time.
+        (
+            made(&[(Part::Own, 800)]).work(3000),
+            "work that runs one after the other +500 ms (+21 %",
+        ),
     ];
     for (new, said) in slower {
         let diff = diff(&busy, &new, 4);
