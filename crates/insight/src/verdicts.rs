@@ -113,7 +113,8 @@ impl Verdicts {
         };
         // The time of each is walked anew in all that are around it.
         let list = steps.list().iter();
-        let mut around = list.flat_map(|step| steps.around(step.parent));
+        let around = list.flat_map(|step| steps.around(step.parent));
+        let mut around = around.filter(|at| steps.is_walked(*at));
         if around.nth(AROUND).is_some() {
             return Verdicts::default();
         }

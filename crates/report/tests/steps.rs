@@ -17,8 +17,9 @@ use tr_insight::path::groups;
 use tr_insight::path_steps::PathBySteps;
 use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
-use tr_insight::steps::times::{AllTimes, Fineness};
+use tr_insight::steps::times::{AllTimes, Fineness, StepTimes};
 use tr_insight::steps::Steps;
+use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_sim::config::Config;
@@ -442,6 +443,41 @@ fn the_time_that_no_inner_step_explains() {
         rest[at.unwrap()]
     };
     assert_eq!([of("make"), of("a.o"), of("b.o")], [500, 300, 200]);
+}
+
+/// Steps whose paths are not walked keep the figures that need no path; the others keep all.
+#[test]
+fn only_the_steps_that_are_asked_for_have_a_path() {
+    let config = Config::new(scenario::make(4, 12), 3, 300_000_000).seed(7);
+    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&trace, &options);
+    let mut steps = Steps::new(&analysis, &[]);
+    let all = AllTimes::new(&analysis, &steps, &[]).steps;
+    let verdicts = Verdicts::new(&analysis, &steps);
+    let asked = 2;
+    steps.walk_only([asked].into_iter());
+    let some = AllTimes::new(&analysis, &steps, &[]).steps;
+    let some_verdicts = Verdicts::new(&analysis, &steps);
+    assert!(all.len() > 5 && all.len() == some.len());
+    for (at, (every, some)) in all.iter().zip(&some).enumerate() {
+        assert!(every.spent.is_some() && verdicts.figures(at).is_some());
+        if at == asked {
+            assert_eq!(every, some);
+            assert_eq!(verdicts.figures(at), some_verdicts.figures(at));
+        } else {
+            let without = StepTimes {
+                spent: None,
+                ..*every
+            };
+            assert_eq!(&without, some);
+            assert_eq!(some_verdicts.figures(at), None);
+        }
+    }
 }
 
 /// The path by step has the time of the path, and a share has the time of the innermost steps of its name.

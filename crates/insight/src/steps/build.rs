@@ -55,6 +55,7 @@ pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
         too_deep: build.list.iter().filter(|step| is_too_deep(step)).count(),
         list: build.list,
         threads: build.threads,
+        walked: None,
     }
 }
 

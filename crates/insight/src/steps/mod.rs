@@ -149,6 +149,8 @@ pub struct Steps {
     threads: Vec<ThreadSteps>,
     /// The number of steps that lie deeper than [`DEEPEST`] levels.
     too_deep: usize,
+    /// The steps whose own critical paths are walked; `None`: all.
+    walked: Option<HashSet<StepIx>>,
 }
 
 impl Steps {
@@ -160,6 +162,18 @@ impl Steps {
     /// The steps; parents come before their children, siblings in order of their beginning.
     pub fn list(&self) -> &[Step] {
         &self.list
+    }
+
+    /// Leaves the other steps without a critical path of their own, and so without a verdict and the parts of their time.
+    /// Among hundreds of thousands of steps, nobody reads the rest.
+    pub fn walk_only(&mut self, steps: impl Iterator<Item = StepIx>) {
+        self.walked = Some(steps.collect());
+    }
+
+    /// Whether a step's own critical path is walked.
+    pub(crate) fn is_walked(&self, step: StepIx) -> bool {
+        let walked = self.walked.as_ref();
+        walked.is_none_or(|walked| walked.contains(&step))
     }
 
     /// The sentence about the steps whose figures the limit of levels leaves out.

@@ -141,9 +141,10 @@ impl AllTimes {
 /// A segment of a step's own critical path, and whether its thread was in the step.
 pub(crate) type OwnSegment = (Segment, bool);
 
-/// A step's own critical path; `None` for one without work of its own.
+/// A step's own critical path; `None` for one without work of its own, or if nobody asked for it ([`Steps::walk_only`]).
 pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<Vec<OwnSegment>> {
-    let step = steps.list().get(of).filter(|step| step.has_work)?;
+    let step = steps.list().get(of);
+    let step = step.filter(|step| step.has_work && steps.is_walked(of))?;
     let inside = |thread, time| steps.was_within(thread, time, of);
     let path = paths.between(step.from, step.thread?, step.to, &inside);
     let with = |segment: Segment| (segment, inside(segment.thread, segment.to));

@@ -15,3 +15,13 @@ macro_rules! columns {
         }
     };
 }
+
+/// Replaces each number by its difference from the number before it.
+pub fn differences<'c>(column: impl IntoIterator<Item = &'c mut i64>) {
+    let mut before = 0;
+    for number in column {
+        let since = number.wrapping_sub(before);
+        before = *number;
+        *number = since;
+    }
+}

@@ -9,6 +9,7 @@
 #[macro_use]
 mod columns;
 mod blob;
+mod digits;
 mod document;
 mod segments;
 mod stacks;

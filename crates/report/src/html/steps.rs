@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis, ProcessIx};
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_programs::steps::StepKind;
 use tr_programs::table;
 
+use crate::html::digits::Digits;
 use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
@@ -49,8 +51,8 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     kind: u32 = strings.add(row.step.kind.title().to_owned()),
     parent: Option<u32> = row.parent,
     process: Option<u32> = row.step.process.map(|ix| ix.0),
-    from: u64 = row.step.from.since(analysis.meta.start),
-    to: u64 = row.step.to.since(analysis.meta.start),
+    from: u64 = Digits::of(analysis).place(row.step.from.since(analysis.meta.start)),
+    to: u64 = Digits::of(analysis).place(row.step.to.since(analysis.meta.start)),
     // The most by which another tool's place is wrong; none: by hardly anything, or not known.
     error: Option<u64> = place_error_of(row.step),
     // Its wall time is a lower bound.
@@ -59,10 +61,10 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     // The result that was told, or the status that is none of success.
     end: Option<u32> = end(row.step).map(|text| strings.add(text)),
     processes: u64 = row.times.processes,
-    on_cpu: Option<u64> = row.times.times.and_then(|times| times.on_cpu_known()),
+    on_cpu: Option<u64> = row.times.times.and_then(|times| times.on_cpu_known()).map(|ns| Digits::of(analysis).amount(ns)),
     on_path: u64 = row.times.on_path,
     // Its wall time by the columns of `kinds`; none: not known.
-    uses: Vec<Option<u64>> = uses(analysis.basis(), row),
+    uses: Vec<Option<u64>> = uses(analysis, row),
     // Its wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part.
     course: Vec<u32> = course(row.course),
     // The wall time in which no step inside it was under way; none: it holds no other.
@@ -85,12 +87,13 @@ fn end(step: &Step) -> Option<String> {
     step.result.clone().or_else(|| status.map(exit::words))
 }
 
-fn uses(basis: Basis, row: &StepRow<'_>) -> Vec<Option<u64>> {
+fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
+    let (basis, digits) = (analysis.basis(), Digits::of(analysis));
     let spent = row.times.spent.filter(|_| !row.step.is_moment());
     let told = |spent| {
         kinds::COLUMNS
             .iter()
-            .map(move |column| column.told(&spent, basis))
+            .map(move |column| column.told(&spent, basis).map(|ns| digits.amount(ns)))
     };
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
@@ -150,13 +153,21 @@ pub struct Chosen<'a> {
 
 impl<'a> Chosen<'a> {
     pub fn new(recording: &'a Recording) -> Chosen<'a> {
-        let judged = StepVerdicts::new(recording);
-        let steps = &judged.steps;
-        let mut rows: Vec<usize> = (0..steps.list().len()).collect();
-        let wall = |at: &usize| steps.list().get(*at).map_or(0, Step::wall);
+        let mut judged = StepVerdicts::new(recording);
+        let list = judged.steps.list();
+        let mut rows: Vec<usize> = (0..list.len()).collect();
+        let wall = |at: &usize| list.get(*at).map_or(0, Step::wall);
         rows.sort_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
         rows.truncate(STEPS);
         rows.sort_unstable();
+        if rows.len() < list.len() {
+            // Failures and the medians of suites need the others.
+            let needed = |step: &Step| step.kind == StepKind::Test || step.failed();
+            let others = (0..).zip(list).filter(|(_, step)| needed(step));
+            let walked: Vec<usize> = others.map(|(at, _)| at).chain(rows.clone()).collect();
+            judged.steps.walk_only(walked.into_iter());
+        }
+        let steps = &judged.steps;
         let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
         // Parents come first.
         for (at, step) in steps.list().iter().enumerate() {
@@ -254,10 +265,8 @@ impl<'a> Chosen<'a> {
 #[cfg(test)]
 mod tests {
     use tr_analyze::kinds::Kind;
-    use tr_format::event::Ktime;
-    use tr_programs::steps::StepKind;
-
     use super::*;
+    use tr_format::event::Ktime;
 
     #[test]
     fn a_course_is_told_in_thousandths() {

@@ -366,6 +366,12 @@ function atOnce({ from, to, parent }: Doc["steps"]): number[] {
   return from.map((begin, row) => Math.max(1, (until(to[row]) - until(begin)) / Math.max(1, to[row] - begin)));
 }
 
+/** The numbers of which each known one is the difference from the one before it. */
+function running<T extends number | null>(differences: T[]): T[] {
+  let sum = 0;
+  return differences.map((since) => (since === null ? since : ((sum += since) as T)));
+}
+
 function sums(counts: number[]): Uint32Array {
   const out = new Uint32Array(counts.length + 1);
   counts.forEach((count, ix) => (out[ix + 1] = out[ix] + count));
@@ -373,14 +379,17 @@ function sums(counts: number[]): Uint32Array {
 }
 
 /**
- * Restores what the file leaves out: ends, and the threads that are as their processes. Starts are differences; a program's
- * end is before that of its process.
+ * Restores what the file leaves out: ends, pids of known parents, and the threads that are as their processes. Pids, starts
+ * and texts of processes are differences; a program's end and texts are those of its process and a difference.
  */
 function restore(file: Packed.Document): Doc {
   const doc = file as Packed.Document & Doc;
   const { processes: p, execs: x, threads: t } = doc;
-  let begin = 0;
-  p.start = p.start.map((since) => (begin += since));
+  p.pid = running(p.pid);
+  p.ppid = p.ppid.map((ppid, ix) => ppid ?? (p.parent[ix] === null ? null : p.pid[p.parent[ix]]));
+  p.start = running(p.start);
+  p.label = running(p.label);
+  p.argv = running(p.argv);
   p.end = p.start.map((start, ix) => start + p.wall[ix]);
   p.tree_on_cpu = p.below_on_cpu.map((below, ix) => (below === null ? null : below + (p.on_cpu[ix] ?? 0))) as number[];
   let exec = 0;
@@ -391,6 +400,9 @@ function restore(file: Packed.Document): Doc {
     for (let n = 0; n < p.execs[ix]; n++, exec++) {
       x.start[exec] += p.start[ix];
       x.end[exec] = p.end[ix] - x.end[exec];
+      x.label[exec] += p.label[ix];
+      const argv = x.argv[exec];
+      if (argv !== null) x.argv[exec] = argv + (p.argv[ix] ?? 0);
     }
     for (let n = 0; n < p.threads[ix]; n++) {
       for (const key of keys) full[key].push(p.alone[ix] ? (key === "tid" ? pid : p[key][ix]) : t[key][thread]);

@@ -22,6 +22,8 @@ export interface Document {
   anomalies: string[];
   clocks: string[];
   strings: string[];
+  /** Times of single processes have three digits. */
+  rounded: boolean;
   processes: Processes;
   threads: Threads;
   execs: Execs;
@@ -135,7 +137,9 @@ export interface Change {
 }
 
 export interface Processes {
+  /** Since the process before, as are the label, the arguments and the start. */
   pid: number[];
+  /** None: the parent's, or unknown without one. */
   ppid: (number | null)[];
   parent: (number | null)[];
   label: number[];
@@ -143,7 +147,6 @@ export interface Processes {
   comm: number[];
   argv: (number | null)[];
   cgroup: (number | null)[];
-  /** Since the start of the process before. */
   start: number[];
   wall: number[];
   alive: number[];
@@ -169,7 +172,6 @@ export interface Processes {
   /** Their numbers: they follow each other in the order of the processes. */
   threads: number[];
   execs: number[];
-  /** The innermost step at its end, as a row of the steps. */
   step: (number | null)[];
   container: (number | null)[];
   /** Its one thread has the same figures, and no row of its own. */
@@ -193,6 +195,7 @@ export interface Execs {
   start: number[];
   /** Before the end of the process: the last one ends with it. */
   end: number[];
+  /** Since those of the process, which are the last one's. */
   label: number[];
   argv: (number | null)[];
   on_cpu: (number | null)[];

@@ -1,0 +1,115 @@
+//! The digits of the times of single processes in a page.
+
+use tr_analyze::model::Analysis;
+
+/// The most processes of which a page has all digits. Each time of one of more processes has the digits that the page
+/// prints, which halves the page of 10^8 events. Sums over the whole recording are exact.
+const EXACT: usize = 20_000;
+
+/// The number of digits that a page prints of a time.
+const PRINTED: u32 = 3;
+
+/// The number of units of a rounded place in time in the recording, at least: a thousandth of a pixel of the whole.
+const PLACES: u64 = 1_000_000;
+
+/// The precision of the times of single processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digits {
+    /// The unit of places in time in ns; `None` if every time is exact.
+    unit: Option<u64>,
+}
+
+impl Digits {
+    pub fn of(analysis: &Analysis) -> Digits {
+        let is_exact = analysis.processes.len() <= EXACT;
+        let unit = power_of_ten(analysis.wall() / PLACES);
+        Digits {
+            unit: (!is_exact).then_some(unit),
+        }
+    }
+
+    /// Whether times are rounded.
+    pub fn rounds(self) -> bool {
+        self.unit.is_some()
+    }
+
+    /// A sum of times, or of bytes.
+    pub fn amount(self, amount: u64) -> u64 {
+        match self.unit {
+            Some(_) => rounded(amount, last_digit(amount)),
+            None => amount,
+        }
+    }
+
+    /// A place in time.
+    pub fn place(self, ns: u64) -> u64 {
+        self.unit.map_or(ns, |unit| rounded(ns, unit))
+    }
+
+    /// A length of time that is drawn. It has the unit of places in time, or more digits than that.
+    pub fn length(self, ns: u64) -> u64 {
+        self.unit
+            .map_or(ns, |unit| rounded(ns, unit.min(last_digit(ns))))
+    }
+}
+
+/// The unit of the last printed digit of a number.
+fn last_digit(number: u64) -> u64 {
+    power_of_ten(number / 10_u64.pow(PRINTED - 1))
+}
+
+/// The largest power of ten up to a number; at least 1.
+fn power_of_ten(most: u64) -> u64 {
+    10_u64.pow(most.checked_ilog10().unwrap_or(0))
+}
+
+fn rounded(number: u64, unit: u64) -> u64 {
+    number.saturating_add(unit / 2) / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_analyze::model::Process;
+    use tr_format::event::Ktime;
+
+    use super::*;
+
+    fn digits(processes: usize) -> Digits {
+        Digits::of(&Analysis {
+            end: Ktime(60_000_000_000),
+            processes: vec![Process::default(); processes],
+            ..Analysis::default()
+        })
+    }
+
+    #[test]
+    fn few_processes_have_exact_times() {
+        let exact = digits(EXACT);
+        assert!(!exact.rounds());
+        let number = 123_456_789;
+        assert_eq!(exact.amount(number), number);
+        assert_eq!(exact.place(number), number);
+        assert_eq!(exact.length(number), number);
+    }
+
+    #[test]
+    fn many_processes_have_the_printed_digits() {
+        let printed = digits(EXACT + 1);
+        assert!(printed.rounds());
+        for (is, should) in [
+            (0, 0),
+            (7, 7),
+            (999, 999),
+            (1_004, 1_000),
+            (9_996, 10_000),
+            (123_456_789, 123_000_000),
+        ] {
+            assert_eq!(printed.amount(is), should);
+        }
+        assert_eq!(printed.amount(u64::MAX), 18_400_000_000_000_000_000);
+        // 10 µs of a minute.
+        assert_eq!(printed.place(123_456_789), 123_460_000);
+        assert_eq!(printed.length(123_456_789), 123_460_000);
+        assert_eq!(printed.length(45_678), 45_700, "the third digit is smaller");
+    }
+}
