@@ -1,6 +1,7 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::ops::Bound;
 
@@ -202,14 +203,33 @@ fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     }
 }
 
+/// The facts in which the end of a program's span is like the beginning.
+#[derive(PartialEq, Eq, Hash)]
+struct OpenKey<'m> {
+    pid: Option<Tid>,
+    tid: Option<Tid>,
+    name: &'m [u8],
+    id: &'m [u8],
+}
+
+impl OpenKey<'_> {
+    fn of(mark: &event::Mark) -> OpenKey<'_> {
+        OpenKey {
+            pid: mark.pid,
+            tid: mark.tid,
+            name: &mark.name,
+            id: &mark.id,
+        }
+    }
+}
+
 /// The spans that programs wrote to the recorder.
 fn of_programs(analysis: &Analysis) -> Vec<Span> {
     let mut living = Living::new(analysis);
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
     marks.sort_by_key(|(time, _)| *time);
     let mut spans = Vec::new();
-    let key = |mark: &event::Mark| (mark.pid, mark.tid, mark.name.clone(), mark.id.clone());
-    let mut open: HashMap<_, Vec<Span>> = HashMap::new();
+    let mut open: HashMap<OpenKey, Vec<Span>> = HashMap::new();
     for (time, mark) in marks {
         let begins = |living: &mut Living| {
             let place = living.place(*time, mark);
@@ -229,15 +249,22 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
             Point::Moment => spans.push(begins(&mut living)),
             Point::Begin => {
                 let span = begins(&mut living);
-                open.entry(key(mark)).or_default().push(span);
+                open.entry(OpenKey::of(mark)).or_default().push(span);
             }
             Point::End => {
-                if let Some(span) = open.get_mut(&key(mark)).and_then(Vec::pop) {
+                let Entry::Occupied(mut begun) = open.entry(OpenKey::of(mark)) else {
+                    continue;
+                };
+                if let Some(span) = begun.get_mut().pop() {
                     spans.push(Span {
                         to: span.from.max(*time),
                         result: mark.result.to_vec(),
                         ..span
                     });
+                }
+                // A million tests in turn have a million names.
+                if begun.get().is_empty() {
+                    begun.remove();
                 }
             }
         }
