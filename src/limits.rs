@@ -65,6 +65,15 @@ fn refused() {
     }
 }
 
+/// Gives freed memory back to the kernel. The threads of the reading keep theirs otherwise: 30 of 250 MB after 10^7 events.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes any number, and locks what it looks at.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// The function that runs before a limit ends the process. It allocates no memory.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 

@@ -10,7 +10,7 @@ use tr_format::reader::Trace;
 use tr_insight::recording::{BudgetEffect, Recording};
 
 use crate::budget::{self, Budget};
-use crate::scratch;
+use crate::{limits, scratch};
 use tr_text::called::TR;
 use tr_text::units;
 
@@ -218,6 +218,9 @@ fn read(
         bar.show(done, all);
         watch.exceeded()
     });
+    if scratch.is_some() {
+        limits::give_back();
+    }
     if let Some(why) = &analysis.quality.stopped {
         bar.say(&format!("{why}; the rest of the recording is unknown"));
     }

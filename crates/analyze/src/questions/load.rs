@@ -13,9 +13,9 @@ pub struct Load {
     pub demand: usize,
 }
 
-/// The number of loads from which on a list becomes coarser. A bound of memory, measured: without it the list took
-/// 1.2 GB for a simulated build of 10^8 events.
-const MOST: usize = 2_000_000;
+/// The number of loads from which on a list becomes coarser. A bound of memory: without one the list took 1.2 GB for a
+/// simulated build of 10^8 events.
+const MOST: usize = 1_000_000;
 /// The shortest and the longest time in ns within which loads are not in order. A guess; the sums are the same with
 /// any, and only the order within such times is lost.
 const FIRST: u64 = 1_000_000;
