@@ -69,18 +69,21 @@ impl PathBySteps {
         let names: BTreeMap<_, _> = uses.iter().map(|share| (share.part, &share.name)).collect();
         let titles = steps.titles();
         let holds = steps.holders();
-        let mut out = PathBySteps::default();
-        let mut owners: Vec<(String, Option<StepIx>)> = Vec::new();
+        let count = path.segments.len();
+        let mut out = PathBySteps {
+            segments: Vec::with_capacity(count),
+            part_of: Vec::with_capacity(count),
+            ..PathBySteps::default()
+        };
+        let mut owners: Vec<(&str, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
                 let leaf = step.filter(|step| holds.get(*step) == Some(&false));
-                let title = leaf.and_then(|step| titles.get(step)).cloned();
+                let title = leaf.and_then(|step| titles.get(step)).map(String::as_str);
                 let program = || groups.at(analysis.thread(segment.thread).process, from);
                 let name = title.unwrap_or_else(|| match (segment.kind, program()) {
-                    (Kind::OnCpu | Kind::RunQueue, Some(group)) => groups.name(group).to_owned(),
-                    _ => names
-                        .get(part)
-                        .map_or(String::new(), |name| (*name).clone()),
+                    (Kind::OnCpu | Kind::RunQueue, Some(group)) => groups.name(group),
+                    _ => names.get(part).map_or("", |name| name.as_str()),
                 });
                 let last = to == segment.to;
                 out.segments.push(Segment {
@@ -104,7 +107,7 @@ impl PathBySteps {
     }
 
     /// Adds up the segments of each name.
-    fn add_up(&mut self, owners: Vec<(String, Option<StepIx>)>) {
+    fn add_up(&mut self, owners: Vec<(&str, Option<StepIx>)>) {
         #[derive(Default)]
         struct Sum {
             spent: ByKind,
@@ -115,7 +118,7 @@ impl PathBySteps {
         let mut sums: BTreeMap<(&str, bool), Sum> = BTreeMap::new();
         let mut last = None;
         for (segment, (name, step)) in self.segments.iter().zip(&owners) {
-            let key = (name.as_str(), step.is_some());
+            let key = (*name, step.is_some());
             let sum = sums.entry(key).or_default();
             sum.spent.add(segment.kind, segment.length());
             sum.steps.extend(*step);
@@ -124,8 +127,8 @@ impl PathBySteps {
         let mut order: Vec<_> = sums.into_iter().collect();
         order.sort_by_key(|(key, sum)| (Reverse(sum.spent.sum()), *key));
         let places: BTreeMap<_, _> = order.iter().map(|(key, _)| *key).zip(0..).collect();
-        let place = |(name, step): &(String, Option<StepIx>)| {
-            let key = (name.as_str(), step.is_some());
+        let place = |(name, step): &(&str, Option<StepIx>)| {
+            let key = (*name, step.is_some());
             places.get(&key).copied().unwrap_or(0)
         };
         self.share_of = owners.iter().map(place).collect();
