@@ -9,8 +9,8 @@ const EXACT: usize = 20_000;
 /// The number of digits that a page prints of a time.
 const PRINTED: u32 = 3;
 
-/// The number of units of a rounded place in time in the recording, at least: a thousandth of a pixel of the whole.
-const PLACES: u64 = 1_000_000;
+/// The number of units of a rounded place in time in the recording, at least: some fifty in each pixel of the whole.
+const PLACES: u64 = 100_000;
 
 /// The precision of the times of single processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,9 +107,9 @@ mod tests {
             assert_eq!(printed.amount(is), should);
         }
         assert_eq!(printed.amount(u64::MAX), 18_400_000_000_000_000_000);
-        // 10 µs of a minute.
-        assert_eq!(printed.place(123_456_789), 123_460_000);
-        assert_eq!(printed.length(123_456_789), 123_460_000);
+        // 100 µs of a minute.
+        assert_eq!(printed.place(123_456_789), 123_500_000);
+        assert_eq!(printed.length(123_456_789), 123_500_000);
         assert_eq!(printed.length(45_678), 45_700, "the third digit is smaller");
     }
 }

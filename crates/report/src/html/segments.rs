@@ -305,12 +305,18 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         ..Segments::default()
     };
     if all > room {
-        // The number of pieces falls as the grain grows; a thread keeps one.
-        let room = room.max(analysis.threads.len() as u64 * 2);
+        // The number of pieces falls as the grain grows; a thread keeps one, and its row takes the room of another.
+        let lanes = analysis.threads.len() as u64;
+        let room = room.saturating_sub(lanes).max(lanes + lanes / 2);
         // A sample of threads with about a million stretches: counting all for each
         // grain would take longer than all the rest.
-        let step = usize::try_from(all / SAMPLE + 1).unwrap_or(usize::MAX);
-        let sample: Vec<ThreadIx> = threads().step_by(step).collect();
+        // Threads have a pattern (shell, driver, compiler, and again), so that not each n-th is taken.
+        let step = all / SAMPLE + 1;
+        let is_taken = |ix: &ThreadIx| {
+            let mixed = u64::from(ix.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            mixed.is_multiple_of(step)
+        };
+        let sample: Vec<ThreadIx> = threads().filter(is_taken).collect();
         let sampled: u64 = sample.iter().map(|ix| count(analysis, *ix) as u64).sum();
         let pieces_of = |grain: u64| {
             let mut count = 0_u64;
