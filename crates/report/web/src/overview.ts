@@ -216,7 +216,8 @@ export class Overview {
       facts.push(
         `Pictures put stretches shorter than ${time(doc.segments.grain)} together; the figures of the whole are exact.`,
       );
-    if (doc.rounded) facts.push("Times of single processes have three digits, of which sums over some processes are made.");
+    if (doc.rounded)
+      facts.push("Times of single processes have three digits, of which sums over some processes are made.");
     if (doc.anomalies.length > 0)
       facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
     if (doc.failures.tolerated > 0)
