@@ -264,8 +264,8 @@ impl<'a> Chosen<'a> {
 
 #[cfg(test)]
 mod tests {
-    use tr_analyze::kinds::Kind;
     use super::*;
+    use tr_analyze::kinds::Kind;
     use tr_format::event::Ktime;
 
     #[test]
