@@ -928,7 +928,7 @@ FOURTH = {
         "git",
         "git bisect run sh test.sh",
         {
-            "setup.sh": "git init -q .\ngit config user.email a@b\ngit config user.name a\nfor n in 1 2 3 4 5 6 7 8; do echo $n > n; git add n; git commit -q -m $n; done\ngit bisect start -q HEAD HEAD~7\n",
+            "setup.sh": "git init -q .\ngit config user.email a@b\ngit config user.name a\nfor n in 1 2 3 4 5 6 7 8; do echo $n > n; git add n; git commit -q -m $n; done\ngit bisect start HEAD HEAD~7\n",
             "test.sh": "n=$(cat n)\n[ $n -lt 4 ] || [ $n = 4 ] || exit 1\nsleep 0.1\n[ $n != 4 ] || exit 200\n",
         },
         r"^(sh )?test\.sh",

@@ -20,6 +20,7 @@ mod news;
 mod passes;
 mod pipes;
 mod pools;
+mod reactions;
 mod runners;
 mod scripts;
 mod servers;

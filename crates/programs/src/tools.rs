@@ -106,6 +106,8 @@ pub enum Children {
     Script,
     /// The tool fails.
     Fail,
+    /// The tool fails, and it also fails by the steps that run inside its own process.
+    FailOrOwn,
     /// The tool lets its other children end, and fails.
     FailLate,
     /// The tool fails, unless the child was optional.

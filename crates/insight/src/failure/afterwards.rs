@@ -7,12 +7,12 @@ use tr_programs::tools::Family;
 use tr_programs::words;
 
 use super::finder::{Finder, NumbersByName};
-use super::passes::NEAR;
+use super::passes::{DEEP, NEAR};
 use super::passes::{
     code, fails, family, goes_on, is_often_ignored, is_parallel, is_question, is_report,
     is_tidying, passes, soon, Passes,
 };
-use crate::label;
+use crate::{exit, label};
 
 /// The status of a script that ends with a flag of its own.
 const COUNTED: u32 = 1;
@@ -108,8 +108,31 @@ impl Finder<'_> {
 
     /// Whether a parent started nothing after a child's end, and soon ended itself.
     pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
+        self.is_last(child, parent) && self.soon_ended(child, parent)
+    }
+
+    /// Whether a parent soon ended after a child. Its waits for a CPU do not count: a busy machine lets any program go on
+    /// for long.
+    pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
-        self.is_last(child, parent) && until_the_end(child, above) <= soon(above)
+        let (all, most) = (until_the_end(child, above), soon(above));
+        let queued = || self.queued_since(child.end, parent);
+        let has_exited = exit::killed_by(child.status).is_none();
+        all <= most || has_exited && all.saturating_sub(queued()) <= most
+    }
+
+    /// The time that the threads of a process waited for a CPU since a time: of the thread that waited the longest, in ns.
+    fn queued_since(&self, time: Ktime, ix: ProcessIx) -> u64 {
+        let Some(timeline) = &self.analysis.timeline else {
+            return 0;
+        };
+        let threads = self.analysis.process(ix).threads.iter().take(NEAR);
+        let waits = threads.map(|thread| {
+            let stretches = timeline.since(*thread, time);
+            let queued = stretches.filter(|at| matches!(at.doing, Bucket::RunQueue { .. }));
+            queued.map(|at| at.to.since(at.from.max(time).min(at.to))).sum()
+        });
+        waits.max().unwrap_or(0)
     }
 
     /// Whether a parent waited for nothing between the start of a child and that of another one: both are members of one
@@ -146,7 +169,7 @@ impl Finder<'_> {
         let shell = self.analysis.process(above);
         let last = shell.children.last().map(|ix| self.analysis.process(*ix));
         let is_last = last.is_none_or(|last| self.is_beside(child, last));
-        is_last && until_the_end(child, shell) <= soon(shell)
+        is_last && self.soon_ended(child, above)
     }
 
     /// Whether a make that stops at the first failure began another job after a child had failed: it ignored that failure
@@ -159,7 +182,18 @@ impl Finder<'_> {
         let Some(next) = self.after(child, above).next() else {
             return false;
         };
+        if self.is_only_job(child, above) {
+            return true;
+        }
         self.has_noticed(child, above, next.start) && !self.is_next_line(child, above, next.start)
+    }
+
+    /// Whether a make that runs one job after the other ran nothing beside a job.
+    fn is_only_job(&self, job: &Process, make: ProcessIx) -> bool {
+        let is_serial = |ix: ProcessIx| !is_parallel(self.analysis.process(ix));
+        let before = self.before_start(job, make).rev().take(NEAR);
+        let mut others = before.filter(|other| other.end > job.start);
+        self.analysis.lineage(make).take(DEEP).all(is_serial) && others.next().is_none()
     }
 
     /// Whether a make knew that a child had failed when it started another one. With several job slots it may have decided
@@ -264,7 +298,9 @@ impl Finder<'_> {
 
 /// Whether a process fetches or asks for what a script can do without.
 pub(super) fn is_optional(process: &Process) -> bool {
-    words::has(OPTIONAL, label::program(process).as_bytes())
+    let program = label::program(process);
+    let name = program.split(' ').next().unwrap_or_default();
+    words::has(OPTIONAL, name.as_bytes())
 }
 
 /// Whether a process is a step of a script: a program that is run for its work.

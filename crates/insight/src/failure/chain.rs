@@ -70,6 +70,7 @@ impl<'a> Finder<'a> {
             sleeps: RefCell::default(),
             programs: RefCell::default(),
             failed_jobs: RefCell::default(),
+            reactions: RefCell::default(),
             scripts: RefCell::default(),
             leads: Arena::default(),
             with: Arena::default(),

@@ -3,6 +3,7 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::{INTERRUPT, KILL};
 use tr_analyze::stopped::{may_have_sent, TimeOut};
+use tr_analyze::timeline::Stretch;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
@@ -12,7 +13,7 @@ use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
     children, code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job,
-    is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs, soon,
+    is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs,
     Passes, AT_ONCE, LONG,
 };
 use super::scripts;
@@ -94,7 +95,7 @@ impl Finder<'_> {
                 Some(Family::Configure) => self.is_last_but_tidying(child, above),
                 _ => self.is_last(child, above),
             };
-            let gave_up = is_last && until_the_end(child, parent) <= soon(parent);
+            let gave_up = is_last && self.soon_ended(child, above);
             return gave_up.then_some(Explains::Maybe);
         }
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
@@ -115,6 +116,10 @@ impl Finder<'_> {
                 gave_up.then_some(Explains::Maybe)
             }
             Passes::Any if of_make => self.explains_make(ix, above),
+            // A step inside the tool may have failed after a child whose failure did not count.
+            Passes::Any if of_children == Children::FailOrOwn && !self.is_build(child) => {
+                (last || self.may_have_been_kept(child, above)).then_some(Explains::Maybe)
+            }
             // npm goes on after a step that is optional.
             Passes::Any
                 if last && (!may_be_optional || self.gave_up_after_others(child, above)) =>
@@ -135,7 +140,9 @@ impl Finder<'_> {
                 Some(Role::Tests) if self.tests.has_failed.contains(&ix) => Some(Explains::One),
                 Some(Role::Compiler | Role::Linker) => Some(Explains::One),
                 Some(Role::Jobs) if gave_up => Some(Explains::Last),
-                _ if self.is_only_failed_run(child, above) => Some(Explains::Maybe),
+                _ if self.is_only_failed_run(child, above) || self.stands_out(ix, above) => {
+                    Some(Explains::Maybe)
+                }
                 _ => None,
             },
             Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),
@@ -213,10 +220,7 @@ impl Finder<'_> {
         let timeline = self.analysis.timeline.as_ref()?;
         let threads = self.analysis.process(ix).threads.iter();
         let stretches = threads.flat_map(|thread| timeline.of(*thread));
-        let naps = stretches.filter(|stretch| {
-            let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
-            is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
-        });
+        let naps = stretches.filter(is_nap);
         naps.map(|stretch| stretch.from).max()
     }
 
@@ -285,6 +289,12 @@ impl Finder<'_> {
         let hides = is_plain && self.reads(reader, ix);
         (!hides).then_some(Explains::Maybe)
     }
+}
+
+/// Whether a stretch is a wait for a timer, of a length that a program plans.
+pub(super) fn is_nap(stretch: &Stretch) -> bool {
+    let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
+    is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
 }
 
 impl Finder<'_> {

@@ -10,6 +10,7 @@ use tr_format::event::Ktime;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::makes::FailedJobs;
+use super::reactions::Reactions;
 use super::runners::Scripts;
 
 /// The search for the failures that explain a recording's end.
@@ -36,6 +37,8 @@ pub(super) struct Finder<'a> {
     pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
     /// For a make, its failed jobs, once they were needed.
     pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
+    /// For a test runner, its reactions to the ends of its children, once they were needed.
+    pub(super) reactions: RefCell<BTreeMap<ProcessIx, Reactions>>,
     /// For a process, the scripts that it ran, once they were needed.
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the root's.

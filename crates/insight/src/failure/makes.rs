@@ -95,7 +95,7 @@ impl Finder<'_> {
     }
 
     /// Whether a job is a build or a run of tests, or a shell in which one failed. Hardly any recipe ignores its failure.
-    fn is_build(&self, job: &Process) -> bool {
+    pub(super) fn is_build(&self, job: &Process) -> bool {
         builds(job) || self.failed_inside(job).is_some_and(builds)
     }
 

@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
+use tr_format::event::Ktime;
+use tr_programs::tools::Role;
 
 use super::afterwards::{is_optional, is_step};
-use super::explains::OF_SHELLS;
+use super::explains::{is_nap, OF_SHELLS};
 use super::finder::Finder;
-use super::passes::{code, fails, is_often_ignored, is_probe, is_question, passes, program, soon};
+use super::passes::{
+    builds, code, fails, is_often_ignored, is_probe, is_question, passes, program, role, soon,
+};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
 use super::runners::is_script;
 use super::servers::addresses;
-use crate::exit;
+use crate::{exit, label};
 
 /// A program that is run so often with one command line is a poll.
 const POLLS: usize = 2;
@@ -38,13 +42,12 @@ impl Finder<'_> {
                 && self.is_work(*ix)
         };
         let others: Vec<ProcessIx> = failed.iter().copied().filter(counts).collect();
-        if others.is_empty() {
-            return None;
-        }
         let found = self.by_answer(first, &others);
         let found = found.or_else(|| self.by_status(first, &others));
         let found = found.or_else(|| self.by_polls(first, &others));
-        found.or_else(|| self.by_result(first, &others))
+        let found = found.or_else(|| self.by_result(first, &others));
+        let found = found.or_else(|| self.by_server(first, &others));
+        found.or_else(|| self.by_elimination(first, failed))
     }
 
     /// Whether the failure of a process is that of a program which is run for its work, and nothing above stopped it.
@@ -117,7 +120,34 @@ impl Finder<'_> {
             service.parent == Some(shell) && self.is_in_background(*ix) && !is_piped()
         });
         let mut services = services.take(NEAR);
-        services.find(|ix| self.polls_fail_after(self.analysis.process(*ix), script, process))
+        services.find(|ix| {
+            let service = self.analysis.process(*ix);
+            self.polls_fail_after(service, script, process) || self.is_client(last, *ix, shell)
+        })
+    }
+
+    /// Whether a child of a shell needed a service: it slept again and again after the end of the service, or the shell slept
+    /// right after it had started the service.
+    fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
+        let (process, ended) = (self.analysis.process(client), self.analysis.process(service));
+        let is_beside = client != shell && process.start > ended.start && process.end > ended.end;
+        let children = &self.analysis.process(shell).children;
+        let next = children.partition_point(|ix| self.analysis.process(*ix).start <= ended.start);
+        let next = children.get(next).map(|ix| self.analysis.process(*ix));
+        let is_given_time = || next.is_some_and(|next| label::program(next) == "sleep");
+        is_beside && !builds(process) && (self.polls_after(ended.end, client) || is_given_time())
+    }
+
+    /// Whether a process slept again and again after a time.
+    fn polls_after(&self, time: Ktime, ix: ProcessIx) -> bool {
+        let threads = self.analysis.process(ix).threads.iter().take(NEAR);
+        let timeline = self.analysis.timeline.iter();
+        let stretches = timeline.flat_map(|timeline| {
+            let threads = threads.clone();
+            threads.flat_map(|thread| timeline.since(*thread, time))
+        });
+        let naps = stretches.filter(|stretch| stretch.from >= time && is_nap(stretch));
+        naps.take(POLLS).count() == POLLS
     }
 
     /// Whether a shell polled after the end of a service: a program that scripts ask, one that fetches something, or
@@ -161,6 +191,86 @@ impl Finder<'_> {
             is_script(script) && is_kept && script.end <= reader.end
         });
         self.only_uppermost(scripts)
+    }
+
+    /// The only failure inside a process whose own parents show none of it: they succeeded, were stopped, or live. A script
+    /// that ends with 1 of its own accord, or a runner of tests that prints results, may have learned of it by a text.
+    fn by_elimination(&self, last: ProcessIx, failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
+        let process = self.analysis.process(last);
+        let is_test_runner = role(process) == Some(Role::Tests);
+        let is_script = passes(process) == Passes::Status && code(process) == Some(1);
+        if !is_test_runner && !is_script {
+            return None;
+        }
+        let counts = |ix: &ProcessIx| {
+            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            let inside: Vec<ProcessIx> = above.by_ref().take_while(|ix| *ix != last).collect();
+            let is_below = self.analysis.ancestors(*ix).take(DEEP).any(|ix| ix == last);
+            let is_work = self.sure.own.has(*ix) && self.is_work(*ix);
+            let is_asked = !is_test_runner && self.tests.is_asked.contains(ix);
+            let is_hidden = inside.iter().any(|ix| self.is_silent(*ix));
+            let in_a_tool = inside.iter().any(|ix| self.is_tool_that_succeeded(*ix));
+            let is_long = !is_test_runner
+                || self.took_its_part(self.analysis.process(*ix), last);
+            is_below && is_work && !is_asked && is_hidden && !in_a_tool && is_long
+        };
+        let hidden: BTreeSet<ProcessIx> = failed.iter().copied().filter(counts).collect();
+        let uppermost = hidden.iter().rev().copied().filter(|ix| {
+            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            !above.any(|ix| hidden.contains(&ix))
+        });
+        self.only_command(uppermost)
+    }
+
+    /// The only failure of a server's programs during the life of a process that waited for others.
+    fn by_server(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
+        let process = self.analysis.process(client);
+        if passes(process) == Passes::Status || builds(process) {
+            return None;
+        }
+        let during = others.iter().rev().copied().filter(|ix| {
+            let job = self.analysis.process(*ix);
+            let is_during = job.start >= process.start && job.end <= process.end;
+            is_during && self.is_in_a_server(*ix, client)
+        });
+        self.only_command(during)
+    }
+
+    /// Whether a process is below one that was there before a client, in the background of the client's parent, and that did
+    /// not fail.
+    fn is_in_a_server(&self, ix: ProcessIx, client: ProcessIx) -> bool {
+        let started = self.analysis.process(client);
+        let mut above = self.analysis.ancestors(ix).take(DEEP);
+        above.any(|ix| {
+            let server = self.analysis.process(ix);
+            server.parent == started.parent
+                && server.start < started.start
+                && server.end >= started.end
+                && self.is_silent(ix)
+        })
+    }
+
+    /// The last of several processes, if all of them ran one command line.
+    fn only_command(&self, mut all: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
+        let last = all.next()?;
+        let argv = &self.analysis.process(last).argv;
+        let is_same = all.all(|ix| self.analysis.process(ix).argv == *argv);
+        is_same.then_some(last)
+    }
+
+    /// Whether the end of a process shows no failure: it succeeded, was stopped on purpose, or lives.
+    fn is_silent(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        !fails(process) || self.sure.on_purpose(ix, process)
+    }
+
+    /// Whether a process is a tool that builds, tests, configures or fetches packages, and succeeded: failures inside it
+    /// are its own affair.
+    fn is_tool_that_succeeded(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let is_tool = builds(process)
+            || matches!(role(process), Some(Role::Packages | Role::Configure));
+        !fails(process) && is_tool
     }
 
     /// The process of several that has all the others below it.

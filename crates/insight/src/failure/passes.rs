@@ -43,6 +43,7 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
     match children(process) {
         Children::Fail
+        | Children::FailOrOwn
         | Children::FailLate
         | Children::FailUnlessOptional
         | Children::FailIfNamed => Passes::Any,
@@ -92,7 +93,12 @@ pub(super) fn builds(process: &Process) -> bool {
         role(process),
         Some(Role::Compiler | Role::Linker | Role::Jobs | Role::Tests)
     );
-    by_role || matches!(children(process), Children::Fail | Children::FailLate)
+    let fails_with = children(process);
+    by_role
+        || matches!(
+            fails_with,
+            Children::Fail | Children::FailOrOwn | Children::FailLate
+        )
 }
 
 /// The long options of a make that says what it would do.
@@ -125,9 +131,19 @@ pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
 
+/// The verbs with which git says something about a repository, separated by spaces.
+const GIT_ANSWERS: &str = "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref";
+
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 pub(super) fn is_question(process: &Process) -> bool {
-    tool(process).is_some_and(|tool| tool.answers) || has_use(process, UtilityUse::Question)
+    let asks_git = || {
+        let program = label::program(process);
+        let verb = program.strip_prefix("git ");
+        verb.is_some_and(|verb| words::has(GIT_ANSWERS, verb.as_bytes()))
+    };
+    tool(process).is_some_and(|tool| tool.answers)
+        || has_use(process, UtilityUse::Question)
+        || asks_git()
 }
 
 /// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
@@ -223,7 +239,8 @@ fn keeps_going(process: &Process) -> bool {
 
 /// Whether a make's command line lets it run several jobs at once.
 pub(super) fn is_parallel(make: &Process) -> bool {
-    has_option(make, "j", "--jobs")
+    let mut args = make.argv.args();
+    has_option(make, "j", "--jobs") || args.any(|arg| arg.starts_with(b"--jobs="))
 }
 
 /// Whether a make, or one above it, was told that no job's failure counts.

@@ -5,13 +5,19 @@ use std::collections::HashMap;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
 
+use super::afterwards::{is_optional, is_step};
 use super::files::is_script as is_script_option;
 use super::finder::Finder;
-use super::passes::{builds, code, fails, is_question, passes, program, Passes, NEAR};
+use super::passes::{
+    builds, code, fails, is_often_ignored, is_question, passes, program, Passes, LONG, NEAR,
+};
 use crate::{exit, label};
 
 /// A program that is run so often is a job of many.
 const MANY: usize = 3;
+
+/// The time in ns within which a program mostly answers a question.
+const SHORT: u64 = 50_000_000;
 
 /// The runs of one script, or of one interpreter's scripts, by a process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +85,30 @@ impl Finder<'_> {
         let is_own = by_signal || code(child) == code(runner);
         let is_one =
             is_own && self.is_script_of_many(child, above) || self.is_only_failed_run(child, above);
-        is_one && !self.succeeded_again(child, above)
+        let is_kept = || self.is_kept_failure(child, above) || self.stands_out(ix, above);
+        (is_one || is_kept()) && !self.succeeded_again(child, above)
+    }
+
+    /// Whether a program of unknown kind may have kept the failure of a child until its end. Each other step that it
+    /// started afterwards succeeded, and the failure is no mere question: the child is a build, was run again in vain, or
+    /// took its part of the time.
+    fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
+        let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
+        if !is_counted || self.is_tolerated_again(child, above) {
+            return false;
+        }
+        let steps = self.after(child, above).take(NEAR);
+        let steps = steps.filter(|next| is_step(next));
+        let (tries, others): (Vec<&Process>, Vec<&Process>) =
+            steps.partition(|next| next.argv == child.argv);
+        let all_succeeded = others.iter().all(|next| next.status == Some(0));
+        all_succeeded && (builds(child) || !tries.is_empty() || self.took_its_part(child, above))
+    }
+
+    /// Whether a process took so much of the time of one above it that its failure is no answer to a question.
+    pub(super) fn took_its_part(&self, child: &Process, above: ProcessIx) -> bool {
+        let all = self.analysis.process(above).wall();
+        child.wall() >= SHORT && child.wall() >= all / LONG
     }
 
     /// Whether a child is one of several scripts that its parent ran with its own interpreter.

@@ -31,6 +31,12 @@ const BUILDER: Tool = Tool {
     ..TOOL
 };
 
+/// A build tool of [`BUILDER`]'s kind that runs steps in its own process, too.
+const SCRIPTED: Tool = Tool {
+    children: Children::FailOrOwn,
+    ..BUILDER
+};
+
 /// A build tool whose verb and arguments name the step.
 const CALLED: Tool = Tool {
     children: Children::Fail,
@@ -68,6 +74,24 @@ pub(super) const ROWS: &[Tool] = &[
                  make --directory=/home/u/tree/lib check => target | make -C lib check
                  make -s -f CMakeFiles/lua.dir/build.make CMakeFiles/lua.dir/build => target | make CMakeFiles/lua.dir/build
                  make --version => -",
+        ..TOOL
+    },
+    Tool {
+        names: "bmake pmake",
+        family: Family::Make,
+        role: Some(Role::Jobs),
+        jobs: Some(JobTool {
+            options: "-j",
+            flags: "BeikNnqrSstWwX",
+            keep_going: "k",
+            asks: "Nnqt",
+            starts: Some(Starts::Needs),
+            unless_told: Untold::One,
+            ..JOBS
+        }),
+        change: Some(Change::Numbered("give it -j")),
+        step: Some(make),
+        steps: "bmake -j2 all => target | bmake all",
         ..TOOL
     },
     Tool {
@@ -218,7 +242,7 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
     Tool {
-        names: "bazel bazelisk buck2 just nox rake sbt scons task tox waf",
+        names: "bazel bazelisk buck2 just task tox",
         steps: "bazel test //... => target | bazel test
                  ./gradlew --no-daemon build => target | gradlew build
                  mvn -q -B package => target | mvn package
@@ -226,9 +250,13 @@ pub(super) const ROWS: &[Tool] = &[
         ..BUILDER
     },
     Tool {
+        names: "nox rake sbt scons waf",
+        ..SCRIPTED
+    },
+    Tool {
         names: "gradle gradlew mvn mvnw",
         tells_tests: true,
-        ..BUILDER
+        ..SCRIPTED
     },
     Tool {
         names: "turbo",
@@ -386,7 +414,7 @@ pub(super) const ROWS: &[Tool] = &[
     Tool {
         names: "ant",
         step: Some(goals),
-        children: Children::Fail,
+        children: Children::FailOrOwn,
         steps: "/bin/sh /usr/bin/ant -f build.xml compile jar => target | ant compile jar
                  ant => target | ant
                  ant -version => -",

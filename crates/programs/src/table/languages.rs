@@ -15,6 +15,7 @@ const PYTHON: Label = Label::Interpreter(Script {
 const RUBY: Label = Label::Interpreter(Script {
     text: "-e",
     valued: "-I -r -C -E",
+    mode: "-c",
     ..SCRIPT
 });
 
@@ -26,6 +27,7 @@ pub(super) const ROWS: &[Tool] = &[
         label: Label::Interpreter(Script {
             text: "-c",
             valued: "-o +o -O +O --rcfile --init-file",
+            mode: "-n",
             clustered: true,
             text_anywhere: true,
             ..SCRIPT
@@ -36,6 +38,7 @@ pub(super) const ROWS: &[Tool] = &[
                   -bash => bash |
                   /bin/sh ./configure --prefix=/usr => configure | --prefix=/usr
                   bash -x tools/t.sh a => t.sh | a
+                  bash -n tools/t.sh => bash -n | tools/t.sh
                   sh - => sh | -",
         ..TOOL
     },
@@ -75,6 +78,7 @@ pub(super) const ROWS: &[Tool] = &[
         label: Label::Interpreter(Script {
             text: "-e -E",
             valued: "-I",
+            mode: "-c",
             clustered: true,
             harness: true,
             ..SCRIPT
@@ -84,6 +88,7 @@ pub(super) const ROWS: &[Tool] = &[
                   perl -MExtUtils::Command::MM -e test_harness(0) t/a.t => perl Test::Harness | t/a.t
                   perl -e use~Test::Harness;test_harness(0) a.t => perl Test::Harness | a.t
                   perl -e test_harness(0) a.t => perl | -e 'test_harness(0)'
+                  perl -c a.pl => perl -c | a.pl
                   perl -ne print x => perl | -ne 'print'",
         ..TOOL
     },
@@ -91,7 +96,8 @@ pub(super) const ROWS: &[Tool] = &[
         names: "ruby",
         version: Some(version("ruby", "ruby Ruby versions")),
         label: RUBY,
-        labels: "ruby -Ilib -r set a.rb b => a.rb | b",
+        labels: "ruby -Ilib -r set a.rb b => a.rb | b
+                  ruby -c a.rb => ruby -c | a.rb",
         ..TOOL
     },
     Tool {
@@ -114,13 +120,14 @@ pub(super) const ROWS: &[Tool] = &[
             text: "-e --eval -p --print",
             valued: "-r --require --import --loader --experimental-loader -C --conditions \
              --test-name-pattern --test-reporter --test-concurrency",
-            mode: "--test",
+            mode: "--test --check -c",
             ..SCRIPT
         }),
         labels: "node --require ./hook.js server.js 80 => server.js | 80
                   node /a/node_modules/jest/bin/jest.js --ci => jest | --ci
                   node --test test/a.test.js => node --test | test/a.test.js
                   node --test => node --test |
+                  node --check a.js => node --check | a.js
                   node /a/node_modules/typescript/lib/tsc.js -p . => tsc | -p .",
         ..TOOL
     },
@@ -154,9 +161,11 @@ pub(super) const ROWS: &[Tool] = &[
         label: Label::Interpreter(Script {
             text: "-r",
             valued: "-B -E -R -S -c -d -t -z",
+            mode: "-l",
             ..SCRIPT
         }),
-        labels: "php -d a=1 x.php 1 => x.php | 1",
+        labels: "php -d a=1 x.php 1 => x.php | 1
+                  php -l x.php => php -l | x.php",
         ..TOOL
     },
     Tool {

@@ -1,0 +1,122 @@
+//! The reaction of a test runner to the end of a child. A runner formats the failure of a test before it begins the next
+//! one, so that it works for longer after the child of a failed test than after the others.
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::timeline::Bucket;
+use tr_format::event::Ktime;
+use tr_programs::words;
+
+use super::afterwards::is_step;
+use super::finder::Finder;
+use super::passes::{is_often_ignored, passes, program, Passes, NEAR};
+use crate::label;
+
+/// A reaction stands out if it took this many halves of the other ones' median.
+const HALVES: u64 = 3;
+
+/// The words in the names of scripts that run tests in their own process.
+const TESTS: [&str; 2] = ["test", "spec"];
+
+/// The children of a test runner after which it worked for the longest time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reactions {
+    /// The children whose reactions stand out.
+    long: Vec<ProcessIx>,
+    /// The last child of several. No other test follows it, and the runner's summary does.
+    last: Option<ProcessIx>,
+}
+
+/// The reaction to one child.
+#[derive(Clone, Copy, Debug)]
+struct Reaction {
+    child: ProcessIx,
+    /// The time on a CPU, in ns.
+    on_cpu: u64,
+}
+
+impl Finder<'_> {
+    /// Whether a child of a test runner failed, and the runner's reaction shows that a test failed with it. The last
+    /// child is that of a failed test if no other reaction stands out.
+    pub(super) fn stands_out(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
+        let child = self.analysis.process(ix);
+        if !is_step(child) || is_often_ignored(child) || !runs_tests(self.analysis.process(runner)) {
+            return false;
+        }
+        let mut kept = self.reactions.borrow_mut();
+        let reactions = kept
+            .entry(runner)
+            .or_insert_with(|| self.reactions(runner));
+        if reactions.long.is_empty() {
+            reactions.last == Some(ix)
+        } else {
+            reactions.long.contains(&ix)
+        }
+    }
+
+    /// The reactions of a runner to the ends of the programs that it ran one after the other.
+    fn reactions(&self, runner: ProcessIx) -> Reactions {
+        let process = self.analysis.process(runner);
+        let children = process.children.iter().rev().take(NEAR).rev().copied();
+        let runs: Vec<ProcessIx> = children
+            .filter(|ix| {
+                let child = self.analysis.process(*ix);
+                !child.execs.is_empty() && child.start >= program(process)
+            })
+            .collect();
+        let pairs = runs.iter().zip(runs.iter().skip(1));
+        let all = pairs.filter_map(|(ix, next)| {
+            let (from, to) = (
+                self.analysis.process(*ix).end,
+                self.analysis.process(*next).start,
+            );
+            (from <= to).then(|| Reaction {
+                child: *ix,
+                on_cpu: self.on_cpu(runner, from, to),
+            })
+        });
+        let all: Vec<Reaction> = all.collect();
+        let stands_out = |reaction: &&Reaction| {
+            let others = all.iter().filter(|other| other.child != reaction.child);
+            let mut others: Vec<u64> = others.map(|other| other.on_cpu).collect();
+            others.sort_unstable();
+            let median = others.get(others.len() / 2);
+            median.is_some_and(|median| reaction.on_cpu * 2 >= median * HALVES)
+        };
+        Reactions {
+            long: all.iter().filter(stands_out).map(|at| at.child).collect(),
+            last: runs.last().copied().filter(|_| !all.is_empty()),
+        }
+    }
+
+    /// The time that the threads of a process were on a CPU in a period, in ns.
+    fn on_cpu(&self, ix: ProcessIx, from: Ktime, to: Ktime) -> u64 {
+        let Some(timeline) = &self.analysis.timeline else {
+            return 0;
+        };
+        let threads = self.analysis.process(ix).threads.iter().take(NEAR);
+        let stretches = threads.flat_map(|thread| {
+            let stretches = timeline.since(*thread, from);
+            stretches.take_while(|stretch| stretch.from < to)
+        });
+        let running = stretches.filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)));
+        let lengths = running.map(|stretch| {
+            let (begin, end) = (stretch.from.max(from), stretch.to.min(to));
+            end.since(begin.min(end))
+        });
+        lengths.sum()
+    }
+}
+
+/// Whether a process runs tests: a test runner, or a script with the name of one.
+fn runs_tests(process: &Process) -> bool {
+    let name = label::program(process);
+    let is_named = || {
+        let mut words = TESTS.iter();
+        words.any(|word| words::contains(name.as_bytes(), word.as_bytes()))
+    };
+    match passes(process) {
+        Passes::Tests => true,
+        Passes::Last => is_named(),
+        Passes::Status | Passes::Any => false,
+    }
+}
