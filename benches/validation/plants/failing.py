@@ -9,6 +9,7 @@ from failing_fifth import FIFTH
 from failing_ninth import NINTH
 from failing_seventh import SEVENTH
 from failing_sixth import SIXTH
+from failing_tenth import TENTH
 from plant import Plant
 
 BAD_C = "int main(void) { return undeclared; }\n"
@@ -968,5 +969,5 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH]
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}

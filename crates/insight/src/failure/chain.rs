@@ -122,7 +122,8 @@ impl<'a> Finder<'a> {
                             // A status other than 1 is an error, and no answer.
                             let is_error = !is_question(child) && code(child) != Some(1);
                             let is_kept = is_error && self.may_have_been_kept(child, at);
-                            if is_kept {
+                            let is_last = code(child) == code(parent) && self.gave_up(child, at);
+                            if is_kept || is_last {
                                 2
                             } else {
                                 u8::from(self.gave_up(child, at))

@@ -14,11 +14,12 @@ use super::finder::{Explains, Finder};
 use super::passes::{
     children, code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job,
     is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs,
-    Passes, AT_ONCE, LONG,
+    Passes, AT_ONCE, LONG, NEAR,
 };
+use super::reactions::is_test_program;
 use super::scripts;
-use crate::exit;
 use crate::timeout::timed_out;
+use crate::{exit, label};
 
 /// The statuses with which a shell can end by itself: of a builtin or an expansion that failed (dash has 2), and of a
 /// program that could not be started.
@@ -135,6 +136,15 @@ impl Finder<'_> {
             }
             // It went on, and would not have done so if this failure counted.
             Passes::Any => Some(Explains::Maybe),
+            // A test of ctest or meson can be one that is to fail.
+            Passes::Tests
+                if self.tests.is_failed.contains(&ix)
+                    && exit::killed_by(child.status).is_none()
+                    && may_want_failures(parent)
+                    && !self.is_the_only_failure(ix, above) =>
+            {
+                Some(Explains::Maybe)
+            }
             Passes::Tests => match role(child) {
                 _ if self.tests.is_failed.contains(&ix) => Some(Explains::One),
                 Some(Role::Tests) if self.tests.has_failed.contains(&ix) => Some(Explains::One),
@@ -147,6 +157,8 @@ impl Finder<'_> {
             },
             Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),
             Passes::Last if self.is_tolerated_again(child, above) => None,
+            // A test that asks is content with either answer.
+            Passes::Last if is_test_program(parent) && is_question(child) => None,
             // It may have stopped the child, and went on.
             Passes::Last
                 if self.sure.on_purpose(ix, child)
@@ -241,7 +253,8 @@ impl Finder<'_> {
         if gave_up && is_same {
             return self.with_a_common_status(ix, above);
         }
-        if is_same && self.gave_up_in_a_pipe(child, above) {
+        let is_piped = || !is_question(child) || self.has_run_beside_the_last(ix, above);
+        if is_same && self.gave_up_in_a_pipe(child, above) && is_piped() {
             let explains = self.with_a_common_status(ix, above);
             return explains.map(|_| Explains::Maybe);
         }
@@ -251,7 +264,7 @@ impl Finder<'_> {
         }
         // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
         // a question.
-        if is_question(child) {
+        if is_question(child) || self.asks_only(child) {
             return None;
         }
         let at_once = until_the_end(child, shell) <= AT_ONCE && (last || is_same);
@@ -295,6 +308,35 @@ impl Finder<'_> {
 pub(super) fn is_nap(stretch: &Stretch) -> bool {
     let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
     is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
+}
+
+/// Whether a runner of tests can be told that a test is to fail.
+fn may_want_failures(runner: &Process) -> bool {
+    words::has("ctest meson", label::program(runner).split(' ').next().unwrap_or_default().as_bytes())
+}
+
+impl Finder<'_> {
+    /// Whether nothing else below a runner of tests failed.
+    fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
+        let children = self.analysis.process(runner).children.iter().take(NEAR);
+        let mut others = children.filter(|other| **other != ix);
+        !others.any(|other| self.fails(*other))
+    }
+
+    /// Whether a process ran beside the last child of its shell, or the last child read what it wrote.
+    fn has_run_beside_the_last(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
+        let Some(last) = self.analysis.process(shell).children.last() else {
+            return false;
+        };
+        self.analysis.process(*last).start < self.analysis.process(ix).end || self.reads(*last, ix)
+    }
+
+    /// Whether the command of a shell is a question alone: `sh -c 'test -e x'`.
+    fn asks_only(&self, child: &Process) -> bool {
+        let mut inside = child.children.iter().map(|ix| self.analysis.process(*ix));
+        let first = inside.next();
+        passes(child) == Passes::Status && first.is_some_and(is_question) && inside.next().is_none()
+    }
 }
 
 impl Finder<'_> {

@@ -4,6 +4,9 @@
 //! and redirections, those of the other one among its arguments.
 
 use tr_format::event::Argv;
+use tr_programs::command_line::role_of;
+use tr_programs::table::utilities::uses;
+use tr_programs::tools::Role;
 use tr_programs::words;
 
 /// A file that a command writes, as far as its command line shows that.
@@ -20,8 +23,12 @@ const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"]
 impl Output {
     /// Whether a source file may include the file.
     pub(super) fn is_included(&self) -> bool {
-        INCLUDED.iter().any(|end| self.name.ends_with(end))
+        is_header(&self.name)
     }
+}
+
+fn is_header(name: &[u8]) -> bool {
+    INCLUDED.iter().any(|end| name.ends_with(end))
 }
 
 /// The options whose value is the output's name, separated by spaces.
@@ -107,7 +114,11 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
         "zip" => operands(args).next().into_iter().collect(),
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
-            script.into_iter().flat_map(redirected).collect()
+            let redirected = script.into_iter().flat_map(redirected);
+            // A program that is no compiler and names a header makes it.
+            let writes = role_of(program) != Some(Role::Compiler) && uses(program).is_empty();
+            let headers = operands(args).filter(|name| writes && is_header(name));
+            redirected.chain(headers).collect()
         }
     }
 }

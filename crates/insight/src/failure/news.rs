@@ -7,17 +7,23 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_format::event::Ktime;
 use tr_programs::tools::Role;
+use tr_programs::words;
 
 use super::afterwards::{is_optional, is_step};
 use super::explains::{is_nap, OF_SHELLS};
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, is_often_ignored, is_probe, is_question, passes, program, role, soon,
+    builds, code, fails, is_often_ignored, is_probe, is_question, is_report, passes, program, role,
+    soon,
 };
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
 use super::runners::is_script;
+use crate::timeout::timed_out;
 use super::servers::addresses;
 use crate::{exit, label};
+
+/// The programs that compare files, separated by spaces: no poll of a service.
+const COMPARE: &str = "cmp diff";
 
 /// A program that is run so often with one command line is a poll.
 const POLLS: usize = 2;
@@ -47,6 +53,8 @@ impl Finder<'_> {
         let found = found.or_else(|| self.by_polls(first, &others));
         let found = found.or_else(|| self.by_result(first, &others));
         let found = found.or_else(|| self.by_server(first, &others));
+        let found = found.or_else(|| self.by_time_out(first, &others));
+        let found = found.or_else(|| self.by_step_before(first, &others));
         found.or_else(|| self.by_elimination(first, failed))
     }
 
@@ -94,13 +102,15 @@ impl Finder<'_> {
     /// `exit $(cat status)`.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
-        if passes(process) != Passes::Status && !is_script(process) {
+        if passes(process) != Passes::Status && !is_script(process) && !is_reader(process) {
             return None;
         }
         let status = code(process).filter(|code| *code != 0 && !OF_SHELLS.contains(code))?;
         let is_same = |ix: &&ProcessIx| {
             let other = self.analysis.process(**ix);
-            code(other) == Some(status) && other.end <= process.end
+            let is_run_again =
+                other.parent == process.parent && label::program(other) == label::program(process);
+            code(other) == Some(status) && other.end <= process.end && !is_run_again
         };
         self.only_uppermost(others.iter().filter(is_same))
     }
@@ -130,7 +140,11 @@ impl Finder<'_> {
     /// right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (self.analysis.process(client), self.analysis.process(service));
-        let is_beside = client != shell && process.start > ended.start && process.end > ended.end;
+        let (ports, asked) = (addresses(&ended.argv), addresses(&process.argv));
+        let is_of_others = !ports.is_empty()
+            && !asked.is_empty()
+            && !asked.iter().any(|port| ports.contains(port));
+        let is_beside = client != shell && !is_of_others && process.start > ended.start && process.end > ended.end;
         let children = &self.analysis.process(shell).children;
         let next = children.partition_point(|ix| self.analysis.process(*ix).start <= ended.start);
         let next = children.get(next).map(|ix| self.analysis.process(*ix));
@@ -163,8 +177,9 @@ impl Finder<'_> {
         };
         let later = children.filter(|child| {
             let is_poll = last.pid == shell.pid || child.argv == last.argv;
+            let compares = words::has(COMPARE, label::program(child).as_bytes());
             let has_failed = fails(child) && !child.execs.is_empty();
-            is_poll && has_failed && program(child) >= service.end && !is_of_others(child)
+            is_poll && !compares && has_failed && program(child) >= service.end && !is_of_others(child)
         });
         let mut runs: BTreeMap<&[u8], usize> = BTreeMap::new();
         let mut polls = later.filter(|child| {
@@ -250,6 +265,36 @@ impl Finder<'_> {
         })
     }
 
+    /// The only job in the background that failed below a process whose time was over: others waited for it.
+    fn by_time_out(&self, late: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
+        if !timed_out(self.analysis.process(late)) {
+            return None;
+        }
+        let waited_for = others.iter().rev().copied().filter(|ix| {
+            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            self.is_in_background(*ix) && above.any(|ix| ix == late)
+        });
+        self.only_command(waited_for)
+    }
+
+    /// The step of a script that failed before the script's last program, which only reads what others wrote. The script
+    /// went on after the step, which took its part of the time.
+    fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
+        let process = self.analysis.process(reader);
+        let script = process.parent.filter(|_| is_reader(process))?;
+        if passes(self.analysis.process(script)) != Passes::Status {
+            return None;
+        }
+        let mut steps = others.iter().rev().copied().filter(|ix| {
+            let step = self.analysis.process(*ix);
+            step.parent == Some(script)
+                && step.end <= process.start
+                && !self.is_in_background(*ix)
+                && self.took_its_part(step, script)
+        });
+        steps.next()
+    }
+
     /// The last of several processes, if all of them ran one command line.
     fn only_command(&self, mut all: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let last = all.next()?;
@@ -285,4 +330,13 @@ impl Finder<'_> {
         };
         all.all(is_below).then_some(uppermost)
     }
+}
+
+/// The programs beside those that scripts ask and report with that read the files of others, separated by spaces.
+const READERS: &str = "awk gawk mawk jq cut paste join comm tar unzip";
+
+/// Whether a process is a small program that reads what others wrote.
+fn is_reader(process: &Process) -> bool {
+    let program = label::program(process);
+    is_question(process) || is_report(process) || words::has(READERS, program.as_bytes())
 }

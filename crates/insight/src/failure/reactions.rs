@@ -8,11 +8,14 @@ use tr_programs::words;
 
 use super::afterwards::is_step;
 use super::finder::Finder;
-use super::passes::{is_often_ignored, passes, program, Passes, NEAR};
+use super::passes::{code, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
 /// A reaction stands out if it took this many halves of the other ones' median.
 const HALVES: u64 = 3;
+
+/// The first of the statuses with which a shell reports a program that was not started or was killed.
+const UNSTARTED: u32 = 126;
 
 /// The words in the names of scripts that run tests in their own process.
 const TESTS: [&str; 2] = ["test", "spec"];
@@ -39,7 +42,8 @@ impl Finder<'_> {
     /// child is that of a failed test if no other reaction stands out.
     pub(super) fn stands_out(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
-        if !is_step(child) || is_often_ignored(child) || !runs_tests(self.analysis.process(runner)) {
+        let process = self.analysis.process(runner);
+        if !is_step(child) || is_often_ignored(child) || !runs_tests(process) {
             return false;
         }
         let mut kept = self.reactions.borrow_mut();
@@ -49,7 +53,7 @@ impl Finder<'_> {
         if reactions.long.is_empty() {
             reactions.last == Some(ix)
         } else {
-            reactions.long.contains(&ix)
+            reactions.long.contains(&ix) && !is_expected(child)
         }
     }
 
@@ -80,7 +84,8 @@ impl Finder<'_> {
             let mut others: Vec<u64> = others.map(|other| other.on_cpu).collect();
             others.sort_unstable();
             let median = others.get(others.len() / 2);
-            median.is_some_and(|median| reaction.on_cpu * 2 >= median * HALVES)
+            reaction.on_cpu > 0
+                && median.is_some_and(|median| reaction.on_cpu * 2 >= median * HALVES)
         };
         Reactions {
             long: all.iter().filter(stands_out).map(|at| at.child).collect(),
@@ -105,6 +110,18 @@ impl Finder<'_> {
         });
         lengths.sum()
     }
+}
+
+/// Whether a failure of a program under test looks like one that a test wants. Such a one has a status that can be told
+/// from that of any error.
+fn is_expected(child: &Process) -> bool {
+    let is_own = |code: u32| code != 1 && code < UNSTARTED;
+    code(child).is_some_and(is_own)
+}
+
+/// Whether a process runs tests in itself: a script or a program with the name of one.
+pub(super) fn is_test_program(process: &Process) -> bool {
+    passes(process) == Passes::Last && runs_tests(process)
 }
 
 /// Whether a process runs tests: a test runner, or a script with the name of one.

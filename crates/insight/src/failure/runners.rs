@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
+use tr_programs::tools::Role;
 
 use super::afterwards::{is_optional, is_step};
 use super::files::is_script as is_script_option;
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, is_often_ignored, is_question, passes, program, Passes, LONG, NEAR,
+    builds, code, fails, is_often_ignored, is_question, passes, program, role, Passes, LONG, NEAR,
 };
 use crate::{exit, label};
 
@@ -94,7 +95,8 @@ impl Finder<'_> {
     /// took its part of the time.
     fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
         let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
-        if !is_counted || self.is_tolerated_again(child, above) {
+        let configures = role(self.analysis.process(above)) == Some(Role::Configure);
+        if !is_counted || configures || self.is_tolerated_again(child, above) {
             return false;
         }
         let steps = self.after(child, above).take(NEAR);
