@@ -7,11 +7,11 @@ use tr_programs::tools::Family;
 use tr_programs::words;
 
 use super::finder::{Finder, NumbersByName};
-use super::passes::{DEEP, NEAR};
 use super::passes::{
     code, fails, family, goes_on, is_often_ignored, is_parallel, is_question, is_report,
     is_tidying, passes, soon, Passes,
 };
+use super::passes::{DEEP, NEAR};
 use crate::{exit, label};
 
 /// The status of a script that ends with a flag of its own.
@@ -130,7 +130,9 @@ impl Finder<'_> {
         let waits = threads.map(|thread| {
             let stretches = timeline.since(*thread, time);
             let queued = stretches.filter(|at| matches!(at.doing, Bucket::RunQueue { .. }));
-            queued.map(|at| at.to.since(at.from.max(time).min(at.to))).sum()
+            queued
+                .map(|at| at.to.since(at.from.max(time).min(at.to)))
+                .sum()
         });
         waits.max().unwrap_or(0)
     }

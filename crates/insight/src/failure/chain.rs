@@ -11,6 +11,7 @@ use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
 use super::passes::{code, fails, is_killed_itself, is_question, program};
+use super::runners::SHORT;
 use crate::ancestors::down;
 use crate::exit;
 
@@ -122,11 +123,10 @@ impl<'a> Finder<'a> {
                             // A status other than 1 is an error, and no answer.
                             let is_error = !is_question(child) && code(child) != Some(1);
                             let is_kept = is_error && self.may_have_been_kept(child, at);
-                            let is_last = code(child) == code(parent) && self.gave_up(child, at);
-                            if is_kept || is_last {
+                            if is_kept && child.wall() >= SHORT {
                                 2
                             } else {
-                                u8::from(self.gave_up(child, at))
+                                u8::from(is_kept || self.gave_up(child, at))
                             }
                         };
                         (is_own, is_end, child.wall())

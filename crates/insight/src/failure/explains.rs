@@ -13,8 +13,8 @@ use super::ends::Stop;
 use super::finder::{Explains, Finder};
 use super::passes::{
     children, code, fails, family, goes_on, ignores_failures, is_killed_itself, is_named_job,
-    is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs,
-    Passes, AT_ONCE, LONG, NEAR,
+    is_probe, is_question, is_unstarted, passes, passes_status, program, role, runs_jobs, Passes,
+    AT_ONCE, LONG, NEAR,
 };
 use super::reactions::is_test_program;
 use super::scripts;
@@ -312,7 +312,14 @@ pub(super) fn is_nap(stretch: &Stretch) -> bool {
 
 /// Whether a runner of tests can be told that a test is to fail.
 fn may_want_failures(runner: &Process) -> bool {
-    words::has("ctest meson", label::program(runner).split(' ').next().unwrap_or_default().as_bytes())
+    words::has(
+        "ctest meson",
+        label::program(runner)
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .as_bytes(),
+    )
 }
 
 impl Finder<'_> {

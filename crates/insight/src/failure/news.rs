@@ -18,8 +18,8 @@ use super::passes::{
 };
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
 use super::runners::is_script;
-use crate::timeout::timed_out;
 use super::servers::addresses;
+use crate::timeout::timed_out;
 use crate::{exit, label};
 
 /// The programs that compare files, separated by spaces: no poll of a service.
@@ -108,9 +108,11 @@ impl Finder<'_> {
         let status = code(process).filter(|code| *code != 0 && !OF_SHELLS.contains(code))?;
         let is_same = |ix: &&ProcessIx| {
             let other = self.analysis.process(**ix);
-            let is_run_again =
-                other.parent == process.parent && label::program(other) == label::program(process);
-            code(other) == Some(status) && other.end <= process.end && !is_run_again
+            let is_beside = other.parent == process.parent
+                && other
+                    .parent
+                    .is_some_and(|ix| passes(self.analysis.process(ix)) == Passes::Last);
+            code(other) == Some(status) && other.end <= process.end && !is_beside
         };
         self.only_uppermost(others.iter().filter(is_same))
     }
@@ -139,12 +141,18 @@ impl Finder<'_> {
     /// Whether a child of a shell needed a service: it slept again and again after the end of the service, or the shell slept
     /// right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
-        let (process, ended) = (self.analysis.process(client), self.analysis.process(service));
+        let (process, ended) = (
+            self.analysis.process(client),
+            self.analysis.process(service),
+        );
         let (ports, asked) = (addresses(&ended.argv), addresses(&process.argv));
         let is_of_others = !ports.is_empty()
             && !asked.is_empty()
             && !asked.iter().any(|port| ports.contains(port));
-        let is_beside = client != shell && !is_of_others && process.start > ended.start && process.end > ended.end;
+        let is_beside = client != shell
+            && !is_of_others
+            && process.start > ended.start
+            && process.end > ended.end;
         let children = &self.analysis.process(shell).children;
         let next = children.partition_point(|ix| self.analysis.process(*ix).start <= ended.start);
         let next = children.get(next).map(|ix| self.analysis.process(*ix));
@@ -179,7 +187,11 @@ impl Finder<'_> {
             let is_poll = last.pid == shell.pid || child.argv == last.argv;
             let compares = words::has(COMPARE, label::program(child).as_bytes());
             let has_failed = fails(child) && !child.execs.is_empty();
-            is_poll && !compares && has_failed && program(child) >= service.end && !is_of_others(child)
+            is_poll
+                && !compares
+                && has_failed
+                && program(child) >= service.end
+                && !is_of_others(child)
         });
         let mut runs: BTreeMap<&[u8], usize> = BTreeMap::new();
         let mut polls = later.filter(|child| {
@@ -225,8 +237,7 @@ impl Finder<'_> {
             let is_asked = !is_test_runner && self.tests.is_asked.contains(ix);
             let is_hidden = inside.iter().any(|ix| self.is_silent(*ix));
             let in_a_tool = inside.iter().any(|ix| self.is_tool_that_succeeded(*ix));
-            let is_long = !is_test_runner
-                || self.took_its_part(self.analysis.process(*ix), last);
+            let is_long = !is_test_runner || self.took_its_part(self.analysis.process(*ix), last);
             is_below && is_work && !is_asked && is_hidden && !in_a_tool && is_long
         };
         let hidden: BTreeSet<ProcessIx> = failed.iter().copied().filter(counts).collect();
@@ -271,28 +282,32 @@ impl Finder<'_> {
             return None;
         }
         let waited_for = others.iter().rev().copied().filter(|ix| {
+            let job = self.analysis.process(*ix);
+            let has_exited = exit::killed_by(job.status).is_none();
             let mut above = self.analysis.ancestors(*ix).take(DEEP);
-            self.is_in_background(*ix) && above.any(|ix| ix == late)
+            has_exited && self.is_in_background(*ix) && above.any(|ix| ix == late)
         });
         self.only_command(waited_for)
     }
 
-    /// The step of a script that failed before the script's last program, which only reads what others wrote. The script
-    /// went on after the step, which took its part of the time.
+    /// The step of a script that failed before the script's last program, which only reads what others wrote. The step
+    /// took its part of the time, and no other one came after it.
     fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let script = process.parent.filter(|_| is_reader(process))?;
         if passes(self.analysis.process(script)) != Passes::Status {
             return None;
         }
-        let mut steps = others.iter().rev().copied().filter(|ix| {
-            let step = self.analysis.process(*ix);
-            step.parent == Some(script)
-                && step.end <= process.start
-                && !self.is_in_background(*ix)
-                && self.took_its_part(step, script)
-        });
-        steps.next()
+        let mut before = self.before_start(process, script).rev().take(NEAR);
+        let step = before.find(|step| is_step(step))?;
+        let found = others
+            .iter()
+            .copied()
+            .find(|ix| self.analysis.process(*ix).pid == step.pid);
+        found.filter(|ix| {
+            let is_awaited = step.end <= process.start && !self.is_in_background(*ix);
+            is_awaited && self.took_its_part(step, script)
+        })
     }
 
     /// The last of several processes, if all of them ran one command line.
@@ -313,8 +328,8 @@ impl Finder<'_> {
     /// are its own affair.
     fn is_tool_that_succeeded(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
-        let is_tool = builds(process)
-            || matches!(role(process), Some(Role::Packages | Role::Configure));
+        let is_tool =
+            builds(process) || matches!(role(process), Some(Role::Packages | Role::Configure));
         !fails(process) && is_tool
     }
 

@@ -132,7 +132,8 @@ pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
 }
 
 /// The verbs with which git says something about a repository, separated by spaces.
-const GIT_ANSWERS: &str = "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref";
+const GIT_ANSWERS: &str =
+    "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref";
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 pub(super) fn is_question(process: &Process) -> bool {

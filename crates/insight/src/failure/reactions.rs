@@ -47,9 +47,7 @@ impl Finder<'_> {
             return false;
         }
         let mut kept = self.reactions.borrow_mut();
-        let reactions = kept
-            .entry(runner)
-            .or_insert_with(|| self.reactions(runner));
+        let reactions = kept.entry(runner).or_insert_with(|| self.reactions(runner));
         if reactions.long.is_empty() {
             reactions.last == Some(ix)
         } else {

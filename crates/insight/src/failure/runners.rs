@@ -18,7 +18,7 @@ use crate::{exit, label};
 const MANY: usize = 3;
 
 /// The time in ns within which a program mostly answers a question.
-const SHORT: u64 = 50_000_000;
+pub(super) const SHORT: u64 = 50_000_000;
 
 /// The runs of one script, or of one interpreter's scripts, by a process.
 #[derive(Clone, Copy, Debug, Default)]
