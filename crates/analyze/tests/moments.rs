@@ -10,6 +10,8 @@ use tr_analyze::contention::{Contention, Division, Occupant};
 use tr_analyze::critical_path::{by_kind, critical_path, Kind};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
+use tr_analyze::parallelism::parallelism;
+use tr_analyze::programs::Groups;
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
@@ -1051,4 +1053,38 @@ fn a_wait_without_a_waking_is_in_the_run_queue_as_far_as_the_kernel_counted() {
             .collect();
         assert_eq!(stretches.collect::<Vec<_>>(), expected, "{counted:?}");
     }
+}
+
+/// ```text
+/// cpu0 =10=====================
+/// cpu1 =11=__=11=__=11=__=11=__
+/// 12   ????????????????????????    nothing is known of its state
+/// ```
+#[test]
+fn a_task_of_unknown_state_leaves_a_recording_of_all_switches_known() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.snapshot(-30, 10, 10, 1, Some(RUNNING))
+        .snapshot(-20, 11, 11, 1, Some(SLEEPS))
+        .snapshot(-10, 12, 12, 1, None)
+        .switch(0, 10, 0, RUNNING, 10);
+    for cpu in [2, 3] {
+        hand.switch(cpu, 10, 0, RUNNING, 0);
+    }
+    for time in [20, 300, 600, 900] {
+        hand.switch(1, time, 0, RUNNING, 11)
+            .switch(1, time + 50, 11, SLEEPS, 0);
+    }
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    let groups = Groups::new(&analysis, |_, _| "all".into());
+    let found = parallelism(&analysis, &groups, None, 0).expect("a timeline");
+    let counted: u64 = analysis.concurrency.times.iter().sum();
+    assert!(
+        found.unknown <= 20 && counted >= 980,
+        "{} {counted}",
+        found.unknown
+    );
 }
