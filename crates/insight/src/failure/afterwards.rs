@@ -4,21 +4,17 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Bucket, Wait};
 use tr_format::event::Ktime;
 use tr_programs::tools::Family;
-use tr_programs::words;
 
 use super::finder::{Finder, NumbersByName};
 use super::passes::{
-    code, fails, family, goes_on, is_often_ignored, is_parallel, is_question, is_report,
-    is_tidying, passes, soon, Passes,
+    code, fails, family, goes_on, is_often_ignored, is_optional, is_parallel, is_question,
+    is_report, is_step, is_tidying, passes, soon, Passes,
 };
 use super::passes::{DEEP, NEAR};
-use crate::{exit, label};
+use crate::exit;
 
 /// The status of a script that ends with a flag of its own.
 const COUNTED: u32 = 1;
-
-/// The programs that fetch or ask for what a script can do without, separated by spaces: `curl … || true`.
-const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl wget";
 
 /// The most programs with which a script tidies up.
 const TIDYING: usize = 64;
@@ -296,18 +292,6 @@ impl Finder<'_> {
         let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, ix);
         reader.is_some_and(is_read) && self.is_last_but_reports(child, above)
     }
-}
-
-/// Whether a process fetches or asks for what a script can do without.
-pub(super) fn is_optional(process: &Process) -> bool {
-    let program = label::program(process);
-    let name = program.split(' ').next().unwrap_or_default();
-    words::has(OPTIONAL, name.as_bytes())
-}
-
-/// Whether a process is a step of a script: a program that is run for its work.
-pub(super) fn is_step(process: &Process) -> bool {
-    !process.execs.is_empty() && !is_report(process) && !is_question(process)
 }
 
 /// The first argument of a process's command line, which is empty without one.

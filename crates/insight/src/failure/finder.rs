@@ -10,7 +10,6 @@ use tr_format::event::Ktime;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::makes::FailedJobs;
-use super::reactions::Reactions;
 use super::runners::Scripts;
 
 /// The search for the failures that explain a recording's end.
@@ -63,3 +62,12 @@ pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
 /// The numbers of children by the first argument of their command lines.
 pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
+
+/// The children of a test runner after which it worked for the longest time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reactions {
+    /// The children whose reactions stand out.
+    pub(super) long: Vec<ProcessIx>,
+    /// The last child of several. No other test follows it, and the runner's summary does.
+    pub(super) last: Option<ProcessIx>,
+}

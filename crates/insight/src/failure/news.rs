@@ -9,13 +9,13 @@ use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 use tr_programs::words;
 
-use super::afterwards::{is_optional, is_step};
 use super::explains::{is_nap, OF_SHELLS};
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, is_often_ignored, is_probe, is_question, is_report, passes, program, role,
     soon,
 };
+use super::passes::{is_optional, is_step};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
 use super::runners::is_script;
 use super::servers::addresses;

@@ -289,3 +289,18 @@ pub(super) fn code(process: &Process) -> Option<u32> {
 pub(super) fn fails(process: &Process) -> bool {
     exit::failed(process.status)
 }
+
+/// The programs that fetch or ask for what a script can do without, separated by spaces: `curl … || true`.
+const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl wget";
+
+/// Whether a process fetches or asks for what a script can do without.
+pub(super) fn is_optional(process: &Process) -> bool {
+    let program = label::program(process);
+    let name = program.split(' ').next().unwrap_or_default();
+    words::has(OPTIONAL, name.as_bytes())
+}
+
+/// Whether a process is a step of a script: a program that is run for its work.
+pub(super) fn is_step(process: &Process) -> bool {
+    !process.execs.is_empty() && !is_report(process) && !is_question(process)
+}

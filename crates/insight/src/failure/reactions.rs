@@ -6,8 +6,8 @@ use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 use tr_programs::words;
 
-use super::afterwards::is_step;
-use super::finder::Finder;
+use super::finder::{Finder, Reactions};
+use super::passes::is_step;
 use super::passes::{code, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
@@ -19,15 +19,6 @@ const UNSTARTED: u32 = 126;
 
 /// The words in the names of scripts that run tests in their own process.
 const TESTS: [&str; 2] = ["test", "spec"];
-
-/// The children of a test runner after which it worked for the longest time.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reactions {
-    /// The children whose reactions stand out.
-    long: Vec<ProcessIx>,
-    /// The last child of several. No other test follows it, and the runner's summary does.
-    last: Option<ProcessIx>,
-}
 
 /// The reaction to one child.
 #[derive(Clone, Copy, Debug)]

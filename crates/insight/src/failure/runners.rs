@@ -6,12 +6,12 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
 use tr_programs::tools::Role;
 
-use super::afterwards::{is_optional, is_step};
 use super::files::is_script as is_script_option;
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, is_often_ignored, is_question, passes, program, role, Passes, LONG, NEAR,
 };
+use super::passes::{is_optional, is_step};
 use crate::{exit, label};
 
 /// A program that is run so often is a job of many.
