@@ -176,6 +176,7 @@ pub struct Failures {
 /// their consequences.
 const BRANCHES: usize = 100;
 
+/// The most failures beside that are named. A guess: as many as a reader takes in at once.
 const BESIDE: usize = 3;
 /// The longest name of COMMAND at the end of a chain, in columns.
 const COMMAND: usize = 30;

@@ -28,7 +28,7 @@ pub(super) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 /// The signals by which a program ends itself for any reason: SIGILL, SIGTRAP, SIGABRT, and SIGINT after that of a child.
 const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
-/// A wait for a timer that is shorter, in ns, is none of a program's own plan.
+/// A wait for a timer that is shorter, in ns, is none of a program's own plan. A guess: below it are the ticks of runtimes.
 const SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {

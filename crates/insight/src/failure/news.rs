@@ -25,7 +25,7 @@ use crate::{exit, label};
 /// The programs that compare files, separated by spaces: no poll of a service.
 const COMPARE: &str = "cmp diff";
 
-/// A program that is run so often with one command line is a poll.
+/// A program that is run so often with one command line is a poll. A guess, the least number that can be one.
 const POLLS: usize = 2;
 
 impl Finder<'_> {

@@ -123,7 +123,8 @@ pub(super) fn family(process: &Process) -> Option<Family> {
     Some(tool(process)?.family)
 }
 
-/// A program that ends at once for a child's failure does so within this time, in ns.
+/// A program that ends at once for a child's failure does so within this time, in ns. A guess: runtimes that clean up
+/// beside other tasks need some hundred milliseconds.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
 /// Whether scripts do this with a process's program.
@@ -268,7 +269,8 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     is_short || args().any(|arg| words::has(long, arg))
 }
 
-/// A child that took a part of a script's time is no mere question: one in so many.
+/// A child that took a part of a script's time is no mere question: one in so many. Fitted to the plants of
+/// `failures.py`.
 pub(super) const LONG: u64 = 20;
 
 /// A program that ends for a child's failure does so within this time, in ns: half a second, or a

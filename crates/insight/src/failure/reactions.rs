@@ -11,7 +11,7 @@ use super::passes::is_step;
 use super::passes::{code, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
-/// A reaction stands out if it took this many halves of the other ones' median.
+/// A reaction stands out if it took this many halves of the other ones' median. Fitted to the plants of `failures.py`.
 const HALVES: u64 = 3;
 
 /// The first of the statuses with which a shell reports a program that was not started or was killed.

@@ -14,10 +14,10 @@ use super::passes::{
 use super::passes::{is_optional, is_step};
 use crate::{exit, label};
 
-/// A program that is run so often is a job of many.
+/// A program that is run so often is a job of many. A guess, the least number of which one can stand out.
 const MANY: usize = 3;
 
-/// The time in ns within which a program mostly answers a question.
+/// The time in ns within which a program mostly answers a question. A guess: `grep -q` and `test` take some milliseconds.
 pub(super) const SHORT: u64 = 50_000_000;
 
 /// The runs of one script, or of one interpreter's scripts, by a process.

@@ -18,8 +18,8 @@ const SERVERS: usize = 1_000;
 /// The most addresses of one command line.
 const MOST: usize = 20;
 
-/// The ports that programs choose. A number that stands alone may be a year or a count, if it is smaller than the second
-/// one.
+/// The ports that programs choose: Linux gives those below 1024 to root. A number that stands alone may be a year or a
+/// count, if it is smaller than the second one, which is a guess.
 const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
 const ALONE: u32 = 3_000;
 

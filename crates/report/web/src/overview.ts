@@ -333,7 +333,7 @@ export class Overview {
     card.append(this.go("All steps and tests", table));
     if (all.some((row) => data.string(data.doc.steps.kind[row]) === TEST))
       card.append(this.go("All tests", { ...table, kind: TEST }));
-    card.append(this.go("Those that waited for a CPU", { ...table, order: "run_queue" }));
+    card.append(this.go("Those with the longest run-queue waits", { ...table, order: "run_queue" }));
     if (bad.length > 0) card.append(this.go("All that failed", { ...table, bad: true }));
     return card;
   }

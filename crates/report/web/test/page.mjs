@@ -2238,7 +2238,7 @@ const tests = {
           (step) => step.wall_ns,
         ),
       ],
-      ["Those that waited for a CPU", most(told, (step) => step.spent.run_queue_ns)],
+      ["Those with the longest run-queue waits", most(told, (step) => step.spent.run_queue_ns)],
       ["All that failed", told.find((step) => step.exit?.code > 0).name],
     ]) {
       const page = await open("demo");
