@@ -26,6 +26,7 @@ const BOOTED: u64 = 1_000_000_000_000;
 const SUSPENDED: u64 = 7_000_000_000;
 /// The value of `CLOCK_REALTIME` in ns when `CLOCK_MONOTONIC` is 0.
 const EPOCH: u64 = 1_790_000_000_000_000_000;
+const HOUR: u64 = 3_600_000_000_000;
 
 /// A channel: the number of posts in it, and the tasks that wait for one.
 #[derive(Debug, Default)]
@@ -312,11 +313,13 @@ impl Machine {
         }
     }
 
-    /// The clocks at `now`.
-    pub(crate) fn clock(now: u64) -> Clock {
+    /// The clocks at `now`. Runs of different seeds begin at different hours, because recordings of one moment are one
+    /// recording to those who compare them.
+    pub(crate) fn clock(&self, now: u64) -> Clock {
+        let hours = self.cfg.seed.saturating_sub(1) % 1000;
         Clock {
             boot: now + SUSPENDED,
-            real: now + EPOCH,
+            real: now + EPOCH + hours * HOUR,
         }
     }
 
@@ -330,7 +333,7 @@ impl Machine {
             cpus: (0..self.cfg.cpus).map(CpuId).collect(),
             page_size: 4096,
             start: Ktime(self.start),
-            start_clock: Machine::clock(self.start),
+            start_clock: self.clock(self.start),
             scope: match self.cfg.follow {
                 Follow::All => Scope::All,
                 Follow::Command => Scope::Command,
@@ -360,7 +363,7 @@ impl Machine {
     pub fn summary(&self) -> Summary {
         Summary {
             end: Ktime(self.end),
-            end_clock: Machine::clock(self.end),
+            end_clock: self.clock(self.end),
             status: self.root_status,
             reason: match self.root_status {
                 Some(_) => EndReason::CommandEnded,

@@ -50,7 +50,7 @@ impl Machine {
         } else if now == self.observer.next_snapshot {
             self.snapshot_next(now);
         } else if now == self.observer.next_clock {
-            self.emit_own(now, LifeKind::Clock(Machine::clock(now)));
+            self.emit_own(now, LifeKind::Clock(self.clock(now)));
             self.observer.next_clock = now + CLOCK_EVERY - CLOCK_EVERY % self.cfg.grain;
         } else if now == self.observer.next_progress {
             self.emit_own(now, LifeKind::Watermark);
