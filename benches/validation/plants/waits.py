@@ -550,7 +550,7 @@ s = http.server.HTTPServer(("127.0.0.1", 18123), H); open("ready", "w").close();
         "nap",
         "curl server retry poll",
         "the server works for 1.2 s before it listens, the script looks once a second",
-        r"sleep|curl|httpd",
+        r"run\.sh|sleep|curl|httpd",
         {
             "httpd.py": "import time\nwhile time.process_time() < 1.2: pass\n" + HTTPD,
             "run.sh": f"rm -f ready; {PYTHON} httpd.py 18133 0 & S=$!\n"
