@@ -82,7 +82,9 @@ impl Graph<'_> {
             Actor::Thread(by) => {
                 let sender = analysis.thread(by).process;
                 analysis.process(sender).role.kthread
-                    || self.is_above(sender, process) && self.timed_out(by, wait.to)
+                    || self.is_above(sender, process)
+                        && self.timed_out(by, wait.to)
+                        && !self.is_request(thread, wait, by)
             }
             _ => false,
         };
@@ -201,6 +203,30 @@ impl Graph<'_> {
         let wait = last_wait(self.timeline, task, at);
         wait.is_some_and(|wait| {
             (is_for_child(&wait) || wait.reason == Reason::Poll) && wait.waker().is_timer()
+        })
+    }
+
+    /// Whether a thread that ended a wait for descriptors asked for something and sent no signal: the thread that waited
+    /// answered it, and the same process ended a later wait of that thread.
+    fn is_request(&self, thread: ThreadIx, wait: &Stretch, by: ThreadIx) -> bool {
+        let reads = matches!(
+            wait.reason,
+            Reason::Poll | Reason::SocketRead | Reason::PipeRead
+        );
+        let process = |thread| self.analysis.thread(thread).process;
+        let after = |thread| {
+            let stretches = self.timeline.since(thread, wait.to).take(NEAR);
+            stretches.filter(|stretch| {
+                stretch.to > wait.to && stretch.doing == Bucket::Wait(Wait::Sleep)
+            })
+        };
+        let mut answers = after(by).filter(|stretch| stretch.waker() == Actor::Thread(thread));
+        let Some(answer) = answers.next().filter(|_| reads) else {
+            return false;
+        };
+        after(thread).any(|stretch| match stretch.waker() {
+            Actor::Thread(again) => stretch.to > answer.to && process(again) == process(by),
+            _ => false,
         })
     }
 

@@ -127,6 +127,8 @@ pub(super) struct Builder<'a> {
     /// The largest number of children that each process had at once.
     at_once: Arena<ProcessIx, u64>,
     marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
+    /// The times at which each thread ended a wait of another process, in order.
+    pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
     /// The numbers of the different wakings. A thread that waits for one of several wakings with the same
     /// number goes on at the first one. A job slot is for any other process.
     wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
@@ -155,6 +157,7 @@ pub(super) fn threads(
         starts: lists(),
         at_once: analysis.process_ids().map(|_| 0).collect(),
         marks: analysis.thread_ids().map(|_| Vec::new()).collect(),
+        answers: analysis.thread_ids().map(|_| Vec::new()).collect(),
         wakings: HashMap::new(),
     };
     let first = builder.mark();
@@ -268,12 +271,16 @@ impl Builder<'_> {
                 } else {
                     let number = self.waking(thread, by, awaited);
                     self.marks[by].push((stretch.to, Mark::Wake(number)));
+                    if analysis.thread(by).process != analysis.thread(thread).process {
+                        self.answers[by].push(stretch.to);
+                    }
                 }
             }
         }
         self.mark_children(&ended);
         for thread in analysis.thread_ids() {
             self.marks[thread].sort_unstable();
+            self.answers[thread].sort_unstable();
         }
         first
     }

@@ -34,8 +34,8 @@ const MOST: usize = 64;
 /// would take a thread's last work for its end.
 const ENDING: u64 = 1_000_000;
 /// The divisor of a time-out: a wait that is shorter than this part of the time-out before it is not part of the
-/// loop. It is a wait for the lock of an interpreter, for example, which the thread takes before its work. A guess: a
-/// larger part would join loops that other waits divide.
+/// loop, unless its call has the loop's time-out. It is a wait for the lock of an interpreter, for example, which the
+/// thread takes before its work. A guess: a larger part would join loops that other waits divide.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
@@ -54,6 +54,8 @@ impl Builder<'_> {
         // Those that are ticks if the next wait is one, or if a thread of the run ends it.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
+        // The time-out of the last tick, and its end.
+        let (mut timeout, mut ended) = (Timeout::UNKNOWN, Ktime(0));
         let mut stopped = false;
         // The last wait, if it was a timeout and the thread did nothing long after it.
         let mut last = None;
@@ -84,9 +86,20 @@ impl Builder<'_> {
             if timed {
                 timeouts.push(stretch.from);
             }
-            if !timed && !open.is_empty() && length < waited / SHORT {
+            // A request that comes right after the last tick, or the signal that ends a server then.
+            let waits_again = stretch.reason == reason
+                && timeout.least().is_some()
+                && stretch.timeout.least() == timeout.least();
+            if !timed && !open.is_empty() && length < waited / SHORT && !waits_again {
                 between = between.saturating_add(length);
                 continue;
+            }
+            // The timer of an event loop that then answers another process was no tick of its next wait.
+            if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
+                open.clear();
+            }
+            if timed {
+                ended = stretch.to;
             }
             // A wait without a limit is not the next one of a loop with a time-out.
             if !is_loops {
@@ -99,6 +112,7 @@ impl Builder<'_> {
                 (true, true) => {
                     open.push(stretch.from);
                     (reason, waited, between) = (stretch.reason, length, 0);
+                    timeout = stretch.timeout;
                 }
                 (false, true) => {
                     if by.is_some() {
@@ -115,6 +129,13 @@ impl Builder<'_> {
             ticks.extend(timeouts);
         }
         ticks
+    }
+
+    /// Whether a thread ended a wait of another process in a time.
+    fn woke_another(&self, thread: ThreadIx, from: Ktime, to: Ktime) -> bool {
+        let answers = &self.answers[thread];
+        let next = answers.partition_point(|at| *at < from);
+        answers.get(next).is_some_and(|at| *at <= to)
     }
 
     /// Whether another thread of the process waited for the end of this thread, for little more than the
