@@ -89,8 +89,16 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         )
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
+    let mut given_up = Vec::new();
     for (process, slept) in by_process {
-        if timed_out(facts.analysis.process(process)) || gives_up(facts, process, &slept) {
+        if timed_out(facts.analysis.process(process)) {
+            continue;
+        }
+        if let Some(child) = gives_up(facts, process, &slept) {
+            // Without its sleeps a process that fails for that would only fail earlier.
+            if !exit::failed(facts.analysis.process(process).status) {
+                given_up.extend(until_given_up(facts, &slept, child));
+            }
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
@@ -125,10 +133,71 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         };
         // The longest sleeps alone: beside a server that sleeps, short ones of others change nothing.
         let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &candidate));
-        candidates.push(candidate);
-        candidates.extend(beside.flatten());
+        let beside = beside.flatten();
+        // A loop of short sleeps beside longer ones looks for what comes after these.
+        if beside.as_ref().is_none_or(|beside| beside.beside) {
+            candidates.push(candidate);
+        }
+        candidates.extend(beside);
     }
+    if candidates.is_empty() && given_up.is_empty() {
+        candidates.extend(off_path(facts));
+    }
+    candidates.extend(given_up);
     candidates
+}
+
+/// Advice on the longest sleeps of one process if the path has none: beside other tasks the work on the path takes longer
+/// than these sleeps, and on CPUs of its own it does not.
+fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
+    let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
+    let (from, to) = (facts.path.from, facts.path.to);
+    let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
+    for group in groups {
+        let process = facts.execution(group).map(|execution| execution.process);
+        let process = process.map(|process| facts.analysis.process(process));
+        // A server, a watchdog and what is given up are ended by others.
+        let ends_itself = |process: &Process| !process.alive && process.status == Some(0);
+        if process.is_some_and(ends_itself) && facts.role(group).is_none() {
+            add_sleeps(facts, group, from, to, &mut by_sleeper);
+        }
+    }
+    let all = by_sleeper.into_values();
+    let longest = all.max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
+    if longest.longest <= RUNTIMES {
+        return None;
+    }
+    let (name, time) = (facts.name(longest.by), units::time(longest.ns));
+    Some(Candidate {
+        finding: format!("{name} sleeps {time}"),
+        action: "wait for the event, not for a time".into(),
+        without: Without::own(
+            |kind, _| kind == Time::Sleep,
+            Some(facts.set(longest.groups.iter().copied())),
+        ),
+        cap: longest.ns,
+        evidence: longest.groups.into_iter().collect(),
+        ..Candidate::of(Kind::Sleep)
+    })
+}
+
+/// Advice on the sleeps of a process that looks whether a child has ended, and at last ends the child itself.
+fn until_given_up(facts: &Facts<'_>, slept: &[Nap], child: ProcessIx) -> Option<Candidate> {
+    let by = slept.first()?.by;
+    let (name, time) = (facts.name(by), units::time(sum(slept)));
+    let child = label::program(facts.analysis.process(child));
+    let groups: BTreeSet<Group> = slept.iter().map(|nap| nap.group).collect();
+    Some(Candidate {
+        finding: format!("{name} waits {time} for {child}, and then ends it"),
+        action: "find out why it does not end, or wait for less time".into(),
+        without: Without::own(
+            |kind, _| kind == Time::Sleep,
+            Some(facts.set(groups.iter().copied())),
+        ),
+        cap: sum(slept),
+        evidence: groups.into_iter().collect(),
+        ..Candidate::of(Kind::Sleep)
+    })
 }
 
 /// The sleeps of one process beside the path.
@@ -138,7 +207,13 @@ struct Beside {
     /// The executions that sleep.
     groups: BTreeSet<Group>,
     ns: u64,
+    /// The longest of the sleeps in nanoseconds.
+    longest: u64,
 }
+
+/// The factor by which the sleeps of another process are longer than those of a loop that looks for what comes after
+/// them. A guess: sleeps of about one length say nothing about who waits for whom.
+const LONGER: u64 = 4;
 
 /// The largest number of processes that are searched for sleeps beside the path, and of stretches of each of their
 /// threads.
@@ -172,6 +247,13 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     if longest.ns.saturating_mul(2) < to.since(from) {
         return None;
     }
+    let is_loop = || {
+        let mut lengths: Vec<u64> = slept.iter().map(|nap| nap.length()).collect();
+        lengths.sort_unstable();
+        let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+        lengths.len() >= LOOP && median.saturating_mul(LONGER) <= longest.longest
+    };
+    let is_loop = is_loop();
     let (name, time) = (facts.name(longest.by), units::time(longest.ns));
     let of = alone.without.of.as_deref().unwrap_or_default();
     let of = (0..).zip(of).filter(|(_, is_in)| **is_in);
@@ -190,7 +272,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
             .copied()
             .chain(longest.groups)
             .collect(),
-        beside: true,
+        beside: !is_loop,
         ..Candidate::of(Kind::Sleep)
     })
 }
@@ -216,9 +298,11 @@ fn add_sleeps(
             stretch.doing == Bucket::Wait(Wait::Sleep)
                 && facts.analysis.wait_end(*thread, stretch).is_timer()
         });
-        let ns = sleeps
+        let lengths: Vec<u64> = sleeps
             .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)))
-            .fold(0, u64::saturating_add);
+            .collect();
+        let ns = lengths.iter().copied().fold(0, u64::saturating_add);
+        let longest = lengths.iter().copied().max().unwrap_or(0);
         let (process, at) = sleeper(facts.analysis, execution.process, begin);
         let by = facts.groups.at(process, at).unwrap_or(group);
         if ns == 0 {
@@ -228,7 +312,9 @@ fn add_sleeps(
             by,
             groups: BTreeSet::new(),
             ns: 0,
+            longest: 0,
         });
+        beside.longest = beside.longest.max(longest);
         beside.groups.insert(group);
         beside.ns = beside.ns.saturating_add(ns);
     }
@@ -346,24 +432,25 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// Whether a process checks repeatedly whether a child has ended, and finally kills it. A process that starts other
+/// The child of a process that checks repeatedly whether the child has ended, and finally kills it. A process that starts other
 /// children between its sleeps does not wait for that child, and a process that ends well after equal sleeps is not
 /// proven to. If it gives up: without its sleeps it
 /// would only give up earlier. A process that has other children between its last sleep and the kill waited
-/// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
-fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+/// for what those need, and ends a server. `slept`: the sleeps of the process, in order. Returns the child.
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<ProcessIx> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
     if slept.len() < LOOP || polls::works_between(facts, process, slept) {
-        return false;
+        return None;
     }
     let process = facts.analysis.process(process);
-    let children = || {
+    let numbered = || {
         let children = process.children.iter();
-        let children = children.map(|ix| facts.analysis.process(*ix));
-        children.filter(|child| child.end >= last)
+        let children = children.map(|ix| (*ix, facts.analysis.process(*ix)));
+        children.filter(|(_, child)| child.end >= last)
     };
+    let children = || numbered().map(|(_, child)| child);
     let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
     // The first start or end after the last sleep. All that end by a signal may be given up at once.
     let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
@@ -377,14 +464,15 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let other = other.min();
     let failed = exit::failed(process.status);
     if !failed && is_equal(shortest, longest) {
-        return false;
+        return None;
     }
     let mut killed =
-        children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
-    killed.any(|child| {
+        numbered().filter(|(_, child)| by_signal(child) && child.end.since(last) <= longest);
+    let given_up = killed.find(|(_, child)| {
         let alone = other.is_none_or(|other| other > child.end);
         (failed || alone) && lives(slept, child.start, child.end)
-    })
+    });
+    given_up.map(|(ix, _)| ix)
 }
 
 /// Whether a life has most of some sleeps, which are in order.

@@ -474,6 +474,14 @@ fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     })
 }
 
+/// How long a process lived while its main thread did not wait for a CPU, in nanoseconds.
+fn own_length(facts: &Facts<'_>, process: ProcessIx) -> u64 {
+    let process = facts.analysis.process(process);
+    let main = process.threads.first();
+    let waited = main.map_or(0, |main| facts.analysis.thread(*main).times.run_queue);
+    process.wall().saturating_sub(waited)
+}
+
 /// Many executions of a short program by one process.
 fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
@@ -489,9 +497,10 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
         let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
-        let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
-        let sum = lengths
-            .map(|process| process.wall())
+        // Beside load each waits for a CPU for longer than it lives otherwise.
+        let sum = processes
+            .iter()
+            .map(|ix| own_length(facts, *ix))
             .fold(0, u64::saturating_add);
         let count = (processes.len() as u64).max(1);
         let sleeps = program == "sleep";

@@ -1,6 +1,6 @@
 //! Sleeps, and the loops that they are parts of.
 
-use tr_format::event::{Argv, LifeKind, Reason};
+use tr_format::event::{Argv, LifeKind, Reason, SchedKind, Tid, Timeout};
 
 use super::super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS, TERM};
@@ -215,4 +215,201 @@ fn a_build_that_waits_is_not_the_machines() {
     ends(&mut hand, (10, 0), 1_215, 0);
     let text = advice(&analyzed(&hand));
     assert!(!text.contains("the machine"), "{text}");
+}
+
+/// A task waits in poll with a time-out, given in milliseconds, on its CPU from a time on.
+fn polls(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, timeout: u64) {
+    let wait = SchedKind::Switch {
+        prev: Tid(tid),
+        next: Tid(0),
+        prev_state: SLEEPS,
+        preempt: false,
+        iowait: false,
+        reason: Reason::Poll,
+        timeout: Timeout::after(timeout * 1_000_000),
+    };
+    hand.sched(cpu, from * MS, wait);
+}
+
+/// A server waits for requests with a time-out of 0.5 s. Two time-outs end just before the client has slept for a second and
+/// asks, and COMMAND ends the server 1 ms after its last answer: its time-outs are no sleeps of its own.
+#[test]
+fn a_servers_time_outs_do_not_delay_a_client_that_sleeps() {
+    let mut hand = command(2_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    starts(&mut hand, 10, 4, 12, 2);
+    becomes(&mut hand, 5, 12, "/w/client");
+    sleeps(&mut hand, (10, 0), 6, (Reason::Child, SLEEPS));
+    for request in 0..2 {
+        let from = 10 + 1_010 * request;
+        naps(&mut hand, (12, 2), from, from + 1_003);
+        for tick in 0..2 {
+            polls(&mut hand, (11, 1), from + 501 * tick, 500);
+            wakes(&mut hand, 0, from + 501 * tick + 500, (11, 1));
+        }
+        polls(&mut hand, (11, 1), from + 1_002, 500);
+        wakes(&mut hand, 12, from + 1_004, (11, 1));
+        sleeps(
+            &mut hand,
+            (12, 2),
+            from + 1_005,
+            (Reason::SocketRead, SLEEPS),
+        );
+        wakes(&mut hand, 11, from + 1_006, (12, 2));
+    }
+    polls(&mut hand, (11, 1), 2_028, 500);
+    ends_for_command(&mut hand, 12, 2, 2_029);
+    wakes(&mut hand, 10, 2_031, (11, 1));
+    ends(&mut hand, (11, 1), 2_032, TERM);
+    ends(&mut hand, (10, 0), 2_035, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("client sleeps 2.01 s, 2 times: "), "{text}");
+}
+
+/// An event loop answers each request after a timer of 0.25 s, and waits for the next one: the timers are sleeps before its
+/// answers.
+#[test]
+fn a_timer_before_an_answer_is_a_sleep() {
+    let mut hand = command(1_300);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    polls(&mut hand, (11, 1), 4, 60_000);
+    for request in 0..4 {
+        let from = 10 + 270 * request;
+        wakes(&mut hand, 10, from, (11, 1));
+        sleeps(&mut hand, (10, 0), from + 1, (Reason::SocketRead, SLEEPS));
+        polls(&mut hand, (11, 1), from + 2, 250);
+        wakes(&mut hand, 0, from + 252, (11, 1));
+        wakes(&mut hand, 11, from + 253, (10, 0));
+        polls(&mut hand, (11, 1), from + 254, 5_000);
+    }
+    wakes(&mut hand, 10, 1_100, (11, 1));
+    ends(&mut hand, (11, 1), 1_101, TERM);
+    ends(&mut hand, (10, 0), 1_110, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("≤ 1.00 s server sleeps 1.00 s, 4 times"),
+        "{text}"
+    );
+}
+
+/// A supervisor asks its server after a timer of a second, has an answer, and ends the server: the request was no signal,
+/// so the path goes on in the supervisor's timer.
+#[test]
+fn a_request_after_a_timer_is_no_time_out_of_the_server() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    sleeps(&mut hand, (11, 1), 5, (Reason::Poll, SLEEPS));
+    sleeps(&mut hand, (10, 0), 6, (Reason::Poll, SLEEPS));
+    wakes(&mut hand, 0, 1_006, (10, 0));
+    wakes(&mut hand, 10, 1_007, (11, 1));
+    sleeps(&mut hand, (10, 0), 1_008, (Reason::SocketRead, SLEEPS));
+    wakes(&mut hand, 11, 1_010, (10, 0));
+    sleeps(&mut hand, (11, 1), 1_011, (Reason::Poll, SLEEPS));
+    wakes(&mut hand, 10, 1_012, (11, 1));
+    ends(&mut hand, (11, 1), 1_013, TERM);
+    ends(&mut hand, (10, 0), 1_015, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("sleeps 1.00 s"), "{text}");
+    assert!(!text.contains("unknown"), "{text}");
+}
+
+/// COMMAND looks with growing pauses whether a child has ended, kills it after 1.5 s, and goes on.
+#[test]
+fn a_child_that_is_given_up_is_named() {
+    let mut hand = command(1_700);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/hangs");
+    sleeps(&mut hand, (11, 1), 4, (Reason::PipeRead, SLEEPS));
+    for (from, to) in [(5, 105), (106, 306), (307, 707), (708, 1_508)] {
+        naps(&mut hand, (10, 0), from, to);
+    }
+    wakes(&mut hand, 10, 1_509, (11, 1));
+    sleeps(&mut hand, (10, 0), 1_510, (Reason::Child, SLEEPS));
+    ends_for_command(&mut hand, 11, 1, 1_511);
+    if let Some(exit) = hand
+        .life
+        .iter_mut()
+        .rev()
+        .find_map(|life| match &mut life.kind {
+            LifeKind::Exit(exit) => Some(exit),
+            _ => None,
+        })
+    {
+        (exit.status, exit.group_status) = (9, 9);
+    }
+    ends(&mut hand, (10, 0), 1_520, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("waits 1.50 s for hangs, and then ends it"),
+        "{text}"
+    );
+}
+
+/// COMMAND looks every 20 ms for what a worker does after its sleeps of 0.5 s.
+#[test]
+fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
+    let mut hand = command(1_200);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/worker");
+    for nap in 0..2 {
+        naps(&mut hand, (11, 1), 10 + 501 * nap, 510 + 501 * nap);
+    }
+    for nap in 0..48 {
+        naps(&mut hand, (10, 0), 12 + 21 * nap, 32 + 21 * nap);
+    }
+    sleeps(&mut hand, (11, 1), 1_012, (Reason::Poll, SLEEPS));
+    wakes(&mut hand, 10, 1_030, (11, 1));
+    ends(&mut hand, (11, 1), 1_031, TERM);
+    ends(&mut hand, (10, 0), 1_040, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("times, while worker sleeps 998 ms: wait for the events"),
+        "{text}"
+    );
+}
+
+/// A child sleeps for a second and another one works for 0.6 s, for which it needs 1.2 s beside other tasks. Without the
+/// others the sleep decides.
+#[test]
+fn a_sleep_beside_work_that_others_delay_is_named() {
+    let mut hand = command(1_400);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/bin/sleep 1");
+    starts(&mut hand, 10, 4, 12, 2);
+    becomes(&mut hand, 5, 12, "/w/work");
+    naps(&mut hand, (11, 1), 6, 1_006);
+    sleeps(&mut hand, (10, 0), 7, (Reason::Child, SLEEPS));
+    hand.preempt(2, 300 * MS, 12, RUNNING, 98)
+        .switch(2, 900 * MS, 98, RUNNING, 12);
+    ends_for_command(&mut hand, 11, 1, 1_007);
+    sleeps(&mut hand, (10, 0), 1_009, (Reason::Child, SLEEPS));
+    ends_for_command(&mut hand, 12, 2, 1_200);
+    ends(&mut hand, (10, 0), 1_210, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("sleeps 1.00 s: wait for the event"), "{text}");
+    assert!(!text.contains("Verdict the machine:"), "{text}");
+}
+
+/// A script starts a short program a hundred times, each of which waits 31 ms for a CPU that others have.
+#[test]
+fn short_programs_are_short_beside_load() {
+    let mut hand = command(4_200);
+    for call in 0..100u32 {
+        let (from, pid) = (5 + 40 * i64::from(call), 11 + call);
+        hand.fork(0, from * MS, 10, pid, pid)
+            .first_waking(0, from * MS + 1, 10, pid, false);
+        sleeps(&mut hand, (10, 0), from + 1, (Reason::Child, SLEEPS));
+        hand.switch(1, (from + 31) * MS, 98, RUNNING, pid);
+        becomes(&mut hand, from + 32, pid, "/w/query");
+        ends_for_command(&mut hand, pid, 1, from + 36);
+    }
+    ends(&mut hand, (10, 0), 4_010, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("starts query 100 times, 5.3 ms each"),
+        "{text}"
+    );
 }
