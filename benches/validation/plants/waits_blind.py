@@ -23,7 +23,7 @@ PLANTS = [
         {
             "s.pl": "use IO::Socket::INET; my $t = 0; until ($t >= 1.7) { 1 for 1 .. 50_000; $t = (times)[0] }\n"
             "my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 18201, Listen => 5, ReuseAddr => 1) or die;\n"
-            "my $c = $s->accept; print $c \"ok\\n\"; close $c;\n",
+            'my $c = $s->accept; print $c "ok\\n"; close $c;\n',
             "retry.pl": "use IO::Socket::INET; my $d = $ENV{FIX} ? 0.03 : 0.2; my $c;\n"
             "until ($c = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => 18201)) {\n"
             "  select(undef, undef, undef, $d); $d *= 2 unless $ENV{FIX} }\n"
@@ -91,7 +91,7 @@ PLANTS = [
         r"t\.rb|ruby",
         {
             "t.rb": "class T\n  def setup; sleep(ENV['FIX'] ? 0 : 0.4); end\n"
-            "  5.times { |i| define_method(\"test_#{i}\") { 100_000.times.sum } }\nend\n"
+            '  5.times { |i| define_method("test_#{i}") { 100_000.times.sum } }\nend\n'
             "T.instance_methods(false).grep(/^test_/).each { |m| t = T.new; t.setup; t.send(m) }\n",
             "run.sh": "ruby t.rb\n",
         },
@@ -158,7 +158,7 @@ PLANTS = [
         r"pipe|gen\.pl|use\.pl|alone|at once",
         {
             "gen.pl": "$| = $ENV{FIX} ? 1 : 0;\n"
-            "for my $i (1 .. 4) { until ((times)[0] >= 0.35 * $i) { 1 for 1 .. 50_000 } print \"$i\\n\" }\n",
+            'for my $i (1 .. 4) { until ((times)[0] >= 0.35 * $i) { 1 for 1 .. 50_000 } print "$i\\n" }\n',
             "use.pl": "my $n = 0; while (<STDIN>) { $n++; until ((times)[0] >= 0.35 * $n) { 1 for 1 .. 50_000 } }\n",
             "run.sh": "perl gen.pl | perl use.pl\n",
         },
@@ -195,7 +195,8 @@ PLANTS = [
         r"curl|srv\.js|node",
         {
             "srv.js": NODE_SERVER,
-            "run.sh": "rm -f ready; node srv.js 18214 250 & S=$!\n" + READY
+            "run.sh": "rm -f ready; node srv.js 18214 250 & S=$!\n"
+            + READY
             + 'P=1; [ -z "$FIX" ] || P=10\n'
             + "seq 10 | xargs -n1 -P$P sh -c 'curl -s -o /dev/null 127.0.0.1:18214/$0'\nkill $S\n",
         },

@@ -218,7 +218,8 @@ fn a_build_that_waits_is_not_the_machines() {
 }
 
 /// A task waits in poll with a time-out, given in milliseconds, on its CPU from a time on.
-fn polls(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, timeout: u64) {
+fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64) {
+    let (tid, cpu) = task;
     let wait = SchedKind::Switch {
         prev: Tid(tid),
         next: Tid(0),
