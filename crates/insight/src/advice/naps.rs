@@ -89,16 +89,13 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         )
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
-    let mut given_up = Vec::new();
+    let mut given_up = false;
     for (process, slept) in by_process {
         if timed_out(facts.analysis.process(process)) {
             continue;
         }
-        if let Some(child) = gives_up(facts, process, &slept) {
-            // Without its sleeps a process that fails for that would only fail earlier.
-            if !exit::failed(facts.analysis.process(process).status) {
-                given_up.extend(until_given_up(facts, &slept, child));
-            }
+        if gives_up(facts, process, &slept) {
+            given_up = true;
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
@@ -140,10 +137,9 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         candidates.extend(beside);
     }
-    if candidates.is_empty() && given_up.is_empty() {
+    if candidates.is_empty() && !given_up {
         candidates.extend(off_path(facts));
     }
-    candidates.extend(given_up);
     candidates
 }
 
@@ -177,25 +173,6 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
         ),
         cap: longest.ns,
         evidence: longest.groups.into_iter().collect(),
-        ..Candidate::of(Kind::Sleep)
-    })
-}
-
-/// Advice on the sleeps of a process that looks whether a child has ended, and at last ends the child itself.
-fn until_given_up(facts: &Facts<'_>, slept: &[Nap], child: ProcessIx) -> Option<Candidate> {
-    let by = slept.first()?.by;
-    let (name, time) = (facts.name(by), units::time(sum(slept)));
-    let child = label::program(facts.analysis.process(child));
-    let groups: BTreeSet<Group> = slept.iter().map(|nap| nap.group).collect();
-    Some(Candidate {
-        finding: format!("{name} waits {time} for {child}, and then ends it"),
-        action: "find out why it does not end, or wait for less time".into(),
-        without: Without::own(
-            |kind, _| kind == Time::Sleep,
-            Some(facts.set(groups.iter().copied())),
-        ),
-        cap: sum(slept),
-        evidence: groups.into_iter().collect(),
         ..Candidate::of(Kind::Sleep)
     })
 }
@@ -432,25 +409,24 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// The child of a process that checks repeatedly whether the child has ended, and finally kills it. A process that starts other
+/// Whether a process checks repeatedly whether a child has ended, and finally kills it. A process that starts other
 /// children between its sleeps does not wait for that child, and a process that ends well after equal sleeps is not
 /// proven to. If it gives up: without its sleeps it
 /// would only give up earlier. A process that has other children between its last sleep and the kill waited
-/// for what those need, and ends a server. `slept`: the sleeps of the process, in order. Returns the child.
-fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<ProcessIx> {
+/// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
     if slept.len() < LOOP || polls::works_between(facts, process, slept) {
-        return None;
+        return false;
     }
     let process = facts.analysis.process(process);
-    let numbered = || {
+    let children = || {
         let children = process.children.iter();
-        let children = children.map(|ix| (*ix, facts.analysis.process(*ix)));
-        children.filter(|(_, child)| child.end >= last)
+        let children = children.map(|ix| facts.analysis.process(*ix));
+        children.filter(|child| child.end >= last)
     };
-    let children = || numbered().map(|(_, child)| child);
     let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
     // The first start or end after the last sleep. All that end by a signal may be given up at once.
     let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
@@ -464,15 +440,14 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Proc
     let other = other.min();
     let failed = exit::failed(process.status);
     if !failed && is_equal(shortest, longest) {
-        return None;
+        return false;
     }
     let mut killed =
-        numbered().filter(|(_, child)| by_signal(child) && child.end.since(last) <= longest);
-    let given_up = killed.find(|(_, child)| {
+        children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
+    killed.any(|child| {
         let alone = other.is_none_or(|other| other > child.end);
         (failed || alone) && lives(slept, child.start, child.end)
-    });
-    given_up.map(|(ix, _)| ix)
+    })
 }
 
 /// Whether a life has most of some sleeps, which are in order.

@@ -317,38 +317,6 @@ fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     assert!(!text.contains("unknown"), "{text}");
 }
 
-/// COMMAND looks with growing pauses whether a child has ended, kills it after 1.5 s, and goes on.
-#[test]
-fn a_child_that_is_given_up_is_named() {
-    let mut hand = command(1_700);
-    starts(&mut hand, 10, 2, 11, 1);
-    becomes(&mut hand, 3, 11, "/w/hangs");
-    sleeps(&mut hand, (11, 1), 4, (Reason::PipeRead, SLEEPS));
-    for (from, to) in [(5, 105), (106, 306), (307, 707), (708, 1_508)] {
-        naps(&mut hand, (10, 0), from, to);
-    }
-    wakes(&mut hand, 10, 1_509, (11, 1));
-    sleeps(&mut hand, (10, 0), 1_510, (Reason::Child, SLEEPS));
-    ends_for_command(&mut hand, 11, 1, 1_511);
-    if let Some(exit) = hand
-        .life
-        .iter_mut()
-        .rev()
-        .find_map(|life| match &mut life.kind {
-            LifeKind::Exit(exit) => Some(exit),
-            _ => None,
-        })
-    {
-        (exit.status, exit.group_status) = (9, 9);
-    }
-    ends(&mut hand, (10, 0), 1_520, 0);
-    let text = advice(&analyzed(&hand));
-    assert!(
-        text.contains("waits 1.50 s for hangs, and then ends it"),
-        "{text}"
-    );
-}
-
 /// COMMAND looks every 20 ms for what a worker does after its sleeps of 0.5 s.
 #[test]
 fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
