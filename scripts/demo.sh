@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tr=$(realpath "${CARGO_TARGET_DIR:-target}/demo/tr")
 dir=$1
+# The report is printed as it is.
+export TR_PAGER=
 mkdir -p "$dir"
 # Another user's directory with the same name in /tmp.
 [ -O "$dir" ] || dir=$(mktemp -d)
@@ -26,8 +28,11 @@ if [ "$(id -u)" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ]; then
 	chown -R "$SUDO_UID" "$dir"
 	options=(--user "$SUDO_USER")
 fi
-method=$("$tr" doctor --format json 2>/dev/null | sed -n 's/.*"method": *"\([a-z]*\)".*/\1/p' || true)
-if [ -n "$method" ] && [ "$method" != bpf ] && [ "$(id -u)" -ne 0 ] && sudo -n true 2>/dev/null; then
+doctor=$("$tr" doctor --format json 2>/dev/null || true)
+# found KEY: the text that `tr doctor` gives for this key.
+found() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" <<<"$doctor" | head -n 1; }
+method=$(found method)
+if [ "$method" != bpf ] && [ "$(id -u)" -ne 0 ] && sudo -n true 2>/dev/null; then
 	options=(--sudo)
 fi
 record ${options[@]+"${options[@]}"}
@@ -48,3 +53,6 @@ page=$dir/report.html
 echo "+ tr report $trace -o $page"
 "$tr" report "$trace" -o "$page"
 echo "Next: open $page in a browser, or record a build of yours: $tr record${options[*]:+ ${options[*]}} -- make"
+if [ "$method" != bpf ] && [ "${options[*]-}" != --sudo ] && [ -n "$(found command)" ]; then
+	echo "$(found purpose): $(found command)"
+fi

@@ -135,18 +135,22 @@ fn a_group_alone_gets_the_capabilities() {
     );
 }
 
-/// `demo.sh` of an ordinary user, where `tr doctor` finds this method and sudo does this; the recordings.
-fn demo(method: &str, sudo: &str) -> Vec<String> {
+/// `demo.sh` of an ordinary user, where `tr doctor` finds this method and sudo does this; the recordings and the last
+/// line of the output.
+fn demo(method: &str, sudo: &str) -> (Vec<String>, String) {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let built = dir.join("target/demo");
     fs::create_dir_all(&built).unwrap();
-    let doctor = format!("[ $1 != doctor ] || echo '{{ \"method\": \"{method}\" }}'");
+    let improve = r#"printf '"command": "setcap TR",\n"purpose": "To record everything"\n'"#;
+    let doctor = format!("[ $1 != doctor ] || {{ echo '\"method\": {method}'; {improve}; }}");
+    // A pager would wait for a key.
+    let paged = "[ $1 != analyze ] || [ -z \"${TR_PAGER-less}\" ] || exit 1";
     let refused = "case $* in *--sudo*refused*) exit 125 ;; esac";
     stub(
         &built,
         "tr",
-        &format!("echo \"$@\" >>\"$LOG\"; {doctor}; {refused}"),
+        &format!("echo \"$@\" >>\"$LOG\"; {doctor}; {refused}; {paged}"),
     );
     stub(dir, "id", "echo 1234");
     stub(dir, "sudo", sudo);
@@ -157,20 +161,28 @@ fn demo(method: &str, sudo: &str) -> Vec<String> {
     assert!(out.status.success(), "{out:?}");
     let log = log(dir);
     let recorded = log.lines().filter(|line| line.starts_with("record"));
-    recorded
+    let recorded = recorded
         .map(|line| line.split(" -o").next().unwrap().to_owned())
-        .collect()
+        .collect();
+    let printed = String::from_utf8(out.stdout).unwrap();
+    (recorded, printed.lines().last().unwrap().to_owned())
 }
 
 #[test]
 fn the_demo_records_by_sudo_where_that_asks_nothing() {
-    // The stub of tr refuses --sudo, so a recording without it follows.
-    assert_eq!(
-        demo("ptrace", "[ \"$1 $2\" = '-n true' ]"),
-        ["record --sudo", "record"]
-    );
-    assert_eq!(demo("ptrace", "exit 1"), ["record"]);
-    assert_eq!(demo("bpf", ":"), ["record"]);
+    // The stub of tr refuses --sudo, so a recording without it follows. Without a terminal the method is null.
+    let advice = "To record everything: setcap TR";
+    for method in ["\"ptrace\"", "null"] {
+        let (recorded, last) = demo(method, "[ \"$1 $2\" = '-n true' ]");
+        assert_eq!(recorded, ["record --sudo", "record"]);
+        assert_eq!(last, advice);
+        let (recorded, last) = demo(method, "exit 1");
+        assert_eq!(recorded, ["record"]);
+        assert_eq!(last, advice);
+    }
+    let (recorded, last) = demo("\"bpf\"", ":");
+    assert_eq!(recorded, ["record"]);
+    assert!(last.starts_with("Next: "), "{last}");
 }
 
 /// A machine without programs on which `setup.sh` runs as root.
