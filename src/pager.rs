@@ -50,6 +50,18 @@ fn named() -> Option<String> {
     Some(named).filter(|command| !command.trim().is_empty() && command != "cat")
 }
 
+/// The variables that a pager gets. `is_set` tells which of them the user has set.
+fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
+    // Colours, and no pages where the text fits: git's settings.
+    let mut settings = vec![("LESS", "FRX"), ("LV", "-c")];
+    // The text is UTF-8 in every locale; in the POSIX locale less would print the bytes in hexadecimal.
+    if !is_set("LESSCHARDEF") {
+        settings.push(("LESSCHARSET", "utf-8"));
+    }
+    settings.retain(|(name, _)| !is_set(name));
+    settings
+}
+
 /// Gives standard output to a pager, if it is a terminal that one can control.
 pub fn start() -> Option<Pager> {
     if layout::is_dumb() || !std::io::stdout().is_terminal() {
@@ -61,12 +73,7 @@ pub fn start() -> Option<Pager> {
     shell
         .args(["-c", SHELL, "sh", &pager])
         .stdin(Stdio::piped());
-    // Colours, and no pages where the text fits: git's settings.
-    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
-        if std::env::var_os(name).is_none() {
-            shell.env(name, value);
-        }
-    }
+    shell.envs(settings(|name| std::env::var_os(name).is_some()));
     let mut child = shell.spawn().ok()?;
     let input = child.stdin.take()?;
     nix::unistd::dup2_stdout(input).ok()?;
@@ -112,5 +119,21 @@ impl Drop for Pager {
             std::thread::park();
         }
         RUNNING.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_takes_the_text_for_utf_8_unless_the_user_says_otherwise() {
+        let names = |set: &[&str]| -> Vec<&str> {
+            let settings = settings(|name| set.contains(&name));
+            settings.iter().map(|(name, _)| *name).collect()
+        };
+        assert_eq!(names(&[]), ["LESS", "LV", "LESSCHARSET"]);
+        assert_eq!(names(&["LESSCHARSET", "LESS"]), ["LV"]);
+        assert_eq!(names(&["LESSCHARDEF"]), ["LESS", "LV"]);
     }
 }
