@@ -14,18 +14,20 @@ setup: ## install the packages for building and testing (Debian, Ubuntu)
 
 # Options of scripts/build.sh.
 BUILD_OPTIONS ?=
+# It prints a line every five seconds; the demo has one of its own.
+BEAT ?= scripts/heartbeat.sh "build: still compiling"
 build: ## install the packages for building, and build tr
 	@status=0; scripts/setup.sh build || status=$$?; \
 	case $$status in \
-	0) exec scripts/build.sh $(BUILD_OPTIONS) ;; \
+	0) exec $(BEAT) scripts/build.sh $(BUILD_OPTIONS) ;; \
 	1) echo "building everything but tr record, with cargo and gcc alone"; \
-		exec scripts/build.sh $(BUILD_OPTIONS) --without-record ;; \
+		exec $(BEAT) scripts/build.sh $(BUILD_OPTIONS) --without-record ;; \
 	*) exit $$status ;; \
 	esac
 
 demo: ## build tr, record a build, and analyze it: installs packages, takes two minutes
 	@echo "demo: builds tr first, which installs packages that are missing and takes two minutes"
-	@scripts/heartbeat.sh "demo: step 1 of 3, building tr" $(MAKE) --no-print-directory build BUILD_OPTIONS=--demo
+	@scripts/heartbeat.sh "demo: step 1 of 3, building tr" $(MAKE) --no-print-directory build BUILD_OPTIONS=--demo BEAT=
 	@scripts/demo.sh "$(DEMO)"
 
 install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace, GROUP=name for that group alone

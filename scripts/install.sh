@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs tr, by this name and by its second, tr-trace, with manual pages and shell completions below
-# $DESTDIR$PREFIX.
+# Installs tr, by this name and by its second, tr-trace, with manual pages, shell completions and the integrations
+# below $DESTDIR$PREFIX.
 #
 #   install.sh TR         TR is the built program; SETCAP=1 gives it the capabilities to trace; GROUP=name
 #                         restricts execution to that group, which is made if need be. Without SETCAP, a
@@ -12,11 +12,13 @@ umask 022
 PATH=$PATH:/usr/sbin:/sbin # setcap is there
 # tr gives its files to the user who called sudo; these are root's.
 unset SUDO_UID SUDO_GID
+sources=$(dirname "$0")/../integrations
 prefix=${PREFIX:-/usr/local}
 to=${DESTDIR-}$prefix
 read -ra names <<<"${NAMES:-tr tr-trace}"
 program=$to/bin/${names[0]}
 man=$to/share/man/man1
+data=$to/share/tr-trace
 work=$(mktemp -d)
 trap 'rm -rf "$work" "$program.new"' EXIT
 fail() {
@@ -53,6 +55,8 @@ if [ "${1-}" = --remove ]; then
 		while read -r _ file; do rm -fv "$file"; done < <(completions "$name")
 	done
 	for page in "$work"/*; do rm -fv "$man/${page##*/}"; done
+	rm -rfv "$data/integrations"
+	rmdir "$data" 2>/dev/null || :
 	rm -fv "${installed[@]/#/$to/bin/}"
 	exit 0
 fi
@@ -97,7 +101,10 @@ for name in "${names[@]}"; do
 		"$to/bin/$name" completions "$shell" >"$file"
 	done < <(completions "$name")
 done
-echo "installed: ${names[*]} in $to/bin, manual pages (man tr-trace), completions for bash, zsh and fish"
+while read -r file; do
+	install -D -m 644 "$sources/$file" "$data/integrations/$file"
+done < <(cd "$sources" && find . -type f ! -name '*.pyc')
+echo "installed: ${names[*]} in $to/bin, manual pages (man tr-trace), completions for bash, zsh and fish; test runners' plugins in $data/integrations"
 echo "a shell that has run the system's tr finds this one after: hash -r"
 [ -z "$kept" ] || echo "kept of the replaced file: $kept"
 if [ -n "$capable" ] && [[ $mode = 750 ]]; then

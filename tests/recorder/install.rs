@@ -224,6 +224,8 @@ fn again() -> Result<(), Failed> {
         std::fs::metadata(&second)?.ino(),
     );
     ensure(names.0 == names.1, || "two files".into())?;
+    let plugin = to.join("share/tr-trace/integrations/pytest_tr_marks.py");
+    ensure(plugin.is_file(), || format!("no {plugin:?}"))?;
     // Without rights nothing is removed, and nothing is left in TMPDIR.
     std::fs::set_permissions(to.join("tmp"), PermissionsExt::from_mode(0o777))?;
     let before = files(&to)?.len();

@@ -38,14 +38,15 @@ const SLOWEST: usize = 3;
 const HELD: usize = 5;
 
 /// Test runners that run their tests in a process of their own; how each test gets a step.
+/// The path is that of `make install`: a report has the same bytes on every machine.
 const EACH_TEST: &[(&str, &str)] = &[
     (
         "pytest",
-        "PYTHONPATH=integrations pytest -p pytest_tr_marks",
+        "PYTHONPATH=/usr/local/share/tr-trace/integrations pytest -p pytest_tr_marks",
     ),
     (
         "node --test",
-        "node --import ./integrations/node-marks.mjs --test",
+        "node --import /usr/local/share/tr-trace/integrations/node-marks.mjs --test",
     ),
 ];
 
@@ -335,7 +336,8 @@ impl<'a> StepsReport<'a> {
         }
         for (runner, how) in EACH_TEST {
             if all().any(|step| step.kind == StepKind::Test && step.name == *runner) {
-                out.line(&format!("For each test: {how} (integrations/)"));
+                out.line("For each test (docs/steps.md#marks-from-inside-a-program):");
+                out.line(&format!("    {how}"));
             }
         }
     }
