@@ -101,5 +101,13 @@ fn everywhere(program: &str) -> Result<(), Failed> {
     let nothing = finds(program, &[], &both, None)?;
     ensure(nothing["ptrace"]["allowed"] == false, || {
         format!("{nothing:#}")
+    })?;
+    // A program with capabilities of its own traces others, although nobody may trace it.
+    let mut setcap = Command::new("setcap");
+    let set = setcap.args(["cap_bpf,cap_perfmon+p", program]).status()?;
+    ensure(set.success(), || "setcap".into())?;
+    let capable = finds(program, NOBODY, &[], Some("bpf"))?;
+    ensure(capable["ptrace"]["allowed"] == true, || {
+        format!("{capable:#}")
     })
 }

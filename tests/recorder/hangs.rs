@@ -115,7 +115,9 @@ fn terminal() -> Result<(), Failed> {
     );
     tr.stdin(Stdio::from(pty.slave.try_clone()?));
     let said = ended(tr)?;
-    ensure(said.contains("reached its limit"), || said.clone())?;
+    ensure(said.contains("reached its limit of 2.00 s:"), || {
+        said.clone()
+    })?;
     ends_with(&said, "reads from the terminal")
 }
 

@@ -115,19 +115,24 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     })
 }
 
-/// Tries ptrace(2) on a child that only waits.
+/// Tries ptrace(2) on a child that only waits. The child can be traced as a COMMAND could be after its exec: a
+/// program with file capabilities cannot be traced by an ordinary user, and neither can its forks.
 fn try_ptrace() -> Result<(), Errno> {
     // SAFETY: this process has one thread, and the child only waits for its end.
     let child = match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
+            let _ = nix::sys::prctl::set_dumpable(true);
+            let _ = nix::sys::signal::raise(Signal::SIGSTOP);
             loop {
                 nix::unistd::pause();
             }
         }
     };
-    // SAFETY: a plain system call on our own child, which has not been waited for.
+    // The child stops once it can be traced.
+    let _ = nix::sys::wait::waitpid(child, Some(nix::sys::wait::WaitPidFlag::WUNTRACED));
+    // SAFETY: a plain system call on our own child, whose end has not been waited for.
     let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, child.as_raw(), 0usize, 0usize) };
     let seized = Errno::result(seized).map(drop);
     let _ = nix::sys::signal::kill(child, Signal::SIGKILL);

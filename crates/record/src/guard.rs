@@ -105,10 +105,10 @@ impl Guard {
         working.dedup();
         self.activity.look(now, self.root, &working);
         let quiet = self.activity.quiet();
-        let over = |limit: Option<Duration>, time| limit.is_some_and(|limit| time >= limit);
-        if over(self.settings.timeout, now - self.start) {
-            self.begin_end(HangLimit::Timeout, now - self.start);
-        } else if over(self.settings.stall, quiet) {
+        let reached = |limit: Option<Duration>, time| limit.filter(|limit| time >= *limit);
+        if let Some(timeout) = reached(self.settings.timeout, now - self.start) {
+            self.begin_end(HangLimit::Timeout, timeout);
+        } else if reached(self.settings.stall, quiet).is_some() {
             self.begin_end(HangLimit::Stall, quiet);
         }
     }

@@ -37,7 +37,7 @@ pub enum HangLimit {
 #[derive(Clone, Debug)]
 pub struct Hang {
     pub limit: HangLimit,
-    /// The time since COMMAND's start, or since something of it has run.
+    /// The limit of `--timeout`, or the time since something of COMMAND has run.
     pub length: Duration,
     pub kill_after: Duration,
     /// COMMAND's process.
