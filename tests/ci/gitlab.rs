@@ -180,7 +180,7 @@ fn untraced() -> Result<(), Failed> {
     let job = job.set("TR_RELEASES", &releases).set("TR_VERSION", "9.9.9");
     let (status, text) = job.run("sh", "tr_record sh -c 'exit 4'");
     assert_eq!(status, Some(4), "{text}");
-    assert!(text.contains("the job is not recorded"), "{text}");
+    assert!(text.contains("the job is not recorded. TR_PATH"), "{text}");
     // A download with another checksum is not executed.
     let name = format!("tr-9.9.9-{}-linux.tar.gz", std::env::consts::ARCH);
     let list = format!("{}  {name}\n", "0".repeat(64));
