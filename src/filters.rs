@@ -1,14 +1,20 @@
 //! The processes that a command shows.
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use regex::bytes::Regex;
 use tr_analyze::model::ProcessIx;
-use tr_format::event::Tgid;
+use tr_format::event::{Ktime, Tgid};
 use tr_insight::query::Filter;
-use tr_insight::Recording;
+use tr_insight::steps::Steps;
+use tr_insight::{label, Recording};
+use tr_text::escape;
 
-use crate::args;
+use crate::{args, errors};
+
+/// The most names of steps that are suggested.
+const SIMILAR: usize = 5;
 
 /// The options that choose processes.
 #[derive(clap::Args, Clone, Debug)]
@@ -59,6 +65,39 @@ impl Filters {
         chosen
     }
 
+    /// The filter, with the whole name of its step. Standard error has a line if the figures are those of a process
+    /// that was in the step for a part of its time only.
+    ///
+    /// # Errors
+    /// A status if no step has the name; standard error has similar names.
+    pub fn filter_in(&self, recording: &Recording) -> Result<Filter, ExitCode> {
+        let mut filter = self.filter();
+        let Some(name) = &self.step else {
+            return Ok(filter);
+        };
+        let analysis = &recording.analysis;
+        let steps = Steps::new(analysis, &recording.imports.spans);
+        let Some(whole) = steps.whole_name(name) else {
+            let similar = steps.similar_names(name, SIMILAR);
+            return Err(errors::refused(unknown_step(name, &similar)));
+        };
+        filter.step = Some(whole.to_owned());
+        let part = steps.part_of_process(analysis, whole);
+        let part = part.and_then(|step| Some((step, step.process?)));
+        if let Some((step, process)) = part {
+            let seconds = |time: Ktime| time.since(analysis.meta.start) as f64 / 1e9;
+            let name = escape::raw(whole.as_bytes());
+            let process = analysis.process(process);
+            let (program, pid) = (label::program(process), process.pid.0);
+            let (from, to) = (seconds(step.from), seconds(step.to));
+            eprintln!(
+                "tr: {name} is a part of {program} (pid {pid}), and the figures are those of the whole process; \
+                 its time alone: --from {from:.6}s --to {to:.6}s"
+            );
+        }
+        Ok(filter)
+    }
+
     pub fn filter(&self) -> Filter {
         Filter {
             comm: self.comm.clone(),
@@ -70,5 +109,19 @@ impl Filters {
             min: self.min(),
             step: self.step.clone(),
         }
+    }
+}
+
+/// The sentence about a name that no step has.
+fn unknown_step(name: &str, similar: &[&str]) -> String {
+    let name = escape::raw(name.as_bytes());
+    let names: Vec<String> = similar
+        .iter()
+        .map(|name| escape::raw(name.as_bytes()))
+        .collect();
+    if names.is_empty() {
+        format!("no step is named {name}; --report steps has the names")
+    } else {
+        format!("no step is named {name}; similar: {}", names.join(", "))
     }
 }

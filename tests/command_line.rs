@@ -228,6 +228,48 @@ fn no_match_is_reported_once() {
     }
 }
 
+/// A name that no step has is an error with similar names; a name that a table has shortened is enough.
+#[test]
+fn a_step_has_its_name_or_a_shortened_one() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo(), dir.path().join("trace.bin")).unwrap();
+    let step = |name: &str| run(dir.path(), &["analyze", "--step", name, "--format", "csv"]);
+    let whole = step("kernels_0.o");
+    assert!(whole.status.success() && said(&whole).is_empty());
+    let shortened = step("ker…_0.o");
+    assert_eq!(shortened.stdout, whole.stdout, "{}", said(&shortened));
+    // The second fits several steps.
+    for name in ["kernel_0.o", "kernels_…o"] {
+        let out = step(name);
+        assert_eq!(out.status.code(), Some(2));
+        assert!(out.stdout.is_empty());
+        let said = said(&out);
+        let similar = said.split("; similar: ").nth(1).unwrap_or_default();
+        assert!(said.contains(&format!("no step is named {name}")), "{said}");
+        assert!(similar.contains("kernels_0.o"), "{said}");
+        assert_eq!(similar.split(", ").count(), 5, "{said}");
+    }
+    let unlike = said(&step("zyxw"));
+    assert!(unlike.contains("--report steps has the names"), "{unlike}");
+}
+
+/// The lines above a filtered table are of all processes, and say so.
+#[test]
+fn a_filtered_screen_says_what_is_of_all_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo(), dir.path().join("trace.bin")).unwrap();
+    let text = |options: &[&str]| {
+        let out = run(dir.path(), &[&["analyze"][..], options].concat());
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let words = "of 127 processes match. The header and the next lines are of all processes:";
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined(&text(&["--step", "kernels_0.o"])).contains(words));
+    assert!(!joined(&text(&[])).contains("are of all processes:"));
+    // The rows of a chosen grouping need not fit on the screen.
+    assert!(text(&["--by", "comm"]).contains("Top 10 of "));
+}
+
 #[test]
 fn a_command_that_is_not_found_may_be_a_shells() {
     let dir = tempfile::tempdir().unwrap();

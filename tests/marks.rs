@@ -354,6 +354,12 @@ fn shell() -> Result<(), Failed> {
     let found = steps(&directory)?;
     same(&marks(&found, &["mark"]), &["0 a _name_: -", "1 inner: -"])?;
     slept(&found, "inner", 100)?;
+    // The figures of a mark's process are not those of the mark.
+    let mut analyze = Command::new(TR);
+    let analyze = analyze.args(["analyze", "--step", "a _name_"]);
+    let out = analyze.arg(directory.join("trace.bin")).output()?;
+    let words = "a _name_ is a part of sh (pid ";
+    ensure(said(&out).contains(words), || said(&out))?;
     // Outside of a recording the command runs, and nothing is said.
     let out = Command::new("sh")
         .args(["-c", &script])

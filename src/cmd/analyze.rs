@@ -285,7 +285,7 @@ fn run(args: &Args) -> Done {
         return Ok(done);
     }
     args.with.add(&mut recording)?;
-    Ok(write(args, &kinds, &recording, &name))
+    write(args, &kinds, &recording, &name)
 }
 
 /// The use of a timeline in a report.
@@ -321,8 +321,8 @@ fn options(
 }
 
 /// Writes the reports of the processes that were asked for.
-fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> ExitCode {
-    let filter = args.filters.filter();
+fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> Done {
+    let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
     let chosen = if for_people && kinds.contains(&ReportKind::Top) {
         // That report has a line itself if there are none.
@@ -330,10 +330,12 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     } else {
         Filters::chosen(&filter, recording)
     };
-    let ask = args.ask();
+    let mut ask = args.ask();
+    ask.step.clone_from(&filter.step);
     let view = View::new(recording, &chosen, name, &ask);
     if matches!(args.format, FormatArg::CiTracer) {
-        return open::print_report(ci_tracer::render(&view, &Series::new(&view)));
+        let lines = ci_tracer::render(&view, &Series::new(&view));
+        return Ok(open::print_report(lines));
     }
     let reports = kinds.iter().map(|kind| (kind.key(), kind.make(&view)));
     let reports: Vec<_> = reports.collect();
@@ -341,7 +343,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     for warning in reports.iter().filter_map(|(_, it)| it.warning(text)) {
         eprintln!("tr: {}", escape::text(warning.as_bytes()));
     }
-    match args.format {
+    Ok(match args.format {
         FormatArg::Text => {
             let style = args.layout.style();
             let mut page = warnings::page(recording);
@@ -375,7 +377,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
             None => ExitCode::SUCCESS,
         },
         FormatArg::CiTracer => ExitCode::SUCCESS, // written above
-    }
+    })
 }
 
 /// Prints the reason and the resource usage of an untraced run; `None` for a traced one.

@@ -336,7 +336,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     }
     args.with.add(&mut recording)?;
     args.span.check_in(&recording.analysis)?;
-    let mut filter = args.filters.filter();
+    let mut filter = args.filters.filter_in(&recording)?;
     if format.has_spans() {
         filter.min = min_or(args, otlp::LEAST);
     }

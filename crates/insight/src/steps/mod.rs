@@ -6,6 +6,7 @@
 //! to the analysis.
 
 mod build;
+mod names;
 mod recipe;
 mod spans;
 pub mod times;

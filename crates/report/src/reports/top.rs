@@ -108,6 +108,12 @@ impl Report for Top<'_> {
         above.blank();
         let programs = query::rows(self.view.recording, chosen, By::Program, Sort::OnCpu, &[]);
         let mut middle = Page::new();
+        if !self.view.has_all() {
+            let all = units::plural(analysis.totals.processes, "process", "processes");
+            let chosen = units::count(chosen.len() as u64);
+            let text = format!("{chosen} of {all} match. The header and the next lines are of all processes:");
+            middle.wrapped(Paint::Plain, "", &text);
+        }
         all_processes(&mut middle, analysis);
         let shares = CpuShares::of(analysis).words(analysis);
         let cpus = analysis.cpus_of_build().saturating_mul(100);
@@ -286,6 +292,8 @@ impl Top<'_> {
     fn table(&self, out: &mut Page, room: usize) {
         let most = match self.view.ask.limit {
             Some(most) => most,
+            // Rows that were asked for need not fit on the screen.
+            None if self.view.ask.by.is_some() => self.view.ask.top,
             None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
         };
         let (shown, all) = self.rows(most);

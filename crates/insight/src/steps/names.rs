@@ -1,0 +1,77 @@
+//! The steps that a user names: by the whole name, or by a name as a table has shortened it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::{Step, Steps};
+use tr_analyze::model::Analysis;
+
+/// The mark of a text that was shortened in the middle.
+const CUT: char = '…';
+
+/// The least similarity of a name that is suggested, in percent.
+const SIMILAR: usize = 30;
+
+impl Steps {
+    /// The name of the steps that `name` means: a step's own, or the one name that a shortened name fits.
+    pub fn whole_name(&self, name: &str) -> Option<&str> {
+        let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
+        if let Some(own) = names.get(name) {
+            return Some(own);
+        }
+        let (head, tail) = name.split_once(CUT)?;
+        let is_long = |whole: &str| whole.len() >= head.len() + tail.len();
+        let fits = |whole: &&&str| {
+            is_long(whole) && whole.starts_with(head) && whole.ends_with(tail)
+        };
+        let mut fitting = names.iter().filter(fits);
+        let first = fitting.next();
+        first.filter(|_| fitting.next().is_none()).copied()
+    }
+
+    /// The names of steps that are similar to a name, the most similar first.
+    pub fn similar_names(&self, name: &str, most: usize) -> Vec<&str> {
+        let wanted = pairs(name);
+        let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
+        let mut similar: Vec<(usize, &str)> = names
+            .into_iter()
+            .map(|known| (similarity(&wanted, known), known))
+            .filter(|(similarity, _)| *similarity >= SIMILAR)
+            .collect();
+        similar.sort_by(|(a, name), (b, other)| b.cmp(a).then_with(|| name.cmp(other)));
+        similar.truncate(most);
+        similar.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The first step of a name that is only a part of its process's time. `None` if a step of this name has a whole
+    /// process.
+    pub fn part_of_process(&self, analysis: &Analysis, name: &str) -> Option<&Step> {
+        let is_part = |step: &Step| {
+            let process = step.process.map(|ix| analysis.process(ix));
+            process.is_some_and(|process| process.start < step.from && step.to < process.end)
+        };
+        let mut steps = self.list.iter().filter(|step| step.name == name);
+        let first = steps.next().filter(|step| is_part(step))?;
+        steps.all(is_part).then_some(first)
+    }
+}
+
+/// The pairs of neighbouring characters of a name, in small letters.
+fn pairs(name: &str) -> HashSet<(char, char)> {
+    let letters = || name.chars().flat_map(char::to_lowercase);
+    letters().zip(letters().skip(1)).collect()
+}
+
+/// The share of the pairs of two names that both have, in percent. A name whose pairs the other has all is similar.
+fn similarity(wanted: &HashSet<(char, char)>, known: &str) -> usize {
+    let known = pairs(known);
+    let common = wanted.intersection(&known).count();
+    let shorter = wanted.len().min(known.len());
+    let both = wanted.len() + known.len();
+    let dice = (200 * common).checked_div(both).unwrap_or(0);
+    let part = (100 * common).checked_div(shorter).unwrap_or(0);
+    if part == 100 {
+        dice.max(SIMILAR)
+    } else {
+        dice
+    }
+}
