@@ -314,19 +314,19 @@ fn what_was_not_judged_is_named() {
             "busy-serial",
             "perhaps-both",
             "jobs",
-            "jobs: not judged beside this load (with the CPUs to itself up to",
+            "number of jobs: not judged beside this load (up to",
         ),
         (
             "busy-steps",
             "both",
             "jobs",
-            "less: give it -j2, if they are targets of their own)",
+            "less on free CPUs: give it -j2, if they are targets of their own)",
         ),
         (
             "quota-serial",
             "perhaps-both",
             "jobs",
-            "jobs: not judged under this quota",
+            "number of jobs: not judged under this quota",
         ),
         (
             "linters",

@@ -432,7 +432,7 @@ fn directories() -> Result<(), Failed> {
     let text = run()?;
     let placed = |text: &str| {
         text.lines()
-            .filter(|line| line.contains("of 4 spans placed"))
+            .filter(|line| line.contains("of 4 spans found in the recording"))
             .count()
     };
     let named = text.lines().find(|line| line.contains("skipped"));

@@ -115,7 +115,7 @@ def judge(plant, gain, found, screen):
     said = re.sub(r"\s+", " ", screen)
     if gain > 0.3 and NOTHING.search(said):
         return "wrong", None
-    # `jobs: not judged beside this load (… up to 1.06 s less: give it -j2)`
+    # `number of jobs: not judged beside this load (up to 1.06 s less on free CPUs: give it -j2)`
     not_judged = " ".join(re.findall(r"(?:jobs|order of [^:;]*): not judged[^;]*? less[^;)]*", said))
     return ("right" if plant.kind == "jobs" and re.search(r"\d m?s less", not_judged) else "silent"), None
 

@@ -167,8 +167,8 @@ fn junit_suites() {
             (2, 2, 0),
             Some(
                 "its times are whole seconds: tests are up to 1 s later; \
-                 tests may be up to 600 ms earlier than shown; \
-                 2 tests have no figures, as the place in time is not proven"
+                 tests may have begun up to 600 ms earlier than shown; \
+                 2 tests have no figures, because their place in time is not proven"
             )
         )
     );
@@ -179,8 +179,8 @@ fn junit_suites() {
         import.note.as_deref(),
         Some(
             "its times have no zone: UTC+02:00 assumed; \
-             tests may be up to 600 ms earlier than shown; \
-             2 tests have no figures, as the place in time is not proven"
+             tests may have begun up to 600 ms earlier than shown; \
+             2 tests have no figures, because their place in time is not proven"
         )
     );
     // Little is left of the suite's length: a tenth of the shortest test.
@@ -189,7 +189,7 @@ fn junit_suites() {
         spans,
         "1 1610-1910 c first passed\n1 1910-2010 c second failed\n"
     );
-    let note = "2 tests have no figures, as the place in time is not proven";
+    let note = "2 tests have no figures, because their place in time is not proven";
     assert_eq!(import.note.as_deref(), Some(note));
     // A whole second before the runner: it began within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");

@@ -102,7 +102,7 @@ impl Imports {
 pub fn sentence(import: &Import) -> String {
     let file = escape::raw(&import.file);
     let (placed, all) = (units::count(import.placed), units::count(import.spans));
-    let mut words = format!("{file}: {placed} of {all} spans placed");
+    let mut words = format!("{file}: {placed} of {all} spans found in the recording");
     let other = import.placed + import.outside + import.left_out;
     let parts = [
         (import.outside, "outside of the analyzed span"),

@@ -134,7 +134,7 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
         kind: OpenKind::Jobs,
         ns: silenced.gain,
         text: format!(
-            "jobs: not judged {place} (with the CPUs to itself up to {most} less: {action})"
+            "number of jobs: not judged {place} (up to {most} less on free CPUs: {action})"
         ),
     }
 }

@@ -129,7 +129,7 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         let told = told.get(&execution.process).copied();
         let (action, each) = match (known.family, told) {
             (Family::Pytest, None) => (
-                "divide them by pytest-xdist if they take more than a few ms each",
+                "run the tests in parallel with pytest-xdist, if each takes more than a few ms",
                 0,
             ),
             (Family::Pytest, Some(_)) => (known.action, XDIST),

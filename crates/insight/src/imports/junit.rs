@@ -82,7 +82,7 @@ impl Report {
             let early = units::time(early);
             placer
                 .placed
-                .add_note(&format!("tests may be up to {early} earlier than shown"));
+                .add_note(&format!("tests may have begun up to {early} earlier than shown"));
         }
         let doubtful = placer.placed.spans.iter();
         let is_test = |span: &&Imported| span.result.is_some() && span.doubt.is_some();
@@ -90,7 +90,7 @@ impl Report {
         if doubtful > 0 {
             let doubtful = units::plural(doubtful, "test has", "tests have");
             placer.placed.add_note(&format!(
-                "{doubtful} no figures, as the place in time is not proven"
+                "{doubtful} no figures, because their place in time is not proven"
             ));
         }
         placer.placed

@@ -76,7 +76,7 @@ impl PathShares {
             let unknown = unknown.map_or(String::new(), |ns| {
                 format!(", {} of it unknown", units::time(ns))
             });
-            let text = format!("  and {} in other ways{unknown}", units::time(rest));
+            let text = format!("  and {} in smaller parts{unknown}", units::time(rest));
             out.painted(Paint::Dim, &text);
         }
     }
