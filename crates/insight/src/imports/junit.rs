@@ -80,9 +80,9 @@ impl Report {
             .extend(guesses.into_iter().map(|guess| guess.span));
         if let early @ 1.. = placer.early.unsigned_abs() {
             let early = units::time(early);
-            placer
-                .placed
-                .add_note(&format!("tests may have begun up to {early} earlier than shown"));
+            placer.placed.add_note(&format!(
+                "tests may have begun up to {early} earlier than shown"
+            ));
         }
         let doubtful = placer.placed.spans.iter();
         let is_test = |span: &&Imported| span.result.is_some() && span.doubt.is_some();

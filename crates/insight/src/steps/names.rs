@@ -20,9 +20,8 @@ impl Steps {
         }
         let (head, tail) = name.split_once(CUT)?;
         let is_long = |whole: &str| whole.len() >= head.len() + tail.len();
-        let fits = |whole: &&&str| {
-            is_long(whole) && whole.starts_with(head) && whole.ends_with(tail)
-        };
+        let fits =
+            |whole: &&&str| is_long(whole) && whole.starts_with(head) && whole.ends_with(tail);
         let mut fitting = names.iter().filter(fits);
         let first = fitting.next();
         first.filter(|_| fitting.next().is_none()).copied()

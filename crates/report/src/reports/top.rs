@@ -111,7 +111,9 @@ impl Report for Top<'_> {
         if !self.view.has_all() {
             let all = units::plural(analysis.totals.processes, "process", "processes");
             let chosen = units::count(chosen.len() as u64);
-            let text = format!("{chosen} of {all} match. The header and the next lines are of all processes:");
+            let text = format!(
+                "{chosen} of {all} match. The header and the next lines are of all processes:"
+            );
             middle.wrapped(Paint::Plain, "", &text);
         }
         all_processes(&mut middle, analysis);
