@@ -56,9 +56,11 @@ if [[ -z ${TR_JOB-} ]]; then
 			fi
 			setsid "$tr" record --quiet --output "$file.bin" $sudo --pid "$pid" >"$file.log" 2>&1 &
 			recorder=$!
+			# A wait without a program: the recording would have its sleep as one of the job.
+			exec {silent}<> <(:)
 			for _ in {1..200}; do
 				if [ -e "$file.bin" ] || ! kill -0 "$recorder"; then break; fi
-				sleep 0.01
+				read -rt 0.01 -u "$silent" || :
 			done
 		) </dev/null >/dev/null || :
 		export TR_JOB=1

@@ -159,6 +159,8 @@ fn bash_env() -> Result<(), Failed> {
             "{}",
             programs(newest)
         );
+        // The hook's own wait is no sleep of the job.
+        assert!(!programs(newest).contains("sleep 0.01"));
         assert!(traces.len() <= 2, "{traces:?}");
         // Names have seconds.
         std::thread::sleep(Duration::from_secs(1));
