@@ -56,6 +56,16 @@ class Changes(unittest.TestCase):
         self.assertLessEqual(half, 0.2 * count)
         self.assertGreater(np.median(sizes["autocorrelated"]), 4 * np.median(sizes["independent"]))
 
+    def test_a_step_that_is_not_clear_enough_is_no_noise_of_the_smallest_step(self):
+        days = np.full(22, 20_000)
+        for seed in (0, 3, 5):
+            noise_alone = np.random.default_rng(seed).normal(0, 0.05, 22)
+            wall = 60e9 * np.exp(noise_alone + 0.25 * (np.arange(22) >= 11))
+            with self.subTest(seed):
+                self.assertEqual(changes.changes(wall, days, np.full(22, -1)), [])
+                alone = changes.smallest(60e9 * np.exp(noise_alone), days, np.full(22, -1))
+                self.assertLessEqual(changes.smallest(wall, days, np.full(22, -1)), alone)
+
     def test_a_series_that_is_too_noisy_or_too_short_shows_no_step(self):
         rng = np.random.default_rng(1)
         days = 20_000 + np.arange(200) // 8

@@ -588,6 +588,8 @@ def explained(wall, days, members):
 # The steps that are tried for the smallest change that a series could show: each is larger than the one before by the square
 # root of two.
 TRIED = [SHARE * 2 ** (k / 2) for k in range(12)]
+# So clear a step, as a part of what a change needs, is no noise of the series where other steps are tried.
+LIKELY = 0.5
 # The parts of the series before the steps, and the newest runs in which they are tried.
 PLACES, NEWEST = (0.25, 0.5, 0.75), 200
 
@@ -598,10 +600,7 @@ def smallest(wall, days, members):
     wall, days, members = (np.asarray(column)[-NEWEST:] for column in (wall, days, members))
     if len(wall) < FEWEST:
         return None
-    values = np.log(np.maximum(wall.astype(float), 1.0))
-    # A change that is there is no noise.
-    for offset, fit in changes(wall, days, members):
-        values = values - fit.shape(len(values), offset)
+    values = without_steps(wall, days, members)
 
     def is_found(size):
         return all(has_step(values, days, members, int(len(values) * place), size) for place in PLACES)
@@ -614,6 +613,19 @@ def smallest(wall, days, members):
         else:
             least = middle + 1
     return TRIED[least] if least < len(TRIED) else None
+
+
+def without_steps(wall, days, members):
+    """The logarithms of the times around their levels: a change that is there is no noise, nor is a step that is likely
+    but not clear enough to report."""
+    values = np.log(np.maximum(wall.astype(float), 1.0))
+    for offset, fit in changes(wall, days, members):
+        values = values - fit.shape(len(values), offset)
+    fit = best(clipped(values))
+    # In noise with memory it may be the noise itself.
+    if fit.kind == "step" and fit.gain is None and clearness(fit, len(values), fit.rho) >= LIKELY:
+        values = values - fit.shape(len(values))
+    return values
 
 
 def has_step(values, days, members, at, size):

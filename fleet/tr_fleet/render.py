@@ -88,7 +88,11 @@ def sentence(row):
     word = "up" if up > 0 else "down"
     if row["cause"] == "cpu":
         why = "; ".join(row["why"])
-        return f"CPU work {word}: {WHO[row['who']]}." + (f" {why[:1].upper()}{why[1:]}." if why else "")
+        said = f"CPU work {word}: {WHO[row['who']]}." + (f" {why[:1].upper()}{why[1:]}." if why else "")
+        if row["kind"] == "cpu":
+            walls = f"{time(row['wall_before_ns'])} → {time(row['wall_after_ns'])}"
+            return said + f" No change of the wall time is found beside its noise (medians {walls})."
+        return said + waits(row)
     work = (row["work_after_ns"] or 0) - (row["work_before_ns"] or 0)
     same = abs(work) * 20 < max(1, row["work_before_ns"] or 0)
     if row["cause"] == "starved":
@@ -103,34 +107,51 @@ def sentence(row):
         what = BLOCKED[row["blocked_by"]]
         lead = "CPU unchanged" if same else f"CPU {signed(work)}"
         return f"{lead}, {what} {word}: neither the compiler nor the runner's CPUs."
+    if row["cause"] == "mixed" and not row["sure"] and 2 * up * row["starved_ns"] >= up * row["change_ns"]:
+        return f"CPU {signed(work)}, run-queue wait {word}: unknown whether by the work or by the runner.{waits(row)}"
     return CAUSES[row["cause"], up]
+
+
+def waits(row):
+    """How long the runs waited for each second of CPU time, where the waits changed with the work."""
+    if not row["wait_ns"]:
+        return ""
+    return f" Waits for a CPU per CPU second: {row['rate_before']:.2g} s before, {row['rate_after']:.2g} s after."
 
 
 def parts(row):
     names = [
         ("CPU work", "cpu_ns"),
-        ("starved", "starved_ns"),
+        *(
+            [("waits in proportion", "wait_ns"), ("starved beyond", "starved_ns")]
+            if row["wait_ns"]
+            else [("starved", "starved_ns")]
+        ),
         ("blocked", "blocked_ns"),
         ("other work on the path", "shape_ns"),
     ]
     return " · ".join(f"{name} {signed(row[key]) if row[key] else '0'}" for name, key in names)
 
 
+NOTHING = "No change of a command's wall time or CPU time"
 # Changes of a command and of its steps are one change within this many runs.
 NEAR = 7
+# What is judged of a command.
+MEASURES = {"command": "", "cpu": "CPU time "}
 
 
 def groups(report):
     """The changes of commands, each with those of its steps beside it; the other steps' changes."""
-    commands = [row for row in report["causes"] if row["kind"] == "command"]
-    rest = [row for row in report["causes"] if row["kind"] != "command"]
+    commands = [row for row in report["causes"] if row["kind"] in MEASURES]
+    rest = [row for row in report["causes"] if row["kind"] not in MEASURES]
     found = []
     for row in commands:
 
         def near(step):
             return step["series"] == row["series"] and abs(step["seq"] - row["seq"]) <= NEAR
 
-        programs = [p for p in report["change_programs"] if (p["series"], p["run"]) == (row["series"], row["run"])]
+        about = row["series"], row["kind"], row["run"]
+        programs = [p for p in report["change_programs"] if (p["series"], p["kind"], p["run"]) == about]
         # A step of the command's own length says nothing more: make.
         inside = [step for step in rest if near(step) and step["before_ns"] * 10 < row["before_ns"] * 9]
         found.append((row, inside, programs))
@@ -154,7 +175,7 @@ def since(row):
 def shift(row):
     least, most = (100 * row[key] / max(1, row["before_ns"]) for key in ("least_ns", "most_ns"))
     sure = f", {least:+.0f} to {most:+.0f} %".replace("-", "−") if f"{least:.0f}" != f"{most:.0f}" else ""
-    return f"{time(row['before_ns'])} → {time(row['after_ns'])} ({percent(row)}{sure})"
+    return f"{MEASURES.get(row['kind'], '')}{time(row['before_ns'])} → {time(row['after_ns'])} ({percent(row)}{sure})"
 
 
 def details(steps, programs):
@@ -205,7 +226,8 @@ TABLES = [
         "smallest",
         "Smallest step that would be found, by the noise of the newest runs",
         [
-            ("smallest_share", "step", step),
+            ("smallest_share", "wall time", step),
+            ("smallest_cpu_share", "CPU time", step),
             ("runs", "runs", str),
             ("name", "command", None),
         ],
@@ -284,12 +306,13 @@ def named(row):
 def text(report):
     out = [coverage(report), ""]
     changes, steps = groups(report)
-    out.append("Changes" if changes else "No command changed")
+    out.append("Changes" if changes else NOTHING)
     for row, inside, programs in changes:
         out.append(f"  {row['series']}")
         out.append(f"    {shift(row)} {since(row)}")
         out.append(f"    {sentence(row)}")
-        out.append(f"    {parts(row)}")
+        if row["kind"] == "command":
+            out.append(f"    {parts(row)}")
         out.extend(f"    {line}" for line in details(inside, programs))
     if steps:
         out.extend(["", "Steps that changed, of commands that did not"])
@@ -393,13 +416,15 @@ def html(report, title="Runs of the fleet", script="", top="", rows=2 * ROWS, ch
     changes, steps = groups(report)
     days = dict(by_series(report))
     body = [f"<h1>{e(title)}</h1><p class=dim>{e(coverage(report))}</p>{top}"]
-    body.append(f"<h2>{'Changes' if changes else 'No command changed'}</h2>")
+    body.append(f"<h2>{'Changes' if changes else NOTHING}</h2>")
     for row, inside, programs in changes:
         tint = "up" if row["change_ns"] > 0 else "down"
         link = f' <a href="{e(row["page"])}">the run</a>' if is_link(row["page"]) else ""
         body.append(f"<section class=change{found(row)}><div><h3>{e(row['series'])}</h3>")
         body.append(f"<p><b class={tint}>{e(shift(row))}</b> {e(since(row))}{link}</p>")
-        body.append(f"<p>{e(sentence(row))}</p><p class=dim>{e(parts(row))}</p>")
+        body.append(f"<p>{e(sentence(row))}</p>")
+        if row["kind"] == "command":
+            body.append(f"<p class=dim>{e(parts(row))}</p>")
         body.extend(f"<p class=dim>{e(line)}</p>" for line in details(inside, programs))
         # Several changes of a series have one chart.
         drawn = trend(days.pop(row["series"], []), [it for it, _, _ in changes if it["series"] == row["series"]])

@@ -22,7 +22,7 @@ BEFORE, AFTER = ["series", "subjects"], ["evidence"]
 ANSWERS = {
     "coverage": (lambda row: row["repo"], None),
     "causes": (lambda row: (-abs(row["change_ns"]), row["series"], row["kind"], row["name"], row["seq"]), None),
-    "change_programs": (lambda row: (row["series"], row["run"], row["place"]), None),
+    "change_programs": (lambda row: (row["series"], row["kind"], row["run"], row["place"]), None),
     "failures": (lambda row: (-row["failing_runs"], -row["failed"], row["series"]), 50),
     "flaky_tests": (lambda row: (-row["failed"], row["series"], row["name"]), 50),
     "slowest_steps": (lambda row: (-row["total_ns"], row["series"], row["kind"], row["name"]), 50),
@@ -211,23 +211,31 @@ def _answers(engine):
         out[name] = engine.rows(name)
         for row in out[name]:
             row.setdefault("repo", owners.get(row.get("series")))
+    out["causes"] = verdict.without_doubles(out["causes"])
     engine.define("newest", question("newest"))
     out["smallest"] = smallest(engine.rows("newest"), owners)
     return out
 
 
 def smallest(runs, owners):
-    """For each command the smallest step that its noise lets be found."""
+    """For each command the smallest steps of its wall time and of its CPU time that their noise lets be found."""
     columns = {}
     for row in runs:
         columns.setdefault((row["series"], row["runs"]), []).append(
-            (row["n"], row["wall_ns"], row["day_number"], row["pool"])
+            (row["n"], row["wall_ns"], row["work_ns"], row["day_number"], row["pool"])
         )
     out = []
     for (series, count), own in columns.items():
-        _, wall, days, members = zip(*sorted(own))
-        share = changes.smallest(wall, days, members)
-        out.append({"repo": owners.get(series), "series": series, "runs": count, "smallest_share": share})
+        _, wall, work, days, members = zip(*sorted(own))
+        out.append(
+            {
+                "repo": owners.get(series),
+                "series": series,
+                "runs": count,
+                "smallest_share": changes.smallest(wall, days, members),
+                "smallest_cpu_share": changes.smallest(work, days, members),
+            }
+        )
     return out
 
 

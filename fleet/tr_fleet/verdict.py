@@ -7,6 +7,29 @@ SAME_SPEED = 0.03
 # The other repositories that have to move on one day to accuse the machines: so many, and this part.
 TOGETHER, PART = 2, 0.2
 
+# A change of the CPU time alone is at least this part of it: tasks beside it on the same core cost some.
+CPU_SHARE = 0.05
+# Changes of the wall time and of the CPU time are one change within this many runs.
+NEAR = 15
+
+
+def without_doubles(rows):
+    """The changes without those of a command's CPU time that are small or that its wall time has, too."""
+
+    def is_double(row):
+        return any(
+            it["kind"] == "command"
+            and it["series"] == row["series"]
+            and it["n"] - NEAR <= row["until_n"]
+            and row["n"] - NEAR <= it["until_n"]
+            for it in rows
+        )
+
+    def stays(row):
+        return row["kind"] != "cpu" or (abs(row["change_ns"]) >= CPU_SHARE * row["before_ns"] and not is_double(row))
+
+    return [row for row in rows if stays(row)]
+
 
 def judge(rows, repositories):
     """Adds `who` ("code", "machine", "unknown"; null if CPU work did not change) and `why` to each change
@@ -14,7 +37,7 @@ def judge(rows, repositories):
     many = max(TOGETHER, PART * repositories)
     moved = {}
     for row in rows:
-        if row["kind"] == "command" and row["cause"] == "cpu":
+        if row["kind"] in ("command", "cpu") and row["cause"] == "cpu":
             moved.setdefault(_alike(row, 0), set()).add(row["repo"])
     for row in rows:
         together = _together(row, moved)

@@ -4,6 +4,10 @@
 -- time is the code's or a slower machine's is asked last: evidence.sql, and what other series did then. CPU time on the critical path
 -- is work as far as the CPU time of all tasks changed, too; beyond that the shape of the path
 -- changed: work that ran beside it is on it now. A cause explains at least half of the difference.
+--
+-- More work waits longer for CPUs beside the same load. The wait for a CPU that grew (or shrank) by the wait per CPU time
+-- of before is the work's (wait_ns); starved_ns is the wait beyond that. Where the CPU time of all tasks changed by a
+-- twentieth or more, the wait beyond is a cause only if the waits per CPU time of the two sides differ by two standard errors.
 WITH near AS (
     SELECT
         c.subject, c.series, c.kind, c.name, c.n, c.shape, c.until_n, c.low_n, c.high_n, c.before_ns, c.after_ns, c.least_ns, c.most_ns,
@@ -37,6 +41,7 @@ medians AS (
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.network_ns) AS bigint) AS network,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.sleep_ns) AS bigint) AS sleep,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.others_ns) AS bigint) AS others,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY s.path_ns) AS bigint) AS wall,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY s.throttled_ns) AS bigint) AS throttled,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY s.others_ns) AS bigint) AS machine
     FROM near v
@@ -44,6 +49,16 @@ medians AS (
     GROUP BY
         v.subject, v.series, v.kind, v.name, v.n, v.side, v.shape, v.until_n, v.low_n, v.high_n,
         v.before_ns, v.after_ns, v.least_ns, v.most_ns, v.z
+),
+-- The standard error of the median from the quartiles: 1.2533 / 1.349 of their distance by the root of the runs.
+rates AS (
+    SELECT
+        subject, n, side,
+        percentile_disc(0.5) WITHIN GROUP (ORDER BY rate) AS rate,
+        0.93 * (percentile_disc(0.75) WITHIN GROUP (ORDER BY rate) - percentile_disc(0.25) WITHIN GROUP (ORDER BY rate))
+            / sqrt(count(*)) AS error
+    FROM (SELECT subject, n, side, CAST(starved_ns AS double) / greatest(on_cpu_ns, 1) AS rate FROM near) each_run
+    GROUP BY subject, n, side
 ),
 changed AS (
     SELECT
@@ -54,6 +69,12 @@ changed AS (
         a.work - b.work AS work_change,
         a.on_cpu - b.on_cpu AS on_cpu_change,
         a.starved - b.starved AS starved_ns,
+        b.wall AS wall_before, b.starved AS starved_before, b.on_cpu AS on_cpu_before,
+        ra.rate AS rate_after, rb.rate AS rate_before, sqrt(ra.error * ra.error + rb.error * rb.error) AS rate_error,
+        -- A longer run has more of other tasks beside it at the same load.
+        a.stolen - b.stolen * (CAST(a.after_ns AS double) / a.before_ns) AS stolen_more,
+        a.throttled - b.throttled * (CAST(a.after_ns AS double) / a.before_ns) AS throttled_more,
+        a.machine - b.machine * (CAST(a.after_ns AS double) / a.before_ns) AS machine_more,
         a.stolen - b.stolen AS stolen_ns,
         a.throttled - b.throttled AS throttled_ns,
         a.machine - b.machine AS machine_ns,
@@ -64,6 +85,8 @@ changed AS (
     FROM medians a
     JOIN medians b
         ON b.subject = a.subject AND b.n = a.n AND b.side = 'before'
+    JOIN rates ra ON ra.subject = a.subject AND ra.n = a.n AND ra.side = 'after'
+    JOIN rates rb ON rb.subject = a.subject AND rb.n = a.n AND rb.side = 'before'
     WHERE a.side = 'after'
 ),
 split AS (
@@ -77,7 +100,22 @@ split AS (
     FROM changed
 ),
 shaped AS (
-    SELECT split.*, on_cpu_change - cpu_ns + others_ns AS shape_ns FROM split
+    SELECT
+        split.*,
+        on_cpu_change - cpu_ns + others_ns AS shape_ns,
+        CASE
+            WHEN on_cpu_before <= 0 OR cpu_ns * CAST(starved_ns AS double) <= 0 THEN 0
+            WHEN cpu_ns > 0 THEN least(starved_ns, CAST(round(CAST(starved_before AS double) / on_cpu_before * cpu_ns) AS bigint))
+            ELSE greatest(starved_ns, CAST(round(CAST(starved_before AS double) / on_cpu_before * cpu_ns) AS bigint))
+        END AS wait_ns,
+        CASE
+            WHEN 20 * abs(work_change) < work_before OR direction * (rate_after - rate_before) > 2 * rate_error THEN 1
+            ELSE 0
+        END AS sure
+    FROM split
+),
+parted AS (
+    SELECT shaped.*, starved_ns - wait_ns AS beyond_ns FROM shaped
 ),
 named AS (
     SELECT
@@ -85,20 +123,20 @@ named AS (
         CASE WHEN kernel = kernel_before THEN 0 ELSE 1 END AS other_kernel,
         cpus, cpus_before,
         z, before_ns, after_ns, change_ns,
-        cpu_ns, starved_ns, blocked_ns, shape_ns,
-        work_before AS work_before_ns, work AS work_after_ns,
+        cpu_ns, wait_ns, beyond_ns AS starved_ns, blocked_ns, shape_ns, rate_before, rate_after, sure,
+        wall_before AS wall_before_ns, wall AS wall_after_ns, work_before AS work_before_ns, work AS work_after_ns,
         stolen_ns, throttled_ns, machine_ns, disk_ns, network_ns, sleep_ns,
         CASE
-            WHEN 2 * direction * cpu_ns >= direction * change_ns THEN 'cpu'
-            WHEN 2 * direction * starved_ns >= direction * change_ns THEN 'starved'
+            WHEN 2 * direction * (cpu_ns + wait_ns) >= direction * change_ns THEN 'cpu'
+            WHEN 2 * direction * beyond_ns >= direction * change_ns AND sure = 1 THEN 'starved'
             WHEN 2 * direction * blocked_ns >= direction * change_ns THEN 'blocked'
             WHEN 2 * direction * shape_ns >= direction * change_ns THEN 'shape'
             ELSE 'mixed'
         END AS cause,
         CASE
-            WHEN 2 * direction * stolen_ns >= direction * starved_ns THEN 'stolen'
-            WHEN 2 * direction * throttled_ns >= direction * starved_ns THEN 'throttled'
-            WHEN 2 * direction * machine_ns >= direction * starved_ns THEN 'others'
+            WHEN 2 * direction * stolen_more >= direction * beyond_ns THEN 'stolen'
+            WHEN 2 * direction * throttled_more >= direction * beyond_ns THEN 'throttled'
+            WHEN 2 * direction * machine_more >= direction * beyond_ns THEN 'others'
             ELSE 'run-queue'
         END AS starved_by,
         CASE
@@ -107,7 +145,7 @@ named AS (
             WHEN direction * disk_ns >= direction * sleep_ns THEN 'disk'
             ELSE 'sleep'
         END AS blocked_by
-    FROM shaped
+    FROM parted
 ),
 -- A subject has numbers for its runs; days and commits are their names. A change that is found 15 runs away in
 -- a later report is the same one, seen better.

@@ -1,5 +1,5 @@
 -- What noise have the commands? The newest runs of those with the most runs.
-SELECT c.series, c.runs, s.n, s.wall_ns, s.day_number, s.pool
+SELECT c.series, c.runs, s.n, s.wall_ns, s.work_ns, s.day_number, s.pool
 FROM subjects s
 JOIN (
     SELECT subject, series, count(*) AS runs, max(n) AS last

@@ -10,7 +10,7 @@ WITH sums AS (
         CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY wall_ns) AS bigint) AS p90_ns,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY starved_ns) AS bigint) AS starved_ns
     FROM subjects
-    WHERE kind <> 'command'
+    WHERE kind NOT IN ('command', 'cpu')
     GROUP BY series, kind, name
 ),
 placed AS (

@@ -3,7 +3,8 @@
 -- One row a subject and run. Runs that ended badly are no measurements, nor are failed steps and tests:
 -- they stop early. The parts of a command are those of the run's critical path, the parts of a step or
 -- test those of its own; they add up to wall_ns. starved_ns is time without a CPU: in run queues, or on
--- a CPU that the hypervisor did not run.
+-- a CPU that the hypervisor did not run. The CPU time of a command is a subject of its own, of the kind cpu:
+-- beside a load it has far less noise than the wall time.
 WITH named AS (
     -- Numbers are shorter than names where runs are compared with each other.
     SELECT series, kind, name, row_number() OVER (ORDER BY series, kind, name) AS subject
@@ -14,6 +15,8 @@ WITH named AS (
         WHERE s.well = 1 AND t.failed = 0
         UNION ALL
         SELECT DISTINCT series, 'command' AS kind, '' AS name FROM series WHERE well = 1
+        UNION ALL
+        SELECT DISTINCT series, 'cpu' AS kind, '' AS name FROM series WHERE well = 1 AND work_ns > 0
     ) names
 ),
 united AS (
@@ -31,6 +34,13 @@ united AS (
     FROM series s
     JOIN named b ON b.series = s.series AND b.kind = 'command'
     WHERE s.well = 1
+    UNION ALL
+    SELECT
+        b.subject, s.run, s.seq, s.day_number, s.pool, 0e0 AS stolen_share, s.work_ns AS wall_ns, s.work_ns, s.work_ns AS on_cpu_ns,
+        0 AS run_queue_ns, 0 AS disk_ns, 0 AS network_ns, 0 AS sleep_ns, 0 AS others_ns, 0 AS unknown_ns
+    FROM series s
+    JOIN named b ON b.series = s.series AND b.kind = 'cpu'
+    WHERE s.well = 1 AND s.work_ns > 0
     UNION ALL
     SELECT
         b.subject, s.run, s.seq, s.day_number, s.pool, s.stolen_share,

@@ -19,7 +19,7 @@ WITH parts AS (
         CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY others_ns) AS bigint)
             - CAST(percentile_disc(0.1) WITHIN GROUP (ORDER BY others_ns) AS bigint) AS others_ns
     FROM subjects
-    WHERE kind <> 'command'
+    WHERE kind NOT IN ('command', 'cpu')
     GROUP BY series, kind, name
 ),
 placed AS (
