@@ -56,6 +56,15 @@ class Changes(unittest.TestCase):
         self.assertLessEqual(half, 0.2 * count)
         self.assertGreater(np.median(sizes["autocorrelated"]), 4 * np.median(sizes["independent"]))
 
+    def test_a_step_where_slow_growth_begins_has_two_sides(self):
+        for seed in (7009, 7021):
+            wall, days, members, _ = noise.series("growth", seed, 200, 0.1)
+            with self.subTest(seed):
+                for row in changes.of_subject(1, None, wall, days, members):
+                    row = dict(zip([name for name, _ in changes.COLUMNS], row))
+                    self.assertLess(row["before_from"], row["before_to"])
+                    self.assertLess(row["after_from"], row["after_to"])
+
     def test_a_step_that_is_not_clear_enough_is_no_noise_of_the_smallest_step(self):
         days = np.full(22, 20_000)
         for seed in (0, 3, 5):

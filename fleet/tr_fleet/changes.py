@@ -708,6 +708,8 @@ def of_subject(subject, n, wall, days, members):
         inside = LEAST if fit.kind == "ramp" else 0
         before_to = max(first + inside, begin + inside, 1)
         after_from = min(last - inside, len(wall) - 1)
+        # Slow growth may begin or end where a step is: some of its runs are a side of the step.
+        begin, end = min(begin, max(0, before_to - LEAST)), max(end, min(len(wall), after_from + LEAST))
         before_from, after_to = max(begin, before_to - side), min(end, after_from + side)
         before, after = np.median(alike[before_from:before_to]), np.median(alike[after_from:after_to])
         if abs(after - before) < SHORTEST:
