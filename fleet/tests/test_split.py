@@ -65,6 +65,7 @@ class Split(unittest.TestCase):
         self.assertAlmostEqual(row["starved_ns"] / MS, 0, delta=5)
         said = report([(15, 100, 3.4, 0.9), (15, 240, 3.2, 0.9)], words=())
         self.assertIn("CPU work up: the code or its tools, not the runner.", said)
+        self.assertRegex(said, "waits in proportion .4\\d\\d ms · starved beyond 0 ")
         self.assertIn("Waits for a CPU per CPU second: 3.4 s before, 3.2 s after.", said)
 
     def test_less_work_that_waits_less_is_the_gain_of_the_code(self):

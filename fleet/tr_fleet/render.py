@@ -112,25 +112,26 @@ def sentence(row):
     return CAUSES[row["cause"], up]
 
 
+def waits_with_work(row):
+    """Whether waits in proportion to the work are a twentieth of the change or more."""
+    return 20 * abs(row["wait_ns"]) >= abs(row["change_ns"]) > 0
+
+
 def waits(row):
     """How long the runs waited for each second of CPU time, where the waits changed with the work."""
-    if not row["wait_ns"]:
+    if not waits_with_work(row):
         return ""
     return f" Waits for a CPU per CPU second: {row['rate_before']:.2g} s before, {row['rate_after']:.2g} s after."
 
 
 def parts(row):
-    names = [
-        ("CPU work", "cpu_ns"),
-        *(
-            [("waits in proportion", "wait_ns"), ("starved beyond", "starved_ns")]
-            if row["wait_ns"]
-            else [("starved", "starved_ns")]
-        ),
-        ("blocked", "blocked_ns"),
-        ("other work on the path", "shape_ns"),
-    ]
-    return " · ".join(f"{name} {signed(row[key]) if row[key] else '0'}" for name, key in names)
+    found = {"CPU work": row["cpu_ns"]}
+    if waits_with_work(row):
+        found |= {"waits in proportion": row["wait_ns"], "starved beyond": row["starved_ns"]}
+    else:
+        found["starved"] = row["wait_ns"] + row["starved_ns"]
+    found |= {"blocked": row["blocked_ns"], "other work on the path": row["shape_ns"]}
+    return " · ".join(f"{name} {signed(ns) if ns else '0'}" for name, ns in found.items())
 
 
 NOTHING = "No change of a command's wall time or CPU time"

@@ -72,9 +72,9 @@ changed AS (
         b.wall AS wall_before, b.starved AS starved_before, b.on_cpu AS on_cpu_before,
         ra.rate AS rate_after, rb.rate AS rate_before, sqrt(ra.error * ra.error + rb.error * rb.error) AS rate_error,
         -- A longer run has more of other tasks beside it at the same load.
-        a.stolen - b.stolen * (CAST(a.after_ns AS double) / a.before_ns) AS stolen_more,
-        a.throttled - b.throttled * (CAST(a.after_ns AS double) / a.before_ns) AS throttled_more,
-        a.machine - b.machine * (CAST(a.after_ns AS double) / a.before_ns) AS machine_more,
+        a.stolen - b.stolen * (CAST(a.after_ns AS double) / greatest(a.before_ns, 1)) AS stolen_more,
+        a.throttled - b.throttled * (CAST(a.after_ns AS double) / greatest(a.before_ns, 1)) AS throttled_more,
+        a.machine - b.machine * (CAST(a.after_ns AS double) / greatest(a.before_ns, 1)) AS machine_more,
         a.stolen - b.stolen AS stolen_ns,
         a.throttled - b.throttled AS throttled_ns,
         a.machine - b.machine AS machine_ns,
