@@ -196,8 +196,7 @@ def page(rows):
             cells = [f"{part} of {whole} ({100 * part / max(whole, 1):.0f} %)" for part, whole in sums(some).values()]
             out.append(f"| {around} | " + " | ".join(cells) + " |")
     out.append(
-        "\nThe rules were made with 46 of these plants (before: 4 of 98 wrong, 14 of 87 silent), and the judge's words completed after "
-        "reading. The other 16 (`plants/waits_blind.py`) were new to them: at the first look 0 of 31 screens were wrong, 7 of 27 silent "
+        "\nThe rules were made with 46 of these plants. The other 16 (`plants/waits_blind.py`) were new to them: at the first look 0 of 31 screens were wrong, 7 of 27 silent "
         "and 16 of 20 gains within; then the rules were changed for these, too."
     )
     return "\n".join(out) + "\n"
