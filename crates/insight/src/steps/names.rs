@@ -8,7 +8,7 @@ use tr_analyze::model::Analysis;
 /// The mark of a text that was shortened in the middle.
 const CUT: char = '…';
 
-/// The least similarity of a name that is suggested, in percent.
+/// The least similarity of a name that is suggested, in percent. A guess: five names at most are printed.
 const SIMILAR: usize = 30;
 
 impl Steps {
