@@ -20,7 +20,7 @@ use tr_insight::Recording;
 use tr_text::units;
 
 use crate::forecast::{
-    parts, totals, warnings, Forecast, Interval, Knee, NoForecast, Wanted, MOST_CPUS,
+    parts, totals, warnings, Forecast, Interval, Knee, NoForecast, Row, Wanted, MOST_CPUS,
 };
 use crate::{changes, render, shards};
 
@@ -308,11 +308,20 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// A sentence which says that the load beside the run allows no narrow forecast.
-    fn wide_words(&self, wall: &Interval) -> Option<String> {
-        (self.is_beside() && wall.low.saturating_mul(WIDE) < wall.high).then(|| {
-            "beside this load the recording does not allow the forecast: what part of the CPUs the run then gets is not known; --alone leaves the load out".to_owned()
-        })
+    /// A sentence which says that the load beside the run allows no narrow forecast, or not all of the table's.
+    fn wide_words(&self, wall: &Interval, table: &[Row]) -> Option<String> {
+        let is_wide = |wall: &Interval| wall.low.saturating_mul(WIDE) < wall.high;
+        let wide = table.iter().filter(|row| is_wide(&row.wall)).count();
+        let what = match (is_wide(wall), wide) {
+            _ if !self.is_beside() => return None,
+            (true, 0) => "the forecast".to_owned(),
+            (true, _) => format!("the forecast, nor {wide} rows of the table"),
+            (false, 0) => return None,
+            (false, _) => format!("{wide} rows of the table"),
+        };
+        Some(format!(
+            "beside this load the recording does not allow {what}: what part of the CPUs the run then gets is not known; --alone leaves the load out"
+        ))
     }
 
     /// A sentence which says by how much the simulation is off, if it is too far off.
@@ -436,13 +445,13 @@ impl Predictor {
         let (wall, done) = self.interval(cpus, self.wanted.jobs);
         let mut said = warnings(recording);
         said.extend(self.off_words());
-        said.extend(self.wide_words(&wall));
         let wanted = &self.wanted;
         let mut table = if wanted.table || wanted.price.is_some() {
             render::table(self, analysis)
         } else {
             Vec::new()
         };
+        said.extend(self.wide_words(&wall, &table));
         let cheapest = render::cheapest(&table);
         if !wanted.table {
             table.clear();
