@@ -154,7 +154,8 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
         let process = process.map(|process| facts.analysis.process(process));
         // A server, a watchdog and what is given up are ended by others.
         let ends_itself = |process: &Process| !process.alive && process.status == Some(0);
-        if process.is_some_and(ends_itself) && facts.role(group).is_none() {
+        let is_tools = facts.role(group).is_some() || facts.runs_containers(group);
+        if process.is_some_and(ends_itself) && !is_tools {
             add_sleeps(facts, group, from, to, &mut by_sleeper);
         }
     }
