@@ -533,8 +533,14 @@ fn duration() -> Result<(), Failed> {
     )
 }
 
-/// The file stays below the limit and has the end of COMMAND, which runs on.
+/// On a busy machine the recorder can wait for a CPU while the storm begins, and the file exceeds the limit a little. It
+/// does not twice in a row.
 fn max_size() -> Result<(), Failed> {
+    sized().or_else(|_| sized())
+}
+
+/// The file stays below the limit and has the end of COMMAND, which runs on.
+fn sized() -> Result<(), Failed> {
     const LIMIT: u64 = 1 << 20;
     let trace = scratch("max_size.bin");
     let storm = program()?;
@@ -546,8 +552,7 @@ fn max_size() -> Result<(), Failed> {
         let told = last.contains("at its limit of 1 MiB (--max-size); the command ran on for");
         ensure(out.status.code() == Some(4) && told, || format!("{out:?}"))?;
         let bytes = std::fs::metadata(&trace)?.len();
-        // What a busy machine lets through at once may exceed it a little.
-        ensure((LIMIT / 2..=LIMIT + LIMIT / 10).contains(&bytes), || {
+        ensure((LIMIT / 2..=LIMIT).contains(&bytes), || {
             format!("{bytes} bytes")
         })?;
 

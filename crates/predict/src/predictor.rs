@@ -352,7 +352,7 @@ impl Predictor {
         for shaken in (1..=SHAKEN).filter(|_| chance) {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
-            // Its work may be more or less altogether: that is no matter of chance.
+            // The work may be more or less altogether, which is no matter of chance.
             let wall = Done::times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
             (low, high) = (low.min(wall), high.max(wall));
         }
@@ -582,7 +582,7 @@ fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
 /// many tasks as CPUs that never sleep. Where a run waited for a CPU although others had little CPU time, the reason was a
 /// limit or a delay of the scheduler.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
-    // They may have been on CPUs that the run was not allowed.
+    // The others may have been on CPUs that the run was not allowed.
     if analysis.machine.limited_to.is_some() {
         return None;
     }
@@ -615,7 +615,7 @@ fn others(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u
         }
     }
     if wall(high) < recorded {
-        // They explain nothing: they had what they needed beside the run.
+        // The others explain nothing, because they had what they needed beside the run.
         high / 2
     } else {
         high
@@ -638,7 +638,7 @@ mod tests {
     fn throttled_time_is_a_quotas() {
         assert_eq!(unthrottled(500, 0, 100), 500);
         assert_eq!(unthrottled(500, 300, 100), 200);
-        // That of several CPUs may be more than there is.
+        // The time of several CPUs may be more than there is.
         assert_eq!(unthrottled(500, 900, 100), 100);
         assert_eq!(unthrottled(90, 900, 100), 90);
     }

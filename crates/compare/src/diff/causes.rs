@@ -242,7 +242,7 @@ impl Causes {
         let is_with = |share: &Share| !differs || share.ns.signum() == wall.difference().signum();
         let counts = |share: &Share| {
             let size = share.ns.unsigned_abs();
-            // Of a difference in the other direction it is no part.
+            // A share in the other direction is no part of the difference.
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
                 // Of a wall time that does not differ they explain nothing.

@@ -129,7 +129,7 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
                 "keep in a cache what it fetches".into(),
             )
         };
-        // Those beside the path wait as well.
+        // Tasks beside the path wait as well.
         let all = facts
             .all()
             .filter(|(_, execution)| execution.program == program);

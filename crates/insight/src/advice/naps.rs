@@ -55,7 +55,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             .peek()
             .map(|(next, ..)| next)
             .filter(|next| next.kind == Time::RunQueue && next.thread == segment.thread);
-        // It waits for something else, and an alarm ends that.
+        // The thread waits for something else, and an alarm ends the wait.
         if killed::has_no_timeout(reason)
             || killed::gave_up(facts.analysis, segment.thread, segment.from)
         {
@@ -305,7 +305,7 @@ fn of_naps(
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
-    // Of a process that slept for a twentieth of another one's time nothing is told.
+    // A process that slept for a twentieth of another one's time has no line.
     let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
     let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();

@@ -59,7 +59,7 @@ pub(super) fn rated(
             }
         } else if enough(gain) {
             let at_least = match candidate.kind {
-                // It may guard what only one can use.
+                // The lock may guard what only one can use.
                 Kind::Lock => 0,
                 // Whole builds may need each other's results, which no recording tells.
                 _ if jobs && of_builds(facts, &candidate) => 0,

@@ -65,7 +65,7 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     on_path: u64 = row.times.on_path,
     // Its wall time by the columns of `kinds`; none: not known.
     uses: Vec<Option<u64>> = uses(analysis, row),
-    // Its wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part.
+    // The wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part.
     course: Vec<u32> = course(row.course),
     // The wall time in which no step inside it was under way; none: it holds no other.
     unexplained: Option<u64> = row.unexplained,

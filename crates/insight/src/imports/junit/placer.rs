@@ -499,7 +499,7 @@ impl Placer<'_> {
             let after = runners.partition_point(|ix| start(ix) <= latest);
             let before = runners.get(..after).unwrap_or_default();
             self.spend(before.len().min(TRIED).div_ceil(LIVES))?;
-            // Of a runner and its wrappers, the runner began last.
+            // The runner began after its wrappers.
             let tried = before.iter().rev().take(TRIED).copied();
             let mut fitting = tried.filter_map(|ix| {
                 let later = start(&ix).saturating_sub(times.from).clamp(0, times.digit);
