@@ -233,7 +233,7 @@ export interface Steps {
   on_path: number[];
   /** Its wall time by the columns of `kinds`; none: not known. */
   uses: (number | null)[][];
-  /** Its wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part. */
+  /** The wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part. */
   course: number[][];
   /** The wall time in which no step inside it was under way; none: it holds no other. */
   unexplained: (number | null)[];
