@@ -1,6 +1,6 @@
 //! The CPUs that a recorded job needs.
 
-use tr_analyze::schedule::Schedule;
+use tr_analyze::schedule::{Done, Schedule};
 use tr_analyze::share;
 
 /// The share of the time in which the job wants at most the stated number of CPUs, in percent. A guess: with all of
@@ -15,7 +15,7 @@ const LONGER_PERCENT: u64 = 5;
 pub struct CpuNeed {
     /// The number of CPUs that the job could use.
     pub available: u64,
-    /// The number of CPUs that the job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the known time.
+    /// The number of CPUs that the job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of its time without other tasks.
     pub wanted: u64,
     /// The smallest number of CPUs that would do, of powers of two, or the available ones.
     pub enough: u64,
@@ -26,18 +26,13 @@ pub struct CpuNeed {
 }
 
 impl CpuNeed {
-    /// The CPUs that a build needs. `available`: those that it could use; `demand`: the times in ns in which exactly n
-    /// tasks wanted a CPU; `own`: the simulated time on the available CPUs in ns.
-    pub(crate) fn of(
-        available: u64,
-        demand: &[u64],
-        schedule: &Schedule,
-        own: u64,
-    ) -> Option<CpuNeed> {
-        let wanted = wanted(available, demand)?;
+    /// The CPUs that a build needs. `available`: those that it could use; `alone`: the simulated run on them without
+    /// other tasks.
+    pub(crate) fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {
+        let own = alone.wall;
         let mut need = CpuNeed {
             available,
-            wanted,
+            wanted: wanted(available, alone)?,
             enough: available,
             on_available: own,
             on_enough: own,
@@ -56,9 +51,11 @@ impl CpuNeed {
     }
 }
 
-/// The number of CPUs, of the available ones, that a job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the known
-/// time. `demand`: the times in ns in which exactly n tasks wanted a CPU.
-pub fn wanted(available: u64, demand: &[u64]) -> Option<u64> {
+/// The number of CPUs, of the available ones, that a job wanted at most in [`MOST_OF_THE_TIME_PERCENT`] of the time of
+/// a simulated run. Beside other tasks the recorded times are longer: tasks that work one after the other wait for
+/// their CPUs at once.
+pub(crate) fn wanted(available: u64, run: &Done) -> Option<u64> {
+    let demand = &run.demand;
     let known = demand
         .iter()
         .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
@@ -78,11 +75,19 @@ mod tests {
 
     #[test]
     fn nine_tenths_of_the_time_decide() {
-        assert_eq!(wanted(4, &[5, 85, 10]), Some(1));
-        assert_eq!(wanted(4, &[5, 84, 11]), Some(2));
-        assert_eq!(wanted(4, &[0, 0, 0, 0, 0, 0, 9]), Some(4));
-        assert_eq!(wanted(4, &[9]), Some(1));
-        assert_eq!(wanted(4, &[0, 0]), None);
-        assert_eq!(wanted(4, &[]), None);
+        let wanted = |demand: &[u64]| {
+            let demand = demand.to_vec();
+            let run = Done {
+                demand,
+                ..Done::default()
+            };
+            wanted(4, &run)
+        };
+        assert_eq!(wanted(&[5, 85, 10]), Some(1));
+        assert_eq!(wanted(&[5, 84, 11]), Some(2));
+        assert_eq!(wanted(&[0, 0, 0, 0, 0, 0, 9]), Some(4));
+        assert_eq!(wanted(&[9]), Some(1));
+        assert_eq!(wanted(&[0, 0]), None);
+        assert_eq!(wanted(&[]), None);
     }
 }

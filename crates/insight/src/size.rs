@@ -6,9 +6,10 @@
 //! programs that were alive at once is therefore a bound that no peak exceeds, and only this bound leads to a
 //! proposal.
 
+use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process};
-use tr_analyze::parallelism::parallelism;
+use tr_analyze::schedule::Schedule;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
@@ -136,10 +137,11 @@ impl MemoryNeed {
     }
 }
 
-/// The number of CPUs that a recorded command wanted at most for most of the time.
-pub fn cpus_wanted(analysis: &Analysis) -> Option<u64> {
-    let found = is_of_command(analysis).then(|| parallelism(analysis, &groups(analysis), None, 0));
-    cpu_need::wanted(analysis.cpus_of_build(), &found?.ok()?.demand)
+/// The number of CPUs that a recorded command wanted at most for most of its time without other tasks.
+pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
+    let schedule =
+        is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
+    cpu_need::wanted(analysis.cpus_of_build(), &schedule?.ok()?.alone())
 }
 
 /// Whether the recording is one of a command alone, from its beginning.

@@ -112,6 +112,11 @@ impl Schedule {
         self.threads.large
     }
 
+    /// The run on the recorded CPUs without other tasks and without changes.
+    pub fn alone(&self) -> Done {
+        self.run(Machine::of(self.cpus), 0, Effect::Best)
+    }
+
     /// The time from the beginning of the path to its end in ns, on the recorded CPUs, with a set of
     /// changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {

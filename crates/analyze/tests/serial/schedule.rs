@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::kinds::Kind;
+use tr_analyze::parallelism::parallelism;
 use tr_analyze::schedule::{
     Change, Effect, Jobs, Machine, Plan as Schedules, Planned, Schedule, PERIOD,
 };
@@ -567,6 +568,26 @@ fn others_are_kept() {
 
 /// Large processes that share a CPU cost each other a part of their work: so does the recording's own
 /// sharing, which ends with more CPUs.
+/// A task that works beside a job for a moment waits for a CPU as long as the job does, if other tasks have the CPUs.
+#[test]
+fn other_tasks_change_no_demand() {
+    let world = || build(&[30, 20, 25], 1, 5);
+    let quiet = Answer::of(world(), 2).schedule(&[]).alone();
+    let loaded = Answer::of(beside(world(), 6), 2);
+    let recorded = parallelism(&loaded.analysis, &loaded.groups, None, 0).unwrap();
+    let loaded = loaded.schedule(&[]).alone();
+    for run in [&quiet, &loaded] {
+        assert_eq!(run.demand.iter().sum::<u64>(), run.wall);
+    }
+    let at_once = |demand: &[u64]| demand.iter().skip(2).sum::<u64>();
+    let (quiet, loaded) = (at_once(&quiet.demand), at_once(&loaded.demand));
+    assert!(loaded.abs_diff(quiet) < MS, "{loaded} {quiet}");
+    assert!(
+        at_once(&recorded.demand) > 2 * quiet,
+        "{recorded:?} {quiet}"
+    );
+}
+
 #[test]
 fn sharing_the_caches_costs_time() {
     let run = |answer: &Answer, cpus, cold| {

@@ -147,17 +147,17 @@ pub struct Run {
 pub struct RunSize {
     /// A bound in bytes that the memory of all processes together did not exceed.
     pub memory: Option<u64>,
-    /// The number of CPUs that the run wanted at most for 90 % of the time.
+    /// The number of CPUs that the run wanted at most for 90 % of its time without other tasks.
     pub cpus: Option<u64>,
     /// The free space at the start less the least free space, in bytes.
     pub disk: Option<u64>,
 }
 
 impl RunSize {
-    fn of(analysis: &Analysis) -> RunSize {
+    fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> RunSize {
         RunSize {
             memory: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
-            cpus: size::cpus_wanted(analysis),
+            cpus: path.and_then(|path| size::cpus_wanted(analysis, path)),
             disk: DiskNeed::of(analysis).map(|disk| disk.used_peak),
         }
     }
@@ -248,7 +248,7 @@ impl Run {
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             demands: demands::of(analysis, path.as_ref()),
-            size: RunSize::of(analysis),
+            size: RunSize::of(analysis, path.as_ref()),
             parts: Parts::of(analysis, path.as_ref()),
             machine: Loads::of(analysis),
             profile: Profile::of(analysis),

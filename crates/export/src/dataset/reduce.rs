@@ -112,7 +112,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
             .max(),
         resident_peak_bytes: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
         disk_used_peak_bytes: DiskNeed::of(analysis).map(|disk| disk.used_peak),
-        cpus_p90: size::cpus_wanted(analysis),
+        cpus_p90: path.and_then(|path| size::cpus_wanted(analysis, path)),
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path("on_cpu"),
         path_run_queue_ns: on_path("run_queue"),

@@ -47,7 +47,7 @@ rows! {
         resident_peak_bytes: Option<u64>,
         /// The free space at the start less the least free space of the file system that the run began in.
         disk_used_peak_bytes: Option<u64>,
-        /// The number of CPUs that the run wanted at most for 90 % of the time.
+        /// The number of CPUs that the run wanted at most for 90 % of its time without other tasks.
         cpus_p90: Option<u64>,
         /// The critical path, and its parts by use.
         path_ns: Option<u64>,

@@ -142,7 +142,8 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let changes = candidates.iter().map(Candidate::change);
     let changes: Vec<Change> = changes.chain(order).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
-    let own = schedule.wall(0, Effect::Best);
+    let run = schedule.alone();
+    let own = run.wall;
     let mut withheld = WithheldTime::new(facts, own);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
     let (mut kept, mut covered) = distinct(facts, rated);
@@ -210,7 +211,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
         changes,
         nothing,
         in_use: facts.in_use(),
-        cpus: CpuNeed::of(facts.cpus, &facts.parallelism.demand, &schedule, own),
+        cpus: CpuNeed::of(facts.cpus, &run, &schedule),
     })
 }
 

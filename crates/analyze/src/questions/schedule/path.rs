@@ -15,6 +15,8 @@ pub struct Done {
     pub on_cpu: u64,
     /// Whether tasks waited for a CPU.
     pub crowded: bool,
+    /// The time in which exactly n tasks wanted a CPU, by n.
+    pub demand: Vec<u64>,
     /// The chain of threads that decided about the end, in the order of time, if it was requested.
     pub legs: Vec<Leg>,
     /// The life of each thread that began, if the chain was requested.

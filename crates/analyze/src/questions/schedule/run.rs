@@ -96,6 +96,8 @@ struct Run<'a> {
     /// The number of these threads that belong to large processes.
     large: u64,
     delayed: BinaryHeap<Reverse<(u64, ThreadIx)>>,
+    /// The time in which exactly n tasks wanted a CPU, in ns, by n.
+    demand: Vec<u64>,
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
@@ -117,6 +119,7 @@ pub(super) fn run<'a>(threads: &'a Threads, on: On<'a>) -> Done {
         working: BinaryHeap::new(),
         large: 0,
         delayed: BinaryHeap::new(),
+        demand: Vec::new(),
         wakings: vec![Waking::default(); threads.wakings],
         children: threads.parent.ids().map(|_| Children::default()).collect(),
         blocked: each().map(|_| false).collect(),
@@ -131,6 +134,7 @@ pub(super) fn run<'a>(threads: &'a Threads, on: On<'a>) -> Done {
         wall,
         on_cpu: run.clock.on_cpu,
         crowded: run.clock.crowded,
+        demand: run.demand,
         legs: log.map_or(Vec::new(), |log| log.legs(threads.last, wall)),
         lives: log.map_or(Vec::new(), |log| log.lives(wall)),
     }
@@ -296,9 +300,15 @@ impl Run<'_> {
     fn advance(&mut self) -> bool {
         let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);
-        let tasks = self.working.len() as u64;
-        if !self.clock.advance((tasks, self.large), work, delay) {
+        let (tasks, since) = (self.working.len(), self.clock.now);
+        if !self.clock.advance((tasks as u64, self.large), work, delay) {
             return false;
+        }
+        if self.demand.len() <= tasks {
+            self.demand.resize(tasks + 1, 0);
+        }
+        if let Some(time) = self.demand.get_mut(tasks) {
+            *time += self.clock.now - since;
         }
         let (served, now) = (self.clock.served, self.clock.now);
         for (list, until) in [(&mut self.working, served), (&mut self.delayed, now)] {
