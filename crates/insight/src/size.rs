@@ -58,7 +58,8 @@ pub struct MemoryNeed {
     pub available: Option<u64>,
     /// The largest memory of COMMAND's cgroup in the span, in which the pages of files count, too.
     pub with_files: Option<u64>,
-    /// The smallest size that would do; `None` without a bound, or if the job was killed or failed.
+    /// The smallest memory in bytes with which the job would have run; `None` without a bound, or if the job was killed
+    /// or failed.
     pub enough: Option<u64>,
 }
 

@@ -1,172 +1,80 @@
-//! Log2 histograms of durations in µs, as bcc's `cpudist` and `runqlat` draw them.
+//! Histograms as text and as tables: the text as bcc's `cpudist` and `runqlat` draw them.
 
-use serde::Serialize;
 use serde_json::json;
 use tr_format::event::CpuId;
 
-use crate::members::{Collect, Members};
+use tr_insight::hist::Hist;
+use tr_insight::members::Members;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// Durations in ns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hist {
-    lengths: Vec<u64>,
-    total: u64,
-    /// Durations without a known start or end: their number, and the sum of
-    /// their lower bounds.
-    cut: (u64, u64),
-}
-
-/// A slot of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Slot {
-    /// The shortest duration, in whole µs.
-    pub from_us: u64,
-    /// The longest duration, in whole µs.
-    pub to_us: u64,
-    /// The number of durations.
-    pub count: u64,
-    pub ns: u64,
-}
-
 const STARS: usize = 40;
 /// The width of a row without its bar.
 const ROW: usize = 38;
 
-impl Hist {
-    /// The number of durations with known ends.
-    pub fn count(&self) -> u64 {
-        self.lengths.len() as u64
+/// The number of `what`, their sum and quantiles, in words.
+pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
+    let mut parts = vec![format!("{} {what}", units::count(hist.count()))];
+    let quantile = |permille| units::time(hist.quantile(permille).unwrap_or(0));
+    if hist.count() > 0 {
+        parts.push(format!("{} in all", units::time(hist.total())));
+        parts.push(format!("half up to {}", quantile(500)));
+        parts.push(format!("99 % up to {}", quantile(990)));
+        parts.push(format!("longest {}", quantile(1000)));
     }
-
-    /// The sum of the durations with known ends.
-    pub fn total(&self) -> u64 {
-        self.total
+    let (cut, cut_ns) = hist.cut();
+    if cut > 0 {
+        parts.push(format!(
+            "{} more without a known beginning or end ({})",
+            units::count(cut),
+            units::time(cut_ns)
+        ));
     }
+    parts
+}
 
-    /// The number of the other durations, and the sum of their lower bounds.
-    pub fn cut(&self) -> (u64, u64) {
-        self.cut
+/// The slots as `cpudist` draws them, with their times if there is room.
+pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
+    let slots = hist.slots();
+    let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
+    let columns = style.width.saturating_sub(ROW + 2).clamp(4, STARS);
+    let times = style.width >= ROW + STARS + 22;
+    if most == 0 {
+        return;
     }
-
-    /// A quantile by nearest rank.
-    pub fn quantile(&self, permille: usize) -> Option<u64> {
-        let rank = (self.lengths.len() * permille).div_ceil(1000);
-        self.lengths.get(rank.max(1) - 1).copied()
+    let mut head = format!("     {:<19} : {:<8}  distribution", "usecs", "count");
+    if times {
+        head = units::pad(&head, ROW + columns, false) + "      time";
     }
-
-    /// The slots from 0 µs to the longest duration's.
-    pub fn slots(&self) -> Vec<Slot> {
-        // bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
-        let place = |ns: u64| (ns / 1000).max(1).ilog2();
-        let Some(last) = self.lengths.last().map(|ns| place(*ns)) else {
-            return Vec::new();
-        };
-        let mut slots: Vec<Slot> = (0..=last)
-            .map(|power| Slot {
-                from_us: if power == 0 { 0 } else { 1 << power },
-                to_us: (2 << power) - 1,
-                count: 0,
-                ns: 0,
-            })
-            .collect();
-        for ns in &self.lengths {
-            if let Some(slot) = slots.get_mut(place(*ns) as usize) {
-                slot.count += 1;
-                slot.ns = slot.ns.saturating_add(*ns);
-            }
-        }
-        slots
-    }
-
-    /// The slots, then the durations without known ends, if there are any.
-    fn slots_and_cut(&self) -> Vec<Bin> {
-        let slots = self.slots().into_iter();
-        let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
-        let cut = (self.cut.0 > 0).then_some((None, self.cut.0, self.cut.1));
-        slots.chain(cut).collect()
-    }
-
-    /// The number of `what`, their sum and quantiles, in words.
-    pub fn summary(&self, what: &str) -> Vec<String> {
-        let mut parts = vec![format!("{} {what}", units::count(self.count()))];
-        let quantile = |permille| units::time(self.quantile(permille).unwrap_or(0));
-        if !self.lengths.is_empty() {
-            parts.push(format!("{} in all", units::time(self.total)));
-            parts.push(format!("half up to {}", quantile(500)));
-            parts.push(format!("99 % up to {}", quantile(990)));
-            parts.push(format!("longest {}", quantile(1000)));
-        }
-        if self.cut.0 > 0 {
-            parts.push(format!(
-                "{} more without a known beginning or end ({})",
-                units::count(self.cut.0),
-                units::time(self.cut.1)
-            ));
-        }
-        parts
-    }
-
-    /// The slots as `cpudist` draws them, with their times if there is room.
-    pub fn draw(&self, out: &mut Page, style: &Style) {
-        let slots = self.slots();
-        let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
-        let columns = style.width.saturating_sub(ROW + 2).clamp(4, STARS);
-        let times = style.width >= ROW + STARS + 22;
-        if most == 0 {
-            return;
-        }
-        let mut head = format!("     {:<19} : {:<8}  distribution", "usecs", "count");
+    out.painted(Paint::Bold, &head);
+    for slot in &slots {
+        let bar = style.bar_of('*', slot.count, most, columns);
+        let bar = Span::new(Paint::Bar, units::pad(&bar, columns, false));
+        let range = format!("{:>10} -> {:<10}", slot.from_us, slot.to_us);
+        let lead = format!("{range} : {:<8} |", slot.count);
+        let mut end = "|".to_owned();
         if times {
-            head = units::pad(&head, ROW + columns, false) + "      time";
+            let time = units::pad(&units::time(slot.ns), 9, true);
+            let share = units::pad(&units::share(slot.ns, hist.total()), 5, true);
+            end += &format!(" {time} {share}");
         }
-        out.painted(Paint::Bold, &head);
-        for slot in &slots {
-            let bar = style.bar_of('*', slot.count, most, columns);
-            let bar = Span::new(Paint::Bar, units::pad(&bar, columns, false));
-            let range = format!("{:>10} -> {:<10}", slot.from_us, slot.to_us);
-            let lead = format!("{range} : {:<8} |", slot.count);
-            let mut end = "|".to_owned();
-            if times {
-                let time = units::pad(&units::time(slot.ns), 9, true);
-                let share = units::pad(&units::share(slot.ns, self.total), 5, true);
-                end += &format!(" {time} {share}");
-            }
-            out.spans([lead.into(), bar, end.into()]);
-        }
-    }
-}
-
-/// A piece of a thread's time, and the CPU that it belongs to.
-#[derive(Clone, Copy, Debug)]
-pub struct Length {
-    pub ns: u64,
-    /// Whether the beginning and the end are known.
-    pub whole: bool,
-    pub cpu: Option<CpuId>,
-}
-
-impl Collect<Length> for Hist {
-    fn add(&mut self, length: &Length) {
-        if length.whole {
-            self.lengths.push(length.ns);
-            self.total = self.total.saturating_add(length.ns);
-        } else {
-            self.cut.0 += 1;
-            self.cut.1 = self.cut.1.saturating_add(length.ns);
-        }
-    }
-
-    fn finish(&mut self) {
-        self.lengths.sort_unstable();
+        out.spans([lead.into(), bar, end.into()]);
     }
 }
 
 /// A slot in whole µs, the number of durations, and their ns; those without known ends have no slot.
 type Bin = (Option<(u64, u64)>, u64, u64);
+
+/// The slots, then the durations without known ends, if there are any.
+fn slots_and_cut(hist: &Hist) -> Vec<Bin> {
+    let slots = hist.slots().into_iter();
+    let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
+    let (count, ns) = hist.cut();
+    let cut = (count > 0).then_some((None, count, ns));
+    slots.chain(cut).collect()
+}
 
 /// A row of histograms: of a group of threads, or of a CPU.
 #[derive(Clone, Debug)]
@@ -236,7 +144,7 @@ pub fn csv<'a>(
         .data("count", |(_, (_, count, _))| *count)
         .data("total_ns", |(_, (.., ns))| *ns);
     table.csv(rows.into_iter().flat_map(|row| {
-        let slots = row.hist.slots_and_cut().into_iter();
+        let slots = slots_and_cut(row.hist).into_iter();
         slots.map(move |slot| (row.clone(), slot))
     }))
 }

@@ -3,9 +3,9 @@
 
 use serde_json::json;
 use tr_format::event::{Argv, Comm};
+use tr_insight::hist::{Hist, Length};
+use tr_insight::members::Collect;
 use tr_programs::command_line::{label_of, program_of};
-use tr_report::hist::{Hist, Length};
-use tr_report::members::Collect;
 use tr_text::escape::{command, text};
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};

@@ -5,9 +5,12 @@
 pub mod called;
 pub mod escape;
 pub mod json;
+pub mod levels;
 pub mod names;
 pub mod page;
 pub mod pictures;
+pub mod strings;
+pub mod strips;
 pub mod style;
 pub mod table;
 pub mod units;

@@ -23,7 +23,6 @@ use crate::html::digits::Digits;
 use crate::html::segments::{kinds as piece_kinds, KindRow, Segments, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
-use crate::html::strings::Strings;
 use tr_insight::advice::facts::Facts;
 use tr_insight::advice::{advise_by, programs, Advice, Verdict};
 use tr_insight::ci::Ci;
@@ -41,6 +40,7 @@ use tr_insight::view::{Ask, View};
 use tr_insight::Recording;
 use tr_insight::{exit, kinds, label, query, warnings, who};
 use tr_text::object;
+use tr_text::strings::Strings;
 use tr_text::words::STATES;
 use tr_text::{escape, units};
 

@@ -14,7 +14,6 @@ mod document;
 mod segments;
 mod stacks;
 mod steps;
-mod strings;
 
 use base64::Engine;
 use sha2::{Digest, Sha256};

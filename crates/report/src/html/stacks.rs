@@ -13,10 +13,10 @@ use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{wait_of, SampleSum};
 use crate::html::blob::Columns;
 use crate::html::segments::{kind, RUNNING, UNKNOWN_WAIT};
 use tr_insight::frames::{Name, Names};
+use tr_insight::functions::{wait_of, SampleSum};
 
 /// The most that a page has: 2 to 6 bytes each in the file.
 #[derive(Clone, Copy, Debug)]

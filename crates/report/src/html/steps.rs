@@ -8,12 +8,12 @@ use tr_programs::steps::StepKind;
 use tr_programs::table;
 
 use crate::html::digits::Digits;
-use crate::html::strings::Strings;
 use tr_insight::steps::times::{AllTimes, CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds};
+use tr_text::strings::Strings;
 use tr_text::units;
 
 /// The most steps.

@@ -16,8 +16,10 @@ use tr_programs::command_line;
 
 use super::path_functions::PathFunctions;
 use super::path_shares::{all_by_steps, is_by_step, PathShares};
-use crate::functions::{FunctionGroups, Functions};
+use crate::functions::{self, FunctionGroups};
 use crate::output::Report;
+use tr_insight::cpu_demand;
+use tr_insight::functions::Functions;
 use tr_insight::kinds::COLUMNS;
 use tr_insight::network::Host;
 use tr_insight::path;
@@ -400,7 +402,7 @@ impl<'a> PathReport<'a> {
             out.line(&line);
         }
         let mut machines = Vec::new();
-        for cpus in super::machines(limits.cpus) {
+        for cpus in cpu_demand::machines(limits.cpus) {
             machines.push(format!(
                 "{} {}",
                 units::cpus(cpus),
@@ -623,7 +625,7 @@ impl Report for PathReport<'_> {
             let most = self.view.ask.most();
             return match &self.functions {
                 Some(functions) => functions.csv(most),
-                None => Functions::default().csv(FunctionGroups::default(), most),
+                None => functions::csv(&Functions::default(), FunctionGroups::default(), most),
             };
         }
         let legs = self.found.iter().flat_map(|found| &found.legs);

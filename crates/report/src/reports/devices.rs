@@ -1,16 +1,12 @@
 //! Requests to disks, of the whole machine: a part of the report on disks.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
 use serde_json::{json, Map, Value};
-use tr_analyze::model::Analysis;
-use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
+use tr_format::device::{Block, Device, Requests, GROUPS};
 use tr_format::meta::Extra;
 
 use super::not_known;
+use tr_insight::disk_requests::{add, disks, percentile, DiskRequests};
 use tr_insight::view::View;
-use tr_text::escape;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::Paint;
@@ -23,23 +19,13 @@ pub struct Devices<'a> {
     disks: Option<Vec<DiskRequests<'a>>>,
 }
 
-pub struct DiskRequests<'a> {
-    device: Device,
-    name: String,
-    busy: u64,
-    groups: [Requests; 4],
-    all: Requests,
-    /// The analysis's intervals of this disk.
-    samples: Vec<(u64, &'a Block)>,
-}
-
 impl<'a> Devices<'a> {
     pub fn new(view: &View<'a>) -> Devices<'a> {
         let analysis = view.analysis;
         let known = analysis.meta.has(Extra::Block);
         Devices {
             view: *view,
-            disks: known.then(|| disks(view, analysis)),
+            disks: known.then(|| disks(view)),
         }
     }
 
@@ -64,7 +50,7 @@ impl<'a> Devices<'a> {
         let (table, most) = (self.table(), self.view.ask.most());
         let disks = self
             .asked()
-            .map(|disk| with(table.json(&disk), disk.parts(most)));
+            .map(|disk| with(table.json(&disk), parts(disk, most)));
         let disks: Vec<Value> = disks.collect();
         json!(self.disks.as_ref().map(|_| disks))
     }
@@ -79,9 +65,11 @@ impl<'a> Devices<'a> {
         'a: 't,
     {
         let span = self.view.analysis.wall();
-        let table = Table::new("disk", |disk: &&DiskRequests<'a>| disk.label())
-            .data("name", |disk| disk.name.clone())
-            .data("device", |disk| disk.device.to_string());
+        let table = Table::new("disk", |disk: &&DiskRequests<'a>| {
+            label(&disk.name, disk.device)
+        })
+        .data("name", |disk| disk.name.clone())
+        .data("device", |disk| disk.device.to_string());
         let bytes = |at| move |disk: &&DiskRequests<'a>| Cell::Bytes(disk.bytes(at));
         let busy = |table: Table<'t, &'t DiskRequests<'a>>| table.data("busy_ns", |disk| disk.busy);
         requests(table, |disk| &disk.all, busy)
@@ -90,31 +78,8 @@ impl<'a> Devices<'a> {
             .fact("written", "written_bytes", bytes(1))
             .csv_only()
             .column("busy", move |disk| Cell::Share(disk.busy, span))
-            .column("depth", |disk| Cell::Text(disk.depth()))
+            .column("depth", |disk| Cell::Text(format!("{:.1}", disk.depth())))
     }
-}
-
-fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
-    let mut disks: BTreeMap<Device, DiskRequests<'a>> = BTreeMap::new();
-    for (time, block) in &analysis.disks.blocks {
-        let disk = disks.entry(block.device).or_insert_with(|| DiskRequests {
-            device: block.device,
-            name: escape::raw(&block.name),
-            busy: 0,
-            groups: Default::default(),
-            all: Requests::default(),
-            samples: Vec::new(),
-        });
-        disk.busy = disk.busy.saturating_add(block.busy);
-        for (sum, group) in disk.groups.iter_mut().zip(&block.groups) {
-            add(sum, group);
-            add(&mut disk.all, group);
-        }
-        disk.samples.push((view.since(*time), block));
-    }
-    let mut disks: Vec<DiskRequests<'a>> = disks.into_values().collect();
-    disks.sort_by_key(|disk| Reverse((disk.busy, disk.all.count)));
-    disks
 }
 
 /// A disk's name, escaped, and its number.
@@ -125,39 +90,23 @@ pub fn label(name: &str, device: Device) -> String {
     }
 }
 
-impl DiskRequests<'_> {
-    fn label(&self) -> String {
-        label(&self.name, self.device)
-    }
-
-    fn bytes(&self, group: usize) -> u64 {
-        self.groups.get(group).map_or(0, |group| group.bytes)
-    }
-
-    /// The mean number of requests in flight while there was any.
-    fn depth(&self) -> String {
-        let depth = self.all.latency as f64 / self.busy.max(1) as f64;
-        format!("{depth:.1}")
-    }
-
-    /// The groups of requests, and the samples.
-    fn parts(&self, most: usize) -> Value {
-        let table = requests(
-            Table::unnamed(),
-            |requests: &&Requests| *requests,
-            |table| table,
-        )
-        .data("bytes", |requests| requests.bytes)
-        .data("buckets", |requests| requests.buckets.to_vec());
-        let groups = GROUPS.iter().zip(&self.groups);
-        let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
-        let samples = self.samples.iter().take(most);
-        let samples = samples.map(|(at, block)| sample(*at, block));
-        json!({
-            "groups": groups.collect::<Map<_, _>>(),
-            "samples": samples.collect::<Value>(),
-        })
-    }
+/// The groups of requests, and the samples.
+fn parts(disk: &DiskRequests<'_>, most: usize) -> Value {
+    let table = requests(
+        Table::unnamed(),
+        |requests: &&Requests| *requests,
+        |table| table,
+    )
+    .data("bytes", |requests| requests.bytes)
+    .data("buckets", |requests| requests.buckets.to_vec());
+    let groups = GROUPS.iter().zip(&disk.groups);
+    let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
+    let samples = disk.samples.iter().take(most);
+    let samples = samples.map(|(at, block)| sample(*at, block));
+    json!({
+        "groups": groups.collect::<Map<_, _>>(),
+        "samples": samples.collect::<Value>(),
+    })
 }
 
 fn requests<'a, R: 'a>(
@@ -194,54 +143,4 @@ fn sample(at: u64, block: &Block) -> Value {
         "busy_ns": block.busy,
         "latency_ns": all.latency,
     })
-}
-
-fn add(sum: &mut Requests, more: &Requests) {
-    let sums = [
-        (&mut sum.count, more.count),
-        (&mut sum.bytes, more.bytes),
-        (&mut sum.latency, more.latency),
-    ];
-    let buckets = sum.buckets.iter_mut().zip(more.buckets);
-    for (sum, more) in sums.into_iter().chain(buckets) {
-        *sum = sum.saturating_add(more);
-    }
-    sum.longest = sum.longest.max(more.longest);
-}
-
-/// A latency that at least so many percent of the requests do not exceed: the end of their bucket,
-/// or the longest latency.
-fn percentile(of: &Requests, part: u64) -> Option<u64> {
-    let add = |sum: u128, count: &u64| sum + u128::from(*count);
-    let all = of.buckets.iter().fold(0, add);
-    let mut sum = 0;
-    let bucket = (0..BUCKETS).zip(&of.buckets).find(|(_, count)| {
-        sum = add(sum, count);
-        all > 0 && sum * 100 >= all * u128::from(part)
-    });
-    bucket.map(|(bucket, _)| bucket_end(bucket).min(of.longest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_is_the_end_of_its_bucket() {
-        let mut sums = Requests {
-            longest: 5_000_000,
-            ..Requests::default()
-        };
-        assert_eq!(percentile(&sums, 50), None);
-        sums.buckets[0] = 50;
-        sums.buckets[2] = 49;
-        sums.buckets[12] = 1;
-        assert_eq!(percentile(&sums, 50), Some(2048));
-        assert_eq!(percentile(&sums, 51), Some(8192));
-        assert_eq!(percentile(&sums, 99), Some(8192));
-        // Not 2^23.
-        assert_eq!(percentile(&sums, 100), Some(5_000_000));
-        sums.buckets = [u64::MAX; BUCKETS];
-        assert_eq!(percentile(&sums, 100), Some(5_000_000));
-    }
 }

@@ -8,9 +8,10 @@ use tr_analyze::model::ThreadIx;
 
 use super::devices::Devices;
 use super::waited::{self, sentence};
-use crate::members::{self, members, Members};
+use crate::members;
 use crate::output::Report;
 use tr_insight::disk::{by_disk, by_file, path_waits, sum, DiskSum, WaitSum};
+use tr_insight::members::{members, Members};
 use tr_insight::path;
 use tr_insight::query::By;
 use tr_insight::view::View;

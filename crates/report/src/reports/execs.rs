@@ -3,76 +3,20 @@
 //! The report has all executions unless `--top` is given: a user who looks for one
 //! run of a program must not wonder whether it was left out.
 
-use std::cmp::Reverse;
-use tr_programs::command_line;
-
 use serde_json::{json, Value};
-use tr_analyze::model::{ExecSpan, Process};
 
 use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
+use tr_insight::executions::{executions, sort, Execution};
 use tr_insight::exit;
 use tr_insight::query::Sort;
 use tr_insight::view::View;
+use tr_text::escape;
 use tr_text::json;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::words::OFF_CPU;
-use tr_text::{escape, units};
-
-#[derive(Clone, Copy)]
-struct Execution<'a> {
-    process: &'a Process,
-    exec: &'a ExecSpan,
-    /// The process's last one; another exec ended the others.
-    last: bool,
-}
-
-impl Execution<'_> {
-    /// The raw status of an execution that ended with its process.
-    fn status(&self) -> Option<u32> {
-        self.process.status.filter(|_| self.last)
-    }
-
-    fn alive(&self) -> bool {
-        self.last && self.process.status.is_none() && self.process.alive
-    }
-
-    fn ended(&self) -> &'static str {
-        match self.status() {
-            Some(_) => "exit",
-            None if !self.last => "exec",
-            None if self.alive() => "alive",
-            None => "unknown",
-        }
-    }
-
-    /// The label of its program; its file or comm without arguments.
-    fn label(&self) -> String {
-        if self.exec.argv.bytes.is_empty() {
-            self.command()
-        } else {
-            command_line::label_of(&self.exec.argv, &self.exec.comm, false)
-        }
-    }
-
-    /// The command line, or else the file or the comm.
-    fn command(&self) -> String {
-        let argv = &self.exec.argv;
-        let mut out = if !argv.bytes.is_empty() {
-            escape::quoted(argv.args())
-        } else if self.exec.filename.is_empty() {
-            escape::raw(self.exec.comm.bytes())
-        } else {
-            escape::raw(&self.exec.filename)
-        };
-        if let Some(full) = argv.full_len.filter(|_| argv.truncated()) {
-            out.push_str(&format!(" … of {}", units::bytes(full.into())));
-        }
-        out
-    }
-}
 
 pub struct Execs<'a> {
     view: View<'a>,
@@ -168,28 +112,6 @@ impl<'a> Execs<'a> {
             .place(AFTER_TIMES + 1)
             .paint(|row| Paint::bad_if(exit::failed(row.status())))
     }
-}
-
-fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
-    let execs = process.execs.iter().enumerate();
-    execs.map(move |(at, exec)| Execution {
-        process,
-        exec,
-        last: at + 1 == process.execs.len(),
-    })
-}
-
-/// Sorts in descending order, but by start and pid in ascending order; equal
-/// executions by start.
-fn sort(rows: &mut [Execution], by: Sort) {
-    rows.sort_by_key(|Execution { process, exec, .. }| {
-        let tree = process.tree.times.on_cpu;
-        let figure = match by {
-            Sort::Pid => u64::MAX - u64::from(process.pid.0),
-            _ => by.figure(&exec.times, exec.wall(), exec.max_rss, tree),
-        };
-        (Reverse(figure), exec.start, process.pid, process.start)
-    });
 }
 
 /// The width from which on the table has a column for each kind of wait.

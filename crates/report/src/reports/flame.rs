@@ -4,9 +4,10 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{FunctionGroups, Functions, SampleSum, StackSamples};
-use crate::members::{members, places, Members};
+use crate::functions::{self, FunctionGroups};
 use crate::output::Report;
+use tr_insight::functions::{Functions, SampleSum, StackSamples};
+use tr_insight::members::{members, places, Members};
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
@@ -148,7 +149,7 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
 impl Report for Flame<'_> {
     fn page(&self, style: &Style) -> Page {
         let (groups, limit) = (self.groups(), self.view.ask.limit);
-        let mut out = self.functions.page(style, groups, limit);
+        let mut out = functions::page(&self.functions, style, groups, limit);
         if self.functions.is_empty() {
             out.line("No stack was sampled.");
         }
@@ -201,10 +202,13 @@ impl Report for Flame<'_> {
             "programs": programs.collect::<Vec<_>>(),
         });
         let most = self.view.ask.most();
-        Some(with(own, self.functions.json(self.groups(), most)))
+        Some(with(
+            own,
+            functions::json(&self.functions, self.groups(), most),
+        ))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.functions.csv(self.groups(), self.view.ask.most())
+        functions::csv(&self.functions, self.groups(), self.view.ask.most())
     }
 }

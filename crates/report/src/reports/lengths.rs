@@ -10,10 +10,12 @@ use serde_json::{json, Value};
 use tr_analyze::waits::{self, Piece};
 use tr_format::event::CpuId;
 
-use super::wanted::{wanted, CpuDemand};
-use crate::hist::{self, Hist, HistRow, Length};
-use crate::members::{Collect, Grouped};
+use super::wanted;
+use crate::hist::{self, HistRow};
 use crate::output::Report;
+use tr_insight::cpu_demand::{demand, CpuDemand};
+use tr_insight::hist::{Hist, Length};
+use tr_insight::members::{Collect, Grouped};
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
@@ -89,7 +91,7 @@ impl<'a> Lengths<'a> {
             lengths,
             waits: Some(OfWaits {
                 cpus,
-                wanted: if only.is_none() { wanted(view) } else { None },
+                wanted: if only.is_none() { demand(view) } else { None },
             }),
         }
     }
@@ -118,8 +120,8 @@ impl<'a> Lengths<'a> {
             let [name, pid] = [&group.name, &pid].map(|text| Span::new(Paint::Bold, text));
             out.blank();
             out.named::<Span, _>([], name, 0, [pid]);
-            out.items("", hist.summary(self.what()));
-            hist.draw(out, style);
+            out.items("", hist::summary(hist, self.what()));
+            hist::draw(hist, out, style);
         }
     }
 
@@ -134,7 +136,7 @@ impl OfWaits {
     fn add(&self, out: &mut Page, has_waits: bool) {
         if let Some(wanted) = &self.wanted {
             out.blank();
-            out.add(wanted.page());
+            out.add(wanted::page(wanted));
         }
         if has_waits {
             let table = hist::table("waits").titled("by CPU that the wait ended on");
@@ -149,9 +151,9 @@ impl Report for Lengths<'_> {
         let mut out = Page::new();
         let Grouped { all, groups } = &self.lengths;
         let ask = self.view.ask;
-        out.items(self.title(), all.summary(self.what()));
+        out.items(self.title(), hist::summary(all, self.what()));
         if self.waits.is_some() || ask.by.is_none() {
-            all.draw(&mut out, style);
+            hist::draw(all, &mut out, style);
         }
         if let Some(waits) = &self.waits {
             waits.add(&mut out, all.count() > 0);
@@ -188,7 +190,7 @@ impl Report for Lengths<'_> {
         };
         let cpus = table().data("cpu", |row| row.cpu.map(|cpu| cpu.0));
         let cpus = cpus.rows(waits.cpus.iter().map(HistRow::cpu));
-        let wanted = waits.wanted.as_ref().map(CpuDemand::json);
+        let wanted = waits.wanted.as_ref().map(wanted::json);
         Some(with(document, json!({"cpus": cpus, "wanted": wanted})))
     }
 

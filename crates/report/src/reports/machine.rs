@@ -1,21 +1,18 @@
 //! The machine: the CPU time of the build and of others, pressure, memory, frequency.
 
 use serde_json::{json, Value};
-use tr_analyze::arena::Arena;
-use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, Range, Samples};
-use tr_analyze::model::ProcessIx;
+use tr_analyze::machine::{throttled_containers, Range};
 use tr_format::counters::{Counter, Unit};
-use tr_format::event::Ktime;
 
-use super::cpus;
 use super::not_known::NotKnown;
-use super::series::{fit, shade};
 use super::ReportKind;
 use crate::output::Report;
+use tr_insight::label;
+use tr_insight::machine::{Interval, MachineFigures};
 use tr_insight::view::View;
-use tr_insight::{cpu_time, label};
 use tr_text::json::with;
 use tr_text::page::Page;
+use tr_text::strips::{fit, shade};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
@@ -23,66 +20,7 @@ use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 pub struct MachineReport<'a> {
     view: View<'a>,
-    cpus: u64,
-    /// The processes that "build" means.
-    build: &'static str,
-    /// The time between two samples, or between a sample and an end of the span; in order.
-    intervals: Vec<Interval<'a>>,
-    whole: Interval<'a>,
-}
-
-/// The figures of a part of the span. `None`: not known.
-struct Interval<'a> {
-    samples: Samples<'a>,
-    span: (Ktime, Ktime),
-    /// CPU time of the build, in ns.
-    build: u64,
-    others: Option<u64>,
-    idle: Option<u64>,
-}
-
-impl<'a> Interval<'a> {
-    fn new(samples: Samples<'a>, span: (Ktime, Ktime), build: u64, cpus: Option<u64>) -> Self {
-        let mut interval = Interval {
-            samples,
-            span,
-            build,
-            others: None,
-            idle: None,
-        };
-        let (Some(cpus), Some(used)) = (cpus, samples.used(span, build)) else {
-            return interval;
-        };
-        let all = interval.length().saturating_mul(cpus);
-        interval.others = Some(used.others.min(all.saturating_sub(build)));
-        interval.idle = Some(all.saturating_sub(used.all));
-        interval
-    }
-
-    fn length(&self) -> u64 {
-        self.span.1.since(self.span.0)
-    }
-
-    fn total(&self, counter: Counter) -> Option<u64> {
-        self.samples.increase(counter, self.span)
-    }
-
-    fn range(&self, counter: Counter) -> Option<Range> {
-        self.samples.range(counter, self.span)
-    }
-
-    /// The value of a counter and its key: of times and totals the increase, of others the mean at
-    /// the interval's end.
-    fn value(&self, counter: Counter) -> Option<u64> {
-        let end = (self.span.1, self.span.1);
-        match counter.unit() {
-            Unit::Time | Unit::Count => self.total(counter),
-            Unit::Bytes | Unit::Frequency => {
-                let range = self.samples.range(counter, end);
-                range.map(|range| range.mean)
-            }
-        }
-    }
+    figures: MachineFigures<'a>,
 }
 
 fn key(counter: Counter) -> String {
@@ -124,7 +62,7 @@ const IN_CSV: [Counter; 18] = {
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
     let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {
-        table = table.data("from_ns", |interval| view.since(interval.span.0));
+        table = table.data("from_ns", |interval| view.since(interval.from()));
     }
     let table = table
         .data("length_ns", |interval| interval.length())
@@ -159,8 +97,11 @@ struct Fact {
 
 /// The report on the machine. An older trace, or one of a single moment, has no samples.
 pub fn report<'a>(view: &View<'a>) -> Box<dyn Report + 'a> {
-    match MachineReport::new(view) {
-        Some(machine) => Box::new(machine),
+    match MachineFigures::new(view) {
+        Some(figures) => Box::new(MachineReport {
+            view: *view,
+            figures,
+        }),
         None => Box::new(NotKnown {
             kind: ReportKind::Machine,
             why: "not known: the trace has no samples of the machine's counters".into(),
@@ -168,43 +109,14 @@ pub fn report<'a>(view: &View<'a>) -> Box<dyn Report + 'a> {
     }
 }
 
-impl<'a> MachineReport<'a> {
-    /// The samples of the analyzed span; `None` if there are none.
-    fn new(view: &View<'a>) -> Option<MachineReport<'a>> {
-        let analysis = view.analysis;
-        let samples = Samples::of(analysis);
-        let covered = samples.within((analysis.start, analysis.end))?;
-        let inside = samples.0.iter().map(|(at, _)| *at);
-        let inside = inside.filter(|at| *at > covered.0 && *at < covered.1);
-        let mut edges: Vec<Ktime> = [covered.0].into_iter().chain(inside).collect();
-        edges.push(covered.1);
-        edges.dedup();
-        let (own, build) = cpus::own(view);
-        let ran = on_cpu(view, &own, &edges);
-        let all = view.ask.cpu.is_none() && samples_are_of_recorded_cpus(analysis);
-        let cpus = analysis.meta.cpus.len() as u64;
-        let known = all.then_some(cpus);
-        let spans = edges.iter().zip(edges.iter().skip(1));
-        let intervals = spans
-            .zip(&ran)
-            .map(|((from, to), ran)| Interval::new(samples, (*from, *to), *ran, known));
-        let sum = ran.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-        Some(MachineReport {
-            view: *view,
-            cpus,
-            build,
-            intervals: intervals.collect(),
-            whole: Interval::new(samples, covered, sum, known),
-        })
-    }
-
+impl MachineReport<'_> {
     fn fact(
         &self,
         name: &str,
         cpus: u64,
         of: impl Fn(&Interval<'_>) -> Option<u64>,
     ) -> Option<Fact> {
-        let sum = of(&self.whole)?;
+        let sum = of(&self.figures.whole)?;
         let part = |interval: &Interval<'_>| {
             (
                 of(interval).unwrap_or(0),
@@ -214,8 +126,8 @@ impl<'a> MachineReport<'a> {
         Some(Fact {
             name: name.to_owned(),
             value: Cell::Time(sum),
-            share: Cell::Share(sum, self.whole.length().saturating_mul(cpus)),
-            strip: self.intervals.iter().map(part).collect(),
+            share: Cell::Share(sum, self.figures.whole.length().saturating_mul(cpus)),
+            strip: self.figures.intervals.iter().map(part).collect(),
         })
     }
 
@@ -227,22 +139,22 @@ impl<'a> MachineReport<'a> {
         told: fn(Range) -> u64,
         cell: impl Fn(u64) -> Cell,
     ) -> Option<Fact> {
-        let range = self.whole.range(counter)?;
+        let range = self.figures.whole.range(counter)?;
         let part = |interval: &Interval<'_>| (interval.range(counter).map_or(0, told), range.most);
         Some(Fact {
             name: name.to_owned(),
             value: cell(told(range)),
             share: Cell::Empty,
-            strip: self.intervals.iter().map(part).collect(),
+            strip: self.figures.intervals.iter().map(part).collect(),
         })
     }
 
     /// The rows: CPU time as shares of all CPUs, pressure as shares of the time.
     fn facts(&self) -> Vec<Fact> {
         use Counter::*;
-        let cpus = self.cpus;
+        let cpus = self.figures.cpus;
         let mut facts = vec![
-            self.fact(&format!("CPU: {}", self.build), cpus, |interval| {
+            self.fact(&format!("CPU: {}", self.figures.build), cpus, |interval| {
                 Some(interval.build)
             }),
             self.fact("CPU: other tasks", cpus, |interval| interval.others),
@@ -308,41 +220,14 @@ impl<'a> MachineReport<'a> {
     }
 }
 
-/// CPU time of the processes of the build in each interval between two edges, in ns.
-fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec<u64> {
-    let edges: Vec<u64> = edges.iter().map(|edge| view.since(*edge)).collect();
-    let mut sums = vec![0u64; edges.len().saturating_sub(1)];
-    for ix in own.ids().filter(|ix| own[*ix]) {
-        let process = view.analysis.process(ix);
-        let by_events = cpu_time::on_cpu(view.analysis, process);
-        for ran in by_events.chain(cpu_time::on_cpu_by_kernel(view.analysis, process)) {
-            let first = edges.partition_point(|edge| *edge <= ran.from);
-            let mut at = first.saturating_sub(1);
-            while let (Some(from), Some(to), Some(sum)) =
-                (edges.get(at), edges.get(at + 1), sums.get_mut(at))
-            {
-                if *from >= ran.to {
-                    break;
-                }
-                let (from, to) = (ran.from.max(*from), ran.to.min(*to));
-                if from < to {
-                    *sum = sum.saturating_add(ran.until(to) - ran.until(from));
-                }
-                at += 1;
-            }
-        }
-    }
-    sums
-}
-
 impl Report for MachineReport<'_> {
     fn page(&self, style: &Style) -> Page {
         let mut out = Page::new();
         let head = format!(
             "{} for {}, sampled {} times",
-            units::cpus(self.cpus),
-            units::time(self.whole.length()),
-            units::count(self.intervals.len() as u64 + 1),
+            units::cpus(self.figures.cpus),
+            units::time(self.figures.whole.length()),
+            units::count(self.figures.intervals.len() as u64 + 1),
         );
         out.painted(Paint::Bold, &head);
         let room = (style.width as u64).saturating_sub(68).clamp(8, 60);
@@ -357,52 +242,23 @@ impl Report for MachineReport<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let range = |counter, of: fn(Range) -> u64| self.whole.range(counter).map(of);
+        let range = |counter, of: fn(Range) -> u64| self.figures.whole.range(counter).map(of);
         let own = json!({
-            "cpus": self.cpus,
-            "build": self.build,
+            "cpus": self.figures.cpus,
+            "build": self.figures.build,
             "available_memory_min_bytes": range(Counter::AvailableMemory, |range| range.least),
             "cgroup_memory_max_bytes": range(Counter::CgroupMemory, |range| range.most),
             "frequency_min_khz": range(Counter::Frequency, |range| range.least),
             "frequency_mean_khz": range(Counter::Frequency, |range| range.mean),
-            "samples": table(&self.view, false).rows(&self.intervals),
+            "samples": table(&self.view, false).rows(&self.figures.intervals),
         });
-        Some(with(own, table(&self.view, true).json(&&self.whole)))
+        Some(with(
+            own,
+            table(&self.view, true).json(&&self.figures.whole),
+        ))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        table(&self.view, false).csv(&self.intervals)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tr_format::counters::Counters;
-
-    fn sample(busy: u64, stolen: u64, recorder: u64) -> Counters {
-        let mut counters = Counters::default();
-        counters.set(Counter::Busy, busy);
-        counters.set(Counter::Stolen, stolen);
-        counters.set(Counter::Recorder, recorder);
-        counters
-    }
-
-    /// Two CPUs for 100 ns: 200 ns, of which 120 + 30 taken, 90 by the build, 10 by tr.
-    #[test]
-    fn the_rest_of_the_busy_time_is_that_of_others() {
-        let samples = [
-            (Ktime(1000), sample(0, 0, 0)),
-            (Ktime(1100), sample(120, 30, 10)),
-        ];
-        let samples = Samples(&samples);
-        let span = (Ktime(1000), Ktime(1100));
-        let whole = Interval::new(samples, span, 90, Some(2));
-        assert_eq!((whole.others, whole.idle), (Some(50), Some(50)));
-        // Ticks and stamps differ: nothing below 0.
-        let whole = Interval::new(samples, span, 199, Some(2));
-        assert_eq!((whole.others, whole.idle), (Some(0), Some(0)));
-        let whole = Interval::new(samples, span, 90, None);
-        assert_eq!((whole.others, whole.idle), (None, None));
+        table(&self.view, false).csv(&self.figures.intervals)
     }
 }

@@ -8,9 +8,10 @@ use tr_analyze::model::ThreadIx;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
-use crate::members::{self, members, Members};
+use crate::members;
 use crate::output::Report;
 use tr_insight::label;
+use tr_insight::members::{members, Members};
 use tr_insight::memory::{cgroup_peak, facts, largest, limit, samples, sum, MemorySum, Resident};
 use tr_insight::query::By;
 use tr_insight::view::View;

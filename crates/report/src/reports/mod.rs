@@ -31,25 +31,12 @@ mod waited;
 mod wanted;
 
 use tr_analyze::model::Basis;
-use tr_analyze::parallelism::Parallelism;
 use tr_format::meta::Extra;
 
 use self::not_known::NotKnown;
 pub use crate::output::Report;
 pub use tr_insight::view::{Ask, View};
 use tr_text::named;
-
-/// The numbers of CPUs for which a report makes a forecast: the recording's, and larger ones.
-fn machines(cpus: u64) -> impl Iterator<Item = u64> {
-    let larger = (1..=16).map(|power| 1 << power);
-    std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
-}
-
-/// The larger machines that the tasks wanting a CPU at once could have used.
-fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
-    let used = |cpus| found.could_use(cpus);
-    machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
-}
 
 named! {
     /// A report, in the order of `--report all`. Its title describes it.

@@ -4,13 +4,14 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::awaited::WaitReason;
-use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
-use tr_analyze::timeline::{Actor, Bucket, Stretch};
+use tr_analyze::model::ByKernel;
+use tr_analyze::timeline::Actor;
 
-use crate::members::{self, Collect, Grouped, Members};
+use crate::members;
 use crate::output::Report;
 use tr_insight::label;
-use tr_insight::query::{By, Sort};
+use tr_insight::members::Members;
+use tr_insight::off_cpu::{OffCpuWaits, ReasonSum, ReasonSums, ThreadWait};
 use tr_insight::view::View;
 use tr_insight::who;
 use tr_text::page::Page;
@@ -26,113 +27,25 @@ fn column(reason: WaitReason) -> &'static str {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct ThreadWait {
-    thread: ThreadIx,
-    stretch: Stretch,
-    reason: WaitReason,
-    /// Whether the start and the end of the wait are known.
-    whole: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct ReasonSum {
-    total: u64,
-    count: u64,
-    longest: Option<ThreadWait>,
-}
-
 /// A row of sums: its group, if it has one, the reason and the sum.
 type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
-
-/// The waits by reason, and by the thread's state.
-#[derive(Clone, Copy, Debug, Default)]
-struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
-
-impl Collect<ThreadWait> for ReasonSums {
-    fn add(&mut self, waited: &ThreadWait) {
-        let Some(sum) = self.0.get_mut(waited.reason as usize) else {
-            return; // every reason has its sum
-        };
-        let length = waited.stretch.length();
-        let state = waited.stretch.doing.sum_in(&mut self.1);
-        *state = state.saturating_add(length);
-        sum.total = sum.total.saturating_add(length);
-        sum.count += 1;
-        if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
-            sum.longest = Some(*waited);
-        }
-    }
-}
-
-impl ReasonSums {
-    fn used(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
-        let all = WaitReason::ALL.into_iter().zip(&self.0);
-        all.filter(|(_, sum)| sum.count > 0)
-    }
-
-    fn of(&self, reasons: &[WaitReason]) -> u64 {
-        let used = self.used().filter(|(reason, _)| reasons.contains(reason));
-        used.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
-    }
-
-    /// The time off CPU for a known reason.
-    fn total(&self) -> u64 {
-        let known = self
-            .used()
-            .filter(|(reason, _)| *reason != WaitReason::Unknown);
-        known.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
-    }
-}
 
 /// The width of a column of times.
 const TIME: usize = 7;
 /// The width of a row of [`OffCpu::by`] without the reasons.
 const ROW: usize = 42;
-/// The number of longest waits in JSON without a larger `--top`.
-const LONGEST: usize = 100;
 
 /// The report. Its sums are those of the chosen processes' times.
 pub struct OffCpu<'a> {
     view: View<'a>,
-    by: By,
-    /// The groups, those with most time off CPU first, or in the order of `--sort`.
-    sums: Grouped<ReasonSums>,
-    /// The longest waits for a known reason, longest first.
-    longest: Vec<ThreadWait>,
+    waits: OffCpuWaits,
 }
 
 impl<'a> OffCpu<'a> {
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
-        let by = view.ask.by.unwrap_or_default();
-        let keep = LONGEST.max(view.ask.top);
-        let figure = |sums: &ReasonSums| {
-            sums.used().next()?;
-            Some(match view.ask.sort {
-                Some(Sort::RunQueue) => sums.of(&[WaitReason::Woken, WaitReason::Preempted]),
-                Some(Sort::Sleep) => sums.1.sleep,
-                Some(Sort::Blocked) => sums.1.blocked,
-                Some(Sort::Unknown) => sums.of(&[WaitReason::Unknown]),
-                _ => sums.total(),
-            })
-        };
-        let mut longest = Vec::new();
-        let waits = |thread| waits(view.analysis, thread);
-        let sums = Grouped::new(view, by, waits, figure, |waited: ThreadWait| {
-            if waited.reason != WaitReason::Unknown {
-                longest.push(waited);
-            }
-            // Memory: not all waits of a long recording at once.
-            if longest.len() > 64 * keep {
-                shorten(&mut longest, keep);
-            }
-        });
-        shorten(&mut longest, keep);
         OffCpu {
             view: *view,
-            by,
-            sums,
-            longest,
+            waits: OffCpuWaits::new(view),
         }
     }
 
@@ -216,9 +129,8 @@ impl<'a> OffCpu<'a> {
 
     /// The sums of all reasons in JSON.
     fn all_sums(&self, sums: &ReasonSums) -> Value {
-        let all = WaitReason::ALL.into_iter().zip(&sums.0);
         self.sums(0, 0)
-            .rows(all.map(|(reason, sum)| (None, reason, sum)))
+            .rows(sums.all().map(|(reason, sum)| (None, reason, sum)))
     }
 
     fn reasons(&self, out: &mut Page) {
@@ -227,8 +139,8 @@ impl<'a> OffCpu<'a> {
             n => format!("{} processes", units::count(n as u64)),
         };
         let title = format!("reasons of the time off CPU of {one_or_more}");
-        let whole = self.sums.all.total();
-        let mut rows: Vec<_> = self.sums.all.used().collect();
+        let whole = self.waits.sums.all.total();
+        let mut rows: Vec<_> = self.waits.sums.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == WaitReason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
@@ -241,7 +153,7 @@ impl<'a> OffCpu<'a> {
     }
 
     fn waits(&self, out: &mut Page, style: &Style) {
-        let shown: Vec<&ThreadWait> = self.longest.iter().take(self.view.ask.top).collect();
+        let shown: Vec<&ThreadWait> = self.waits.longest.iter().take(self.view.ask.top).collect();
         let reasons = shown.iter().map(|waited| waited.reason.title());
         // The two names share the rest of the width.
         let widest = reasons.map(units::width).max().unwrap_or(0);
@@ -253,7 +165,7 @@ impl<'a> OffCpu<'a> {
     /// The reasons with a column of their own, and the rest: a narrow table has the reasons
     /// with the longest waits.
     fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
-        let used = self.sums.all.used().filter(|(_, sum)| sum.total > 0);
+        let used = self.waits.sums.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(WaitReason, u64)> =
             used.map(|(reason, sum)| (reason, sum.total)).collect();
         let width = |reason: WaitReason| units::width(column(reason)).max(TIME) + 2;
@@ -283,7 +195,7 @@ impl<'a> OffCpu<'a> {
     }
 
     fn by(&self, out: &mut Page, style: &Style) {
-        let mut table = members::table(self.by, |row: &&(Members, ReasonSums)| &row.0)
+        let mut table = members::table(self.waits.by, |row: &&(Members, ReasonSums)| &row.0)
             .column(OFF_CPU, |(_, sums)| Cell::Time(sums.total()));
         let (columns, rest) = self.columns(style);
         for reason in columns {
@@ -293,39 +205,9 @@ impl<'a> OffCpu<'a> {
         }
         let has_rest = !rest.is_empty();
         let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
-        let (title, most) = (self.by.title(), self.view.ask.top);
-        out.first(table.shown(has_rest), title, &self.sums.groups, most);
+        let (title, most) = (self.waits.by.title(), self.view.ask.top);
+        out.first(table.shown(has_rest), title, &self.waits.sums.groups, most);
     }
-}
-
-/// A thread's waits, and its unknown time.
-fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> + '_ {
-    let started = !analysis.thread(ix).started_before;
-    let known = |stretch: Option<Stretch>, edge: bool| match stretch {
-        Some(stretch) => stretch.doing != Bucket::Unknown || stretch.cpu.is_some(),
-        None => edge,
-    };
-    let timeline = analysis.timeline.iter();
-    timeline.flat_map(move |timeline| {
-        timeline
-            .of(ix)
-            .enumerate()
-            .filter_map(move |(at, stretch)| {
-                let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
-                Some(ThreadWait {
-                    thread: ix,
-                    stretch,
-                    reason: WaitReason::of(analysis, ix, &stretch)?,
-                    whole: known(before, started) && known(timeline.get(ix, at + 1), false),
-                })
-            })
-    })
-}
-
-/// Keeps the longest waits; of equal ones the first.
-fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
-    waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
-    waits.truncate(keep);
 }
 
 impl Report for OffCpu<'_> {
@@ -341,25 +223,31 @@ impl Report for OffCpu<'_> {
 
     fn json(&self) -> Option<Value> {
         let most = self.view.ask.most();
-        let groups = self.sums.groups.iter().take(most).map(|(group, sums)| {
-            json!({
-                "name": group.name,
-                "pid": group.pid,
-                "total_ns": sums.total(),
-                "reasons": self.all_sums(sums),
-            })
-        });
-        let longest = self.longest.iter().take(most);
+        let groups = self
+            .waits
+            .sums
+            .groups
+            .iter()
+            .take(most)
+            .map(|(group, sums)| {
+                json!({
+                    "name": group.name,
+                    "pid": group.pid,
+                    "total_ns": sums.total(),
+                    "reasons": self.all_sums(sums),
+                })
+            });
+        let longest = self.waits.longest.iter().take(most);
         Some(json!({
-            "total_ns": self.sums.all.total(),
-            "reasons": self.all_sums(&self.sums.all),
+            "total_ns": self.waits.sums.all.total(),
+            "reasons": self.all_sums(&self.waits.sums.all),
             "longest": self.table(0).rows(longest),
             "groups": groups.collect::<Value>(),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let groups = self.sums.groups.iter().take(self.view.ask.most());
+        let groups = self.waits.sums.groups.iter().take(self.view.ask.most());
         let rows = groups.flat_map(|(group, sums)| {
             let used = sums.used();
             used.map(move |(reason, sum)| (Some(group), reason, sum))

@@ -10,6 +10,7 @@ use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
 use crate::output::Report;
+use tr_insight::cpu_demand::machines_of_use;
 use tr_insight::kinds;
 use tr_insight::path;
 use tr_insight::view::View;
@@ -97,7 +98,7 @@ impl<'a> ParallelismReport<'a> {
         if known == 0 {
             return;
         }
-        let machines = super::machines_of_use(found, cpus);
+        let machines = machines_of_use(found, cpus);
         let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n)));
         let text = format!("CPUs that could have been busy on average{when}:");
         out.line(&text);

@@ -6,7 +6,8 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
-use crate::functions::{FunctionGroups, Functions, StackSamples};
+use crate::functions::{self, FunctionGroups};
+use tr_insight::functions::{Functions, StackSamples};
 use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::page::Page;
@@ -75,7 +76,12 @@ impl PathFunctions {
             out.line(&waits);
         }
         out.blank();
-        out.add(self.functions.page(style, FunctionGroups::default(), limit));
+        out.add(functions::page(
+            &self.functions,
+            style,
+            FunctionGroups::default(),
+            limit,
+        ));
         out
     }
 
@@ -86,11 +92,14 @@ impl PathFunctions {
             "other_on_cpu_ns": self.found.not_sampled,
             "waited_ns": self.found.waited,
         });
-        with(own, self.functions.json(FunctionGroups::default(), most))
+        with(
+            own,
+            functions::json(&self.functions, FunctionGroups::default(), most),
+        )
     }
 
     /// The first `most` rows as CSV.
     pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
-        self.functions.csv(FunctionGroups::default(), most)
+        functions::csv(&self.functions, FunctionGroups::default(), most)
     }
 }

@@ -9,7 +9,6 @@ use tr_analyze::model::{Basis, Times};
 
 use crate::encode::{self, ShownTimes, TimeColumn};
 use crate::output::Report;
-use crate::reports::tree::Levels;
 use tr_insight::exit;
 use tr_insight::parts::Part;
 use tr_insight::path;
@@ -22,6 +21,7 @@ use tr_insight::{imports, kinds};
 use tr_programs::steps::StepKind;
 use tr_text::called::TR;
 use tr_text::json::with;
+use tr_text::levels::Levels;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table, Title};

@@ -7,9 +7,9 @@ use serde_json::{json, Value};
 use tr_analyze::model::ProcessIx;
 use tr_format::counters::CallSum;
 
-use crate::members::{members, Members};
 use crate::output::Report;
 use tr_insight::calls::name_of;
+use tr_insight::members::{members, Members};
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::page::Page;

@@ -17,7 +17,9 @@ use crate::output::Report;
 use tr_insight::exit;
 use tr_insight::exit::Exit;
 use tr_insight::label;
+use tr_insight::subtrees::{SubtreeSum, Subtrees, TreeRow};
 use tr_insight::view::View;
+use tr_text::levels::Levels;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
@@ -32,147 +34,18 @@ const ALONE: u64 = 20;
 
 pub struct Tree<'a> {
     view: View<'a>,
-    /// The nodes of the chosen processes and of their ancestors.
-    nodes: Arena<ProcessIx, Option<Node>>,
-    /// Depth first: parents before children, siblings by start.
-    order: Vec<ProcessIx>,
-    roots: Vec<ProcessIx>,
-}
-
-/// A chosen process, or an ancestor of one.
-#[derive(Default)]
-struct Node {
-    /// An ancestor that was not chosen.
-    context: bool,
-    depth: usize,
-    /// Equal for nodes with the same program and children of the same shapes.
-    shape: u32,
-    /// The sum over it and its descendants.
-    sum: SubtreeSum,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct SubtreeSum {
-    processes: u64,
-    own: u64,
-    cpu: u64,
-    unknown: u64,
-    weight: u64,
-    failed: u64,
-    longest: u64,
+    nodes: Subtrees<'a>,
 }
 
 impl<'a> Tree<'a> {
     /// The tree of the chosen processes and their ancestors.
     pub fn new(view: &View<'a>) -> Tree<'a> {
-        let all = view.analysis.process_ids();
-        let mut tree = Tree {
+        Tree {
             view: *view,
-            nodes: all.map(|_| None).collect(),
-            order: Vec::new(),
-            roots: Vec::new(),
-        };
-        for ix in view.chosen {
-            tree.nodes[*ix] = Some(Node::default());
-        }
-        for ix in view.chosen {
-            for above in view.analysis.ancestors(*ix) {
-                if tree.nodes[above].is_some() {
-                    break; // its ancestors are known, too
-                }
-                tree.nodes[above] = Some(Node {
-                    context: true,
-                    ..Node::default()
-                });
-            }
-        }
-        tree.arrange();
-        tree.sum();
-        tree
-    }
-
-    fn process(&self, ix: ProcessIx) -> &'a Process {
-        self.view.analysis.process(ix)
-    }
-
-    /// The nodes, depth first.
-    fn ordered(&self) -> impl Iterator<Item = TreeRow<'_>> {
-        let nodes = self.order.iter();
-        nodes.filter_map(|ix| Some((*ix, self.nodes[*ix].as_ref()?)))
-    }
-
-    fn children(&self, ix: ProcessIx) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
-        let children = self.process(ix).children.iter().copied();
-        children.filter(|ix| self.nodes[*ix].is_some())
-    }
-
-    fn sum_of(&self, ix: ProcessIx) -> SubtreeSum {
-        let node = self.nodes[ix].as_ref();
-        node.map_or_else(SubtreeSum::default, |node| node.sum)
-    }
-
-    fn arrange(&mut self) {
-        let roots = self.nodes.ids().filter(|ix| self.nodes[*ix].is_some());
-        let roots = roots.filter(|ix| self.process(*ix).parent.is_none());
-        self.roots = roots.collect();
-        let roots = self.roots.iter().rev();
-        let mut open: Vec<(ProcessIx, usize)> = roots.map(|ix| (*ix, 0)).collect();
-        while let Some((ix, depth)) = open.pop() {
-            self.order.push(ix);
-            open.extend(self.children(ix).rev().map(|child| (child, depth + 1)));
-            if let Some(node) = &mut self.nodes[ix] {
-                node.depth = depth;
-            }
-        }
-    }
-
-    /// Sums and shapes, children first.
-    fn sum(&mut self) {
-        let mut programs: HashMap<String, u32> = HashMap::new();
-        let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
-        let next = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        for ix in self.order.clone().into_iter().rev() {
-            let process = self.process(ix);
-            let own = process.times.on_cpu;
-            let mut sum = SubtreeSum {
-                processes: 1,
-                own,
-                cpu: own,
-                unknown: process.times.unknown,
-                weight: 0,
-                failed: exit::failed(process.status).into(),
-                longest: process.wall(),
-            };
-            let mut below = Vec::new();
-            let mut last = process.end;
-            for child in &process.children {
-                let Some(node) = &self.nodes[*child] else {
-                    continue;
-                };
-                sum.processes += node.sum.processes;
-                sum.cpu = sum.cpu.saturating_add(node.sum.cpu);
-                sum.unknown = sum.unknown.saturating_add(node.sum.unknown);
-                sum.failed += node.sum.failed;
-                last = last.max(self.process(*child).tree.end);
-                below.push(node.shape);
-            }
-            // The number of equal children does not matter.
-            below.sort_unstable();
-            below.dedup();
-            sum.weight = sum.cpu.saturating_add(last.since(process.start));
-            let new = next(programs.len());
-            let program = *programs.entry(label::program(process)).or_insert(new);
-            let new = next(shapes.len());
-            if let Some(node) = &mut self.nodes[ix] {
-                node.shape = *shapes.entry((program, below)).or_insert(new);
-                node.sum = sum;
-            }
+            nodes: Subtrees::new(view),
         }
     }
 }
-
-/// A process and its node.
-type TreeRow<'t> = (ProcessIx, &'t Node);
 
 #[derive(Clone, Debug)]
 enum TreeItem {
@@ -198,11 +71,11 @@ impl Tree<'_> {
     ) -> Vec<TreeItem> {
         let mut kinds: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
         for child in children {
-            if let Some(node) = &self.nodes[child] {
+            if let Some(node) = self.nodes.node(child) {
                 kinds.entry(node.shape).or_default().push(child);
             }
         }
-        let weight = |ix: &ProcessIx| self.sum_of(*ix).weight;
+        let weight = |ix: &ProcessIx| self.nodes.sum_of(*ix).weight;
         // With its weight and its first process.
         let mut items: Vec<(u64, ProcessIx, TreeItem)> = Vec::new();
         let one = |ix: ProcessIx| (weight(&ix), ix, TreeItem::One { ix, open: false });
@@ -219,8 +92,8 @@ impl Tree<'_> {
             let (single, folded) = kind.split_at(alone);
             items.extend(single.iter().copied().map(one));
             if let Some(first) = folded.first() {
-                let sum = self.over(folded);
-                let program = label::program(self.process(*first));
+                let sum = self.nodes.over(folded);
+                let program = label::program(self.nodes.process(*first));
                 let count = units::count(folded.len() as u64);
                 let longest = units::time(sum.longest);
                 let name = format!("× {count} {program}, longest {longest}");
@@ -234,7 +107,7 @@ impl Tree<'_> {
             Vec::new()
         };
         let wall = |item: &TreeItem| match item {
-            TreeItem::One { ix, .. } => self.sum_of(*ix).longest,
+            TreeItem::One { ix, .. } => self.nodes.sum_of(*ix).longest,
             TreeItem::Folded { .. } => 0,
         };
         items.sort_by_key(|(_, at, item)| {
@@ -249,7 +122,7 @@ impl Tree<'_> {
             let mut sum = SubtreeSum::default();
             for (.., item) in &rest {
                 match item {
-                    TreeItem::One { ix, .. } => sum.add(&self.sum_of(*ix)),
+                    TreeItem::One { ix, .. } => sum.add(&self.nodes.sum_of(*ix)),
                     TreeItem::Folded { sum: folded, .. } => sum.add(folded),
                 }
             }
@@ -259,20 +132,14 @@ impl Tree<'_> {
         items
     }
 
-    fn over(&self, nodes: &[ProcessIx]) -> SubtreeSum {
-        let mut sum = SubtreeSum::default();
-        nodes.iter().for_each(|ix| sum.add(&self.sum_of(*ix)));
-        sum
-    }
-
     /// The lines with their depths: the heaviest nodes are opened first, until
     /// there is no room.
     fn lines(&self, room: usize) -> Vec<(TreeItem, Levels)> {
         let room = room.max(1);
-        let all = self.over(&self.roots);
+        let all = self.nodes.over(&self.nodes.roots);
         let least = all.weight / ALONE;
         let mut below: HashMap<Option<ProcessIx>, Vec<TreeItem>> = HashMap::new();
-        let top = self.items(self.roots.iter().copied(), least, room);
+        let top = self.items(self.nodes.roots.iter().copied(), least, room);
         let mut used = top.len();
         let mut open = BinaryHeap::new();
         let push = |open: &mut BinaryHeap<(u64, Reverse<ProcessIx>)>, items: &[TreeItem]| {
@@ -280,7 +147,7 @@ impl Tree<'_> {
                 let TreeItem::One { ix, .. } = item else {
                     continue;
                 };
-                let sum = self.sum_of(*ix);
+                let sum = self.nodes.sum_of(*ix);
                 if sum.processes > 1 {
                     open.push((sum.weight, Reverse(*ix)));
                 }
@@ -292,7 +159,7 @@ impl Tree<'_> {
             if used >= room {
                 break;
             }
-            let items = self.items(self.children(ix), least, room - used);
+            let items = self.items(self.nodes.children(ix), least, room - used);
             used += items.len();
             push(&mut open, &items);
             below.insert(Some(ix), items);
@@ -318,67 +185,6 @@ impl Tree<'_> {
                 stack.push((more.into_iter(), levels));
             }
         }
-        out
-    }
-}
-
-impl SubtreeSum {
-    fn add(&mut self, other: &SubtreeSum) {
-        self.processes += other.processes;
-        self.own = self.own.saturating_add(other.own);
-        self.cpu = self.cpu.saturating_add(other.cpu);
-        self.unknown = self.unknown.saturating_add(other.unknown);
-        self.weight = self.weight.saturating_add(other.weight);
-        self.failed += other.failed;
-        self.longest = self.longest.max(other.longest);
-    }
-}
-
-/// A line's place in the tree.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Levels {
-    /// A root has depth 1.
-    depth: usize,
-    /// For each of the last levels, whether more of its lines follow.
-    last: Vec<bool>,
-}
-
-impl Levels {
-    /// No screen draws more levels.
-    const KEPT: usize = 64;
-
-    pub(super) fn below(&self, more: bool) -> Levels {
-        let kept = self.last.len().saturating_sub(Levels::KEPT - 1);
-        let mut last = self.last.get(kept..).unwrap_or_default().to_vec();
-        last.push(more);
-        Levels {
-            depth: self.depth + 1,
-            last,
-        }
-    }
-
-    /// The lines from a process to its parents; only the last levels of a deep
-    /// one.
-    pub(super) fn joints(&self, room: usize, style: &Style) -> String {
-        let [through, none, branch, end, cut] = if style.ascii {
-            ["|  ", "   ", "|- ", "`- ", ".. "]
-        } else {
-            ["│  ", "   ", "├─ ", "└─ ", "⋯  "]
-        };
-        let (Some((own, above)), 2..) = (self.last.split_last(), self.depth) else {
-            return String::new();
-        };
-        // The roots' level has no lines.
-        let above_count = self.depth - 2;
-        let most = (room / 3).max(2).min(above_count).min(above.len());
-        let mut out = String::new();
-        if most < above_count {
-            out.push_str(cut);
-        }
-        for more in above.get(above.len() - most..).unwrap_or_default() {
-            out.push_str(if *more { through } else { none });
-        }
-        out.push_str(if *own { branch } else { end });
         out
     }
 }
@@ -413,7 +219,7 @@ impl Tree<'_> {
             TreeItem::Folded { sum, name } => return Some(TreeLine::folded(sum, name)),
             TreeItem::One { ix, open } => (*ix, *open),
         };
-        let (node, process) = (self.nodes[ix].as_ref()?, self.process(ix));
+        let (node, process) = (self.nodes.node(ix)?, self.nodes.process(ix));
         let mut name = label::label(process);
         let hidden = node.sum.processes - 1;
         if !open && hidden > 0 {
@@ -443,12 +249,13 @@ impl Tree<'_> {
     /// The columns of nodes in JSON and CSV.
     fn rows(&self) -> Table<'_, TreeRow<'_>> {
         // Their places in the document.
-        let mut places: Arena<ProcessIx, usize> = self.nodes.map(|_| 0);
-        for (place, ix) in self.order.iter().enumerate() {
+        let mut places: Arena<ProcessIx, usize> =
+            self.view.analysis.process_ids().map(|_| 0).collect();
+        for (place, ix) in self.nodes.order.iter().enumerate() {
             places[*ix] = place;
         }
         let since = |time| self.view.since(time);
-        let process = |(ix, _): &TreeRow<'_>| self.process(*ix);
+        let process = |(ix, _): &TreeRow<'_>| self.nodes.process(*ix);
         Table::new("", move |row| label::label(process(row)))
             .data("depth", |(_, node)| node.depth)
             .data("pid", move |row| process(row).pid.0)
@@ -510,10 +317,11 @@ impl TreeLine {
 impl Report for Tree<'_> {
     fn page(&self, style: &Style) -> Page {
         let threads = self
+            .nodes
             .order
             .iter()
-            .any(|ix| self.process(*ix).threads.len() > 1);
-        let unknown = self.ordered().any(|(_, node)| node.sum.unknown > 0);
+            .any(|ix| self.nodes.process(*ix).threads.len() > 1);
+        let unknown = self.nodes.ordered().any(|(_, node)| node.sum.unknown > 0);
         let unknown = style.width >= 100 && unknown;
         let room = style.width.saturating_sub(50) / 2;
         let lines = self.lines(self.view.ask.limit.unwrap_or(LINES)).into_iter();
@@ -522,7 +330,7 @@ impl Report for Tree<'_> {
             let name = levels.joints(room, style) + &line.name;
             Some(TreeLine { name, ..line })
         });
-        let title = units::plural(self.order.len() as u64, "process", "processes");
+        let title = units::plural(self.nodes.order.len() as u64, "process", "processes");
         let table = Table::new(title, |line: &TreeLine| line.name.clone())
             .column("wall", |line| line.wall.clone())
             .column("CPU", |line| Cell::Time(line.own))
@@ -540,10 +348,10 @@ impl Report for Tree<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        Some(self.rows().rows(self.ordered()))
+        Some(self.rows().rows(self.nodes.ordered()))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.rows().csv(self.ordered())
+        self.rows().csv(self.nodes.ordered())
     }
 }

@@ -3,8 +3,8 @@
 use tr_analyze::disks::Disk;
 
 use super::devices;
-use crate::members::Members;
 use tr_insight::disk::WaitSum;
+use tr_insight::members::Members;
 use tr_text::escape;
 use tr_text::table::{Cell, Table};
 use tr_text::units;

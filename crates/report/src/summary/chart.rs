@@ -5,11 +5,9 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;
-use tr_analyze::timeline::Bucket;
-use tr_format::counters::Counter;
 use tr_format::event::Ktime;
+use tr_insight::in_use::{cpus, memory};
 use tr_insight::memory::of_machine;
 use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::Steps;
@@ -17,9 +15,6 @@ use tr_text::{escape, units};
 
 /// The most steps of the picture: more have no room on a page.
 const STEPS: usize = 20;
-
-/// The points of a line.
-const POINTS: u64 = 60;
 
 /// The most columns of a name.
 const NAME: usize = 40;
@@ -62,7 +57,7 @@ impl Chart {
             bars: bars(analysis, steps, path),
             ms: analysis.wall() / 1_000_000,
             cpus: analysis.cpus_of_build(),
-            in_use: in_use(analysis),
+            in_use: cpus(analysis),
             memory: memory(analysis, whole_memory),
             whole_memory: whole_memory >> 20,
         }
@@ -162,48 +157,6 @@ fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<
         is_on_path: own > 0,
     });
     bars.collect()
-}
-
-/// The beginning and the end of a part of the recording.
-fn part(analysis: &Analysis, number: u64) -> (Ktime, Ktime) {
-    let at = |number: u64| {
-        let ns = u128::from(analysis.wall()) * u128::from(number) / u128::from(POINTS);
-        Ktime(analysis.start.0.saturating_add(ns as u64))
-    };
-    (at(number), at(number + 1))
-}
-
-/// The mean number of CPUs that the build used in each part of the time, in hundredths.
-fn in_use(analysis: &Analysis) -> Vec<u64> {
-    let (Some(timeline), 1..) = (&analysis.timeline, analysis.wall()) else {
-        return Vec::new();
-    };
-    let mut sums = vec![0_u64; POINTS as usize];
-    let parts: Vec<(Ktime, Ktime)> = (0..POINTS).map(|number| part(analysis, number)).collect();
-    for stretch in analysis.thread_ids().flat_map(|thread| timeline.of(thread)) {
-        if !matches!(stretch.doing, Bucket::OnCpu(_)) {
-            continue;
-        }
-        let first = parts.partition_point(|(_, to)| *to <= stretch.from);
-        let touched = parts.iter().zip(&mut sums).skip(first);
-        for ((from, to), sum) in touched.take_while(|((from, _), _)| *from < stretch.to) {
-            let ns = stretch.to.min(*to).since(stretch.from.max(*from));
-            *sum = sum.saturating_add(ns);
-        }
-    }
-    let means = parts.iter().zip(sums);
-    let means = means.map(|((from, to), ns)| ns.saturating_mul(100) / to.since(*from).max(1));
-    means.collect()
-}
-
-/// The memory in use in each part of the time, in MiB: the most of its samples.
-fn memory(analysis: &Analysis, whole: u64) -> Vec<u64> {
-    let samples = Samples::of(analysis);
-    let used = (0..POINTS).map(|number| {
-        let range = samples.range(Counter::AvailableMemory, part(analysis, number))?;
-        Some(whole.checked_sub(range.least)? >> 20)
-    });
-    used.collect::<Option<Vec<u64>>>().unwrap_or_default()
 }
 
 /// A text of a picture. mermaid has commands and ends of tasks in its signs and does not decode its own codes in this kind of

@@ -1,0 +1,70 @@
+//! The number of tasks that wanted a CPU, and the use of more CPUs.
+
+use tr_analyze::parallelism::{self, Parallelism};
+use tr_analyze::what_if;
+
+use crate::path;
+use crate::view::View;
+
+/// The numbers of CPUs for which a forecast is made: the recording's, and larger ones.
+pub fn machines(cpus: u64) -> impl Iterator<Item = u64> {
+    let larger = (1..=16).map(|power| 1 << power);
+    std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
+}
+
+/// The larger machines that the tasks wanting a CPU at once could have used.
+pub fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
+    let used = |cpus| found.could_use(cpus);
+    machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
+}
+
+/// The number of tasks on a CPU or waiting for one.
+pub struct CpuDemand {
+    pub cpus: u64,
+    /// Whether the build was allowed to use fewer CPUs than the machine has.
+    pub is_limited: bool,
+    /// The time with more such tasks than CPUs.
+    pub starved_ns: u64,
+    /// The time in which their number is known, and the rest.
+    pub known_ns: u64,
+    pub unknown_ns: u64,
+    pub machines: Vec<MachineSize>,
+}
+
+/// A machine of another size, with the recorded demand.
+#[derive(Clone, Copy)]
+pub struct MachineSize {
+    pub cpus: u64,
+    /// The CPU time that it gives in the same wall time: of all its CPUs, or of
+    /// as many as there are tasks that want one.
+    pub could_use_ns: u64,
+    /// The least wall time of the build, by its critical path.
+    pub at_least_ns: Option<u64>,
+}
+
+/// The number of tasks that wanted a CPU, if it is known.
+pub fn demand(view: &View<'_>) -> Option<CpuDemand> {
+    let analysis = view.analysis;
+    let groups = path::groups(analysis);
+    let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
+    let path = path::path_of(view).ok();
+    let limits = path.and_then(|path| what_if::limits(analysis, &path, &groups, &[]).ok());
+    let cpus = analysis.cpus_of_build();
+    let known: u64 = found.demand.iter().sum();
+    if known == 0 {
+        return None;
+    }
+    let machines = machines_of_use(&found, cpus).map(|cpus| MachineSize {
+        cpus,
+        could_use_ns: found.could_use(cpus),
+        at_least_ns: limits.as_ref().map(|limits| limits.on(cpus)),
+    });
+    Some(CpuDemand {
+        cpus,
+        is_limited: analysis.machine.limited_to.is_some(),
+        starved_ns: found.starved(cpus),
+        known_ns: known,
+        unknown_ns: found.unknown,
+        machines: machines.collect(),
+    })
+}

@@ -1,0 +1,203 @@
+//! The time of each CPU: this build's, others', idle.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::own::Own;
+use tr_analyze::timeline::{Actor, Bucket};
+use tr_format::event::CpuId;
+use tr_format::meta::Scope;
+
+use crate::label;
+use crate::view::View;
+
+/// The figures of one CPU, or of several ones together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// The CPU's number; `None` for time on an unknown CPU: of a task that ran
+    /// from before the span to after it.
+    pub cpu: Option<u16>,
+    /// The time of this build, in ns.
+    pub build_ns: u64,
+    /// The time of other tasks, kernel threads included.
+    pub others_ns: Option<u64>,
+    pub idle_ns: Option<u64>,
+    /// The rest of the span.
+    pub unknown_ns: u64,
+    /// Switches away from recorded threads.
+    pub switches: u64,
+    /// Involuntary ones of them.
+    pub involuntary: u64,
+    /// Recorded threads that came from another CPU.
+    pub migrations: u64,
+    /// Preemptions of this build's threads by others.
+    pub preempted: u64,
+    /// The waits after these preemptions, in ns.
+    pub preempted_wait_ns: u64,
+}
+
+/// The figures of the CPUs of a recording.
+pub struct CpuTimes {
+    pub cpus: Vec<Cpu>,
+    /// The time of others, by program, in ns; the longest first.
+    pub others: Vec<(String, u64)>,
+    /// The processes that "this build" means.
+    pub build: &'static str,
+    /// Whether all tasks of the machine were recorded.
+    pub all: bool,
+}
+
+impl CpuTimes {
+    /// Sums up the timeline.
+    pub fn new(view: &View) -> CpuTimes {
+        let analysis = view.analysis;
+        let all = analysis.meta.scope == Scope::All && analysis.meta.options.cpus.is_empty();
+        let (own, build) = own(view);
+        let mut sums = CpuSums {
+            analysis,
+            own,
+            cpus: BTreeMap::new(),
+            others: HashMap::new(),
+        };
+        analysis.thread_ids().for_each(|ix| sums.add(ix));
+        let CpuSums {
+            mut cpus, others, ..
+        } = sums;
+        let mut figures: BTreeMap<Option<CpuId>, _> = BTreeMap::new();
+        let known = analysis.machine.cpus.iter();
+        figures.extend(known.map(|(cpu, figures)| (Some(*cpu), *figures)));
+        if let Some(only) = view.ask.cpu {
+            figures.retain(|cpu, _| *cpu == Some(only));
+            cpus.retain(|cpu, _| *cpu == Some(only));
+        }
+        for cpu in figures.keys() {
+            cpus.entry(*cpu).or_default();
+        }
+        let span = analysis.wall();
+        let rows = cpus.into_iter().map(|(cpu, mut row)| {
+            let figures = figures.get(&cpu).copied().unwrap_or_default();
+            row.cpu = cpu.map(|cpu| cpu.0);
+            row.idle_ns = (all && figures.idle_known).then_some(figures.idle);
+            row.others_ns = all.then_some(row.others_ns.unwrap_or(0));
+            row.switches = figures.switches.voluntary + figures.switches.involuntary;
+            row.involuntary = figures.switches.involuntary;
+            row.migrations = figures.migrations;
+            let known = row
+                .build_ns
+                .saturating_add(row.others_ns.unwrap_or(0))
+                .saturating_add(row.idle_ns.unwrap_or(0));
+            row.unknown_ns = cpu.map_or(0, |_| span.saturating_sub(known));
+            row
+        });
+        CpuTimes {
+            cpus: rows.collect(),
+            others: by_program(analysis, others),
+            build,
+            all,
+        }
+    }
+
+    /// The figures of all CPUs together; of unknown parts `None`.
+    pub fn sum(&self) -> Cpu {
+        let sum = |of: fn(&Cpu) -> u64| self.cpus.iter().map(of).fold(0, u64::saturating_add);
+        let known = |sum: u64, ns: Option<u64>| Some(sum.saturating_add(ns?));
+        let mut others = self.cpus.iter().map(|cpu| cpu.others_ns);
+        let numbered = self.cpus.iter().filter(|cpu| cpu.cpu.is_some());
+        let mut idle = numbered.map(|cpu| cpu.idle_ns);
+        Cpu {
+            cpu: None,
+            build_ns: sum(|cpu| cpu.build_ns),
+            others_ns: others.try_fold(0, known),
+            idle_ns: idle.try_fold(0, known),
+            unknown_ns: sum(|cpu| cpu.unknown_ns),
+            switches: sum(|cpu| cpu.switches),
+            involuntary: sum(|cpu| cpu.involuntary),
+            migrations: sum(|cpu| cpu.migrations),
+            preempted: sum(|cpu| cpu.preempted),
+            preempted_wait_ns: sum(|cpu| cpu.preempted_wait_ns),
+        }
+    }
+}
+
+/// Sums over the threads' timelines.
+struct CpuSums<'a> {
+    analysis: &'a Analysis,
+    /// The processes of this build.
+    own: Arena<ProcessIx, bool>,
+    cpus: BTreeMap<Option<CpuId>, Cpu>,
+    /// The time of each other process, in ns.
+    others: HashMap<ProcessIx, u64>,
+}
+
+impl CpuSums<'_> {
+    /// A thread's process, and whether it is one of this build.
+    fn process(&self, thread: ThreadIx) -> (ProcessIx, bool) {
+        let process = self.analysis.thread(thread).process;
+        (process, self.own[process])
+    }
+
+    fn add(&mut self, thread: ThreadIx) {
+        let (process, own) = self.process(thread);
+        let mut last = None;
+        let timeline = self.analysis.timeline.iter();
+        for stretch in timeline.flat_map(|timeline| timeline.of(thread)) {
+            match stretch.doing {
+                Bucket::OnCpu(cpu) => {
+                    last = cpu;
+                    let entry = self.cpus.entry(cpu).or_default();
+                    if own {
+                        entry.build_ns = entry.build_ns.saturating_add(stretch.length());
+                    } else {
+                        let sum: &mut u64 = entry.others_ns.get_or_insert(0);
+                        *sum = sum.saturating_add(stretch.length());
+                        let sum: &mut u64 = self.others.entry(process).or_default();
+                        *sum = sum.saturating_add(stretch.length());
+                    }
+                }
+                Bucket::RunQueue { preempted: true } if own => {
+                    let by_others = match stretch.preempted_by() {
+                        Actor::Outside(_) => true,
+                        Actor::Thread(thread) => !self.process(thread).1,
+                        _ => false,
+                    };
+                    if by_others && last.is_some() {
+                        let entry = self.cpus.entry(last).or_default();
+                        entry.preempted += 1;
+                        entry.preempted_wait_ns =
+                            entry.preempted_wait_ns.saturating_add(stretch.length());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The processes of this build, and their description: the chosen ones; of a
+/// recording of the whole machine COMMAND and its descendants; otherwise all.
+pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
+    if !view.has_all() {
+        return (view.is_chosen(), "the chosen processes");
+    }
+    let own = Own::of(view.analysis);
+    let build = if own.is_part() {
+        "COMMAND and its descendants"
+    } else {
+        "the recorded tasks"
+    };
+    (own.into_table(), build)
+}
+
+/// The time of processes by program, the longest first.
+fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(String, u64)> {
+    let mut programs: BTreeMap<String, u64> = BTreeMap::new();
+    for (ix, ns) in times {
+        let name = label::program(analysis.process(ix));
+        let sum: &mut u64 = programs.entry(name).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+    let mut programs: Vec<(String, u64)> = programs.into_iter().collect();
+    programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    programs
+}

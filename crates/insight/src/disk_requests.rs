@@ -1,0 +1,110 @@
+//! Requests to disks, of the whole machine.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS};
+
+use crate::view::View;
+use tr_text::escape;
+
+/// The requests to a disk, of the whole machine.
+pub struct DiskRequests<'a> {
+    pub device: Device,
+    /// The disk's name, escaped.
+    pub name: String,
+    /// The time in which a request was in flight, in ns.
+    pub busy: u64,
+    /// The requests by their kind, in the order of [`GROUPS`](tr_format::device::GROUPS).
+    pub groups: [Requests; 4],
+    pub all: Requests,
+    /// The analysis's intervals of this disk.
+    pub samples: Vec<(u64, &'a Block)>,
+}
+
+/// The disks that had requests, those with the longest busy time first.
+pub fn disks<'a>(view: &View<'a>) -> Vec<DiskRequests<'a>> {
+    let mut disks: BTreeMap<Device, DiskRequests<'a>> = BTreeMap::new();
+    for (time, block) in &view.analysis.disks.blocks {
+        let disk = disks.entry(block.device).or_insert_with(|| DiskRequests {
+            device: block.device,
+            name: escape::raw(&block.name),
+            busy: 0,
+            groups: Default::default(),
+            all: Requests::default(),
+            samples: Vec::new(),
+        });
+        disk.busy = disk.busy.saturating_add(block.busy);
+        for (sum, group) in disk.groups.iter_mut().zip(&block.groups) {
+            add(sum, group);
+            add(&mut disk.all, group);
+        }
+        disk.samples.push((view.since(*time), block));
+    }
+    let mut disks: Vec<DiskRequests<'a>> = disks.into_values().collect();
+    disks.sort_by_key(|disk| Reverse((disk.busy, disk.all.count)));
+    disks
+}
+
+impl DiskRequests<'_> {
+    /// The bytes of a group of requests.
+    pub fn bytes(&self, group: usize) -> u64 {
+        self.groups.get(group).map_or(0, |group| group.bytes)
+    }
+
+    /// The mean number of requests in flight while there was any.
+    pub fn depth(&self) -> f64 {
+        self.all.latency as f64 / self.busy.max(1) as f64
+    }
+}
+
+/// Adds requests to a sum; the longest latency is the longer one of both.
+pub fn add(sum: &mut Requests, more: &Requests) {
+    let sums = [
+        (&mut sum.count, more.count),
+        (&mut sum.bytes, more.bytes),
+        (&mut sum.latency, more.latency),
+    ];
+    let buckets = sum.buckets.iter_mut().zip(more.buckets);
+    for (sum, more) in sums.into_iter().chain(buckets) {
+        *sum = sum.saturating_add(more);
+    }
+    sum.longest = sum.longest.max(more.longest);
+}
+
+/// A latency that at least so many percent of the requests do not exceed: the end of their bucket,
+/// or the longest latency.
+pub fn percentile(of: &Requests, part: u64) -> Option<u64> {
+    let add = |sum: u128, count: &u64| sum + u128::from(*count);
+    let all = of.buckets.iter().fold(0, add);
+    let mut sum = 0;
+    let bucket = (0..BUCKETS).zip(&of.buckets).find(|(_, count)| {
+        sum = add(sum, count);
+        all > 0 && sum * 100 >= all * u128::from(part)
+    });
+    bucket.map(|(bucket, _)| bucket_end(bucket).min(of.longest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_end_of_its_bucket() {
+        let mut sums = Requests {
+            longest: 5_000_000,
+            ..Requests::default()
+        };
+        assert_eq!(percentile(&sums, 50), None);
+        sums.buckets[0] = 50;
+        sums.buckets[2] = 49;
+        sums.buckets[12] = 1;
+        assert_eq!(percentile(&sums, 50), Some(2048));
+        assert_eq!(percentile(&sums, 51), Some(8192));
+        assert_eq!(percentile(&sums, 99), Some(8192));
+        // Not 2^23.
+        assert_eq!(percentile(&sums, 100), Some(5_000_000));
+        sums.buckets = [u64::MAX; BUCKETS];
+        assert_eq!(percentile(&sums, 100), Some(5_000_000));
+    }
+}

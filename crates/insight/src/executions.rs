@@ -1,0 +1,88 @@
+//! Every execution of the recorded processes.
+
+use std::cmp::Reverse;
+
+use tr_analyze::model::{ExecSpan, Process};
+use tr_programs::command_line;
+
+use crate::query::Sort;
+use tr_text::{escape, units};
+
+/// An execution of a program.
+#[derive(Clone, Copy)]
+pub struct Execution<'a> {
+    pub process: &'a Process,
+    pub exec: &'a ExecSpan,
+    /// Whether it is the process's last execution; another one ended each of the others.
+    pub last: bool,
+}
+
+impl Execution<'_> {
+    /// The raw status of an execution that ended with its process.
+    pub fn status(&self) -> Option<u32> {
+        self.process.status.filter(|_| self.last)
+    }
+
+    /// Whether the program still ran at the end of the recording.
+    pub fn alive(&self) -> bool {
+        self.last && self.process.status.is_none() && self.process.alive
+    }
+
+    /// What ended the execution, in a word.
+    pub fn ended(&self) -> &'static str {
+        match self.status() {
+            Some(_) => "exit",
+            None if !self.last => "exec",
+            None if self.alive() => "alive",
+            None => "unknown",
+        }
+    }
+
+    /// The label of its program; its file or comm without arguments.
+    pub fn label(&self) -> String {
+        if self.exec.argv.bytes.is_empty() {
+            self.command()
+        } else {
+            command_line::label_of(&self.exec.argv, &self.exec.comm, false)
+        }
+    }
+
+    /// The command line, or else the file or the comm.
+    pub fn command(&self) -> String {
+        let argv = &self.exec.argv;
+        let mut out = if !argv.bytes.is_empty() {
+            escape::quoted(argv.args())
+        } else if self.exec.filename.is_empty() {
+            escape::raw(self.exec.comm.bytes())
+        } else {
+            escape::raw(&self.exec.filename)
+        };
+        if let Some(full) = argv.full_len.filter(|_| argv.truncated()) {
+            out.push_str(&format!(" … of {}", units::bytes(full.into())));
+        }
+        out
+    }
+}
+
+/// The executions of a process, in the order of time.
+pub fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
+    let execs = process.execs.iter().enumerate();
+    execs.map(move |(at, exec)| Execution {
+        process,
+        exec,
+        last: at + 1 == process.execs.len(),
+    })
+}
+
+/// Sorts in descending order, but by start and pid in ascending order; equal
+/// executions by start.
+pub fn sort(rows: &mut [Execution], by: Sort) {
+    rows.sort_by_key(|Execution { process, exec, .. }| {
+        let tree = process.tree.times.on_cpu;
+        let figure = match by {
+            Sort::Pid => u64::MAX - u64::from(process.pid.0),
+            _ => by.figure(&exec.times, exec.wall(), exec.max_rss, tree),
+        };
+        (Reverse(figure), exec.start, process.pid, process.start)
+    });
+}

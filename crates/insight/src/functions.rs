@@ -1,0 +1,178 @@
+//! The functions of sampled stacks: the time of their own, and that with the functions they call.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::awaited::WaitReason;
+use tr_analyze::model::Analysis;
+use tr_analyze::stacks::{Stacks, Timed};
+use tr_analyze::timeline::{Bucket, Stretch};
+use tr_format::event::Ktime;
+use tr_format::stack::Doing;
+
+use crate::frames::{Name, Names};
+
+/// A sampled wait has no more stretches: one on a CPU before it, the wait, one for a CPU. A
+/// stranger's may be as long as it likes.
+const STRETCHES: usize = 8;
+
+/// Samples, and the time that they stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SampleSum {
+    pub samples: u64,
+    /// The time that the samples stand for, in nanoseconds.
+    pub ns: u64,
+}
+
+impl SampleSum {
+    pub fn add(&mut self, other: SampleSum) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+}
+
+/// Samples with one stack.
+#[derive(Clone, Copy, Debug)]
+pub struct StackSamples {
+    /// The number of the stack.
+    pub stack: u32,
+    /// On a CPU, or off CPU.
+    pub doing: Doing,
+    /// The reason of a wait; `None`: it was not looked for.
+    pub reason: Option<WaitReason>,
+    pub sum: SampleSum,
+}
+
+impl StackSamples {
+    /// The sum of one sample, which stands for so many nanoseconds.
+    pub fn of(analysis: &Analysis, sample: &Timed, ns: u64) -> StackSamples {
+        let wait = Some(sample).filter(|sample| sample.doing == Doing::OffCpu);
+        StackSamples {
+            stack: sample.stack,
+            doing: sample.doing,
+            reason: wait.and_then(|wait| reason_of(analysis, wait)),
+            sum: SampleSum { samples: 1, ns },
+        }
+    }
+}
+
+/// A function in all samples, or in the samples of one group.
+#[derive(Debug)]
+pub struct FunctionRow {
+    /// The number of the group.
+    pub group: Option<usize>,
+    pub name: Name,
+    pub doing: Doing,
+    /// The reason of a wait; `None`: it was not looked for.
+    pub reason: Option<WaitReason>,
+    /// The function was the innermost one; of waits, the innermost one in user mode.
+    pub own: SampleSum,
+    /// The function was in the stack.
+    pub total: SampleSum,
+}
+
+/// The facts that the samples of a row share: the group, what the tasks did and why, the function.
+type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
+
+/// The functions of some samples.
+#[derive(Debug, Default)]
+pub struct Functions {
+    all: BTreeMap<Doing, SampleSum>,
+    reasons: BTreeMap<WaitReason, SampleSum>,
+    /// The row with the longest time of its own first.
+    rows: Vec<FunctionRow>,
+}
+
+impl Functions {
+    /// Sums up samples, each with the number of its group.
+    pub fn new(
+        stacks: &Stacks,
+        samples: impl Iterator<Item = (Option<usize>, StackSamples)>,
+    ) -> Functions {
+        let mut names = Names::new(stacks);
+        let mut sums: BTreeMap<Key, (SampleSum, SampleSum)> = BTreeMap::new();
+        let mut found = Functions::default();
+        for (group, sample) in samples {
+            found.all.entry(sample.doing).or_default().add(sample.sum);
+            if let Some(reason) = sample.reason {
+                found.reasons.entry(reason).or_default().add(sample.sum);
+            }
+            let key = |function| (group, sample.doing, sample.reason, function);
+            let functions = names.of_stack(sample.stack);
+            let innermost = match sample.doing {
+                Doing::OnCpu => None,
+                // All waits end in the scheduler.
+                Doing::OffCpu => names.in_user_mode(sample.stack),
+            };
+            if let Some(innermost) = innermost.or(functions.first().copied()) {
+                sums.entry(key(innermost)).or_default().0.add(sample.sum);
+            }
+            // A function that calls itself counts once.
+            for function in functions.into_iter().collect::<BTreeSet<_>>() {
+                sums.entry(key(function)).or_default().1.add(sample.sum);
+            }
+        }
+        let rows = sums.into_iter();
+        let rows = rows.map(
+            |((group, doing, reason, function), (own, total))| FunctionRow {
+                group,
+                name: names.name(function).cloned().unwrap_or_default(),
+                doing,
+                reason,
+                own,
+                total,
+            },
+        );
+        found.rows = rows.collect();
+        let key =
+            |row: &FunctionRow| Reverse((row.own.ns, row.total.ns, Reverse(row.name.clone())));
+        found.rows.sort_by_key(key);
+        found
+    }
+
+    /// The sum of all samples of tasks that did this.
+    pub fn sum(&self, doing: Doing) -> SampleSum {
+        self.all.get(&doing).copied().unwrap_or_default()
+    }
+
+    /// Whether there was no sample.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The rows, the one with the longest time of its own first.
+    pub fn rows(&self) -> &[FunctionRow] {
+        &self.rows
+    }
+
+    /// Whether the reason of any wait is known.
+    pub fn has_reasons(&self) -> bool {
+        !self.reasons.is_empty()
+    }
+
+    /// The sums of the waits by reason, the longest one first.
+    pub fn by_reason(&self) -> Vec<(WaitReason, SampleSum)> {
+        let mut sums: Vec<(WaitReason, SampleSum)> =
+            self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
+        sums.sort_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
+        sums
+    }
+}
+
+/// The wait of a sample off CPU: the longest one in the thread's timeline in that time. The
+/// recorder stamps the ends of a sample and those of a wait one after the other.
+pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
+    let timeline = analysis.timeline.as_ref()?;
+    let thread = sample.thread;
+    let from = Ktime(sample.time.0.saturating_sub(sample.ns));
+    let stretches = timeline.since(thread, from).take(STRETCHES);
+    let stretches = stretches.take_while(|stretch| stretch.from < sample.time);
+    let waits =
+        stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_) | Bucket::Unknown));
+    waits.max_by_key(|stretch| stretch.to.min(sample.time).since(stretch.from.max(from)))
+}
+
+/// The reason of a sampled wait.
+fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<WaitReason> {
+    WaitReason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
+}

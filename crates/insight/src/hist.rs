@@ -1,0 +1,100 @@
+//! Log2 histograms of durations in µs.
+
+use serde::Serialize;
+use tr_format::event::CpuId;
+
+use crate::members::Collect;
+
+/// Durations in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hist {
+    lengths: Vec<u64>,
+    total: u64,
+    /// Durations without a known start or end: their number, and the sum of
+    /// their lower bounds.
+    cut: (u64, u64),
+}
+
+/// A slot of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Slot {
+    /// The shortest duration, in whole µs.
+    pub from_us: u64,
+    /// The longest duration, in whole µs.
+    pub to_us: u64,
+    /// The number of durations.
+    pub count: u64,
+    pub ns: u64,
+}
+
+impl Hist {
+    /// The number of durations with known ends.
+    pub fn count(&self) -> u64 {
+        self.lengths.len() as u64
+    }
+
+    /// The sum of the durations with known ends.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The number of the other durations, and the sum of their lower bounds.
+    pub fn cut(&self) -> (u64, u64) {
+        self.cut
+    }
+
+    /// A quantile by nearest rank.
+    pub fn quantile(&self, permille: usize) -> Option<u64> {
+        let rank = (self.lengths.len() * permille).div_ceil(1000);
+        self.lengths.get(rank.max(1) - 1).copied()
+    }
+
+    /// The slots from 0 µs to the longest duration's.
+    pub fn slots(&self) -> Vec<Slot> {
+        // bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
+        let place = |ns: u64| (ns / 1000).max(1).ilog2();
+        let Some(last) = self.lengths.last().map(|ns| place(*ns)) else {
+            return Vec::new();
+        };
+        let mut slots: Vec<Slot> = (0..=last)
+            .map(|power| Slot {
+                from_us: if power == 0 { 0 } else { 1 << power },
+                to_us: (2 << power) - 1,
+                count: 0,
+                ns: 0,
+            })
+            .collect();
+        for ns in &self.lengths {
+            if let Some(slot) = slots.get_mut(place(*ns) as usize) {
+                slot.count += 1;
+                slot.ns = slot.ns.saturating_add(*ns);
+            }
+        }
+        slots
+    }
+}
+
+/// A piece of a thread's time, and the CPU that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Length {
+    pub ns: u64,
+    /// Whether the beginning and the end are known.
+    pub whole: bool,
+    pub cpu: Option<CpuId>,
+}
+
+impl Collect<Length> for Hist {
+    fn add(&mut self, length: &Length) {
+        if length.whole {
+            self.lengths.push(length.ns);
+            self.total = self.total.saturating_add(length.ns);
+        } else {
+            self.cut.0 += 1;
+            self.cut.1 = self.cut.1.saturating_add(length.ns);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.lengths.sort_unstable();
+    }
+}

@@ -1,0 +1,53 @@
+//! The CPUs and the memory in use over time.
+
+use tr_analyze::machine::Samples;
+use tr_analyze::model::Analysis;
+use tr_analyze::timeline::Bucket;
+use tr_format::counters::Counter;
+use tr_format::event::Ktime;
+
+/// The number of parts of the recording, each of which has one value.
+const POINTS: u64 = 60;
+
+/// The beginning and the end of a part of the recording.
+fn part(analysis: &Analysis, number: u64) -> (Ktime, Ktime) {
+    let at = |number: u64| {
+        let ns = u128::from(analysis.wall()) * u128::from(number) / u128::from(POINTS);
+        Ktime(analysis.start.0.saturating_add(ns as u64))
+    };
+    (at(number), at(number + 1))
+}
+
+/// The mean number of CPUs that the build used in each part of the time, in hundredths.
+pub fn cpus(analysis: &Analysis) -> Vec<u64> {
+    let (Some(timeline), 1..) = (&analysis.timeline, analysis.wall()) else {
+        return Vec::new();
+    };
+    let mut sums = vec![0_u64; POINTS as usize];
+    let parts: Vec<(Ktime, Ktime)> = (0..POINTS).map(|number| part(analysis, number)).collect();
+    for stretch in analysis.thread_ids().flat_map(|thread| timeline.of(thread)) {
+        if !matches!(stretch.doing, Bucket::OnCpu(_)) {
+            continue;
+        }
+        let first = parts.partition_point(|(_, to)| *to <= stretch.from);
+        let touched = parts.iter().zip(&mut sums).skip(first);
+        for ((from, to), sum) in touched.take_while(|((from, _), _)| *from < stretch.to) {
+            let ns = stretch.to.min(*to).since(stretch.from.max(*from));
+            *sum = sum.saturating_add(ns);
+        }
+    }
+    let means = parts.iter().zip(sums);
+    let means = means.map(|((from, to), ns)| ns.saturating_mul(100) / to.since(*from).max(1));
+    means.collect()
+}
+
+/// The memory in use in each part of the time, in MiB: the most of its samples; empty if a part is not known. `whole` is the
+/// memory of the machine in bytes.
+pub fn memory(analysis: &Analysis, whole: u64) -> Vec<u64> {
+    let samples = Samples::of(analysis);
+    let used = (0..POINTS).map(|number| {
+        let range = samples.range(Counter::AvailableMemory, part(analysis, number))?;
+        Some(whole.checked_sub(range.least)? >> 20)
+    });
+    used.collect::<Option<Vec<u64>>>().unwrap_or_default()
+}

@@ -1,0 +1,175 @@
+//! The machine in time: the CPU time of the build and of others, and the machine's counters.
+
+use tr_analyze::arena::Arena;
+use tr_analyze::machine::{samples_are_of_recorded_cpus, Range, Samples};
+use tr_analyze::model::ProcessIx;
+use tr_format::counters::{Counter, Unit};
+use tr_format::event::Ktime;
+
+use crate::view::View;
+use crate::{cpu_time, cpus};
+
+/// The figures of the analyzed span and of its parts.
+pub struct MachineFigures<'a> {
+    /// The number of CPUs of the recording.
+    pub cpus: u64,
+    /// The processes that "build" means.
+    pub build: &'static str,
+    /// The time between two samples, or between a sample and an end of the span; in order.
+    pub intervals: Vec<Interval<'a>>,
+    /// The whole span.
+    pub whole: Interval<'a>,
+}
+
+impl<'a> MachineFigures<'a> {
+    /// The samples of the analyzed span; `None` if there are none.
+    pub fn new(view: &View<'a>) -> Option<MachineFigures<'a>> {
+        let analysis = view.analysis;
+        let samples = Samples::of(analysis);
+        let covered = samples.within((analysis.start, analysis.end))?;
+        let inside = samples.0.iter().map(|(at, _)| *at);
+        let inside = inside.filter(|at| *at > covered.0 && *at < covered.1);
+        let mut edges: Vec<Ktime> = [covered.0].into_iter().chain(inside).collect();
+        edges.push(covered.1);
+        edges.dedup();
+        let (own, build) = cpus::own(view);
+        let ran = on_cpu(view, &own, &edges);
+        let all = view.ask.cpu.is_none() && samples_are_of_recorded_cpus(analysis);
+        let cpus = analysis.meta.cpus.len() as u64;
+        let known = all.then_some(cpus);
+        let spans = edges.iter().zip(edges.iter().skip(1));
+        let intervals = spans
+            .zip(&ran)
+            .map(|((from, to), ran)| Interval::new(samples, (*from, *to), *ran, known));
+        let sum = ran.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        Some(MachineFigures {
+            cpus,
+            build,
+            intervals: intervals.collect(),
+            whole: Interval::new(samples, covered, sum, known),
+        })
+    }
+}
+
+/// The figures of a part of the span. `None`: not known.
+pub struct Interval<'a> {
+    samples: Samples<'a>,
+    span: (Ktime, Ktime),
+    /// CPU time of the build, in ns.
+    pub build: u64,
+    /// CPU time of other tasks, in ns.
+    pub others: Option<u64>,
+    /// Idle time of the CPUs, in ns.
+    pub idle: Option<u64>,
+}
+
+impl<'a> Interval<'a> {
+    fn new(samples: Samples<'a>, span: (Ktime, Ktime), build: u64, cpus: Option<u64>) -> Self {
+        let mut interval = Interval {
+            samples,
+            span,
+            build,
+            others: None,
+            idle: None,
+        };
+        let (Some(cpus), Some(used)) = (cpus, samples.used(span, build)) else {
+            return interval;
+        };
+        let all = interval.length().saturating_mul(cpus);
+        interval.others = Some(used.others.min(all.saturating_sub(build)));
+        interval.idle = Some(all.saturating_sub(used.all));
+        interval
+    }
+
+    /// The beginning of the part.
+    pub fn from(&self) -> Ktime {
+        self.span.0
+    }
+
+    /// The length of the part in ns.
+    pub fn length(&self) -> u64 {
+        self.span.1.since(self.span.0)
+    }
+
+    /// The increase of a counter.
+    pub fn total(&self, counter: Counter) -> Option<u64> {
+        self.samples.increase(counter, self.span)
+    }
+
+    /// The values of a counter.
+    pub fn range(&self, counter: Counter) -> Option<Range> {
+        self.samples.range(counter, self.span)
+    }
+
+    /// The value of a counter: of times and totals the increase, of others the mean at
+    /// the interval's end.
+    pub fn value(&self, counter: Counter) -> Option<u64> {
+        let end = (self.span.1, self.span.1);
+        match counter.unit() {
+            Unit::Time | Unit::Count => self.total(counter),
+            Unit::Bytes | Unit::Frequency => {
+                let range = self.samples.range(counter, end);
+                range.map(|range| range.mean)
+            }
+        }
+    }
+}
+
+/// CPU time of the processes of the build in each interval between two edges, in ns.
+fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec<u64> {
+    let edges: Vec<u64> = edges.iter().map(|edge| view.since(*edge)).collect();
+    let mut sums = vec![0u64; edges.len().saturating_sub(1)];
+    for ix in own.ids().filter(|ix| own[*ix]) {
+        let process = view.analysis.process(ix);
+        let by_events = cpu_time::on_cpu(view.analysis, process);
+        for ran in by_events.chain(cpu_time::on_cpu_by_kernel(view.analysis, process)) {
+            let first = edges.partition_point(|edge| *edge <= ran.from);
+            let mut at = first.saturating_sub(1);
+            while let (Some(from), Some(to), Some(sum)) =
+                (edges.get(at), edges.get(at + 1), sums.get_mut(at))
+            {
+                if *from >= ran.to {
+                    break;
+                }
+                let (from, to) = (ran.from.max(*from), ran.to.min(*to));
+                if from < to {
+                    *sum = sum.saturating_add(ran.until(to) - ran.until(from));
+                }
+                at += 1;
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_format::counters::Counters;
+
+    fn sample(busy: u64, stolen: u64, recorder: u64) -> Counters {
+        let mut counters = Counters::default();
+        counters.set(Counter::Busy, busy);
+        counters.set(Counter::Stolen, stolen);
+        counters.set(Counter::Recorder, recorder);
+        counters
+    }
+
+    /// Two CPUs for 100 ns: 200 ns, of which 120 + 30 taken, 90 by the build, 10 by tr.
+    #[test]
+    fn the_rest_of_the_busy_time_is_that_of_others() {
+        let samples = [
+            (Ktime(1000), sample(0, 0, 0)),
+            (Ktime(1100), sample(120, 30, 10)),
+        ];
+        let samples = Samples(&samples);
+        let span = (Ktime(1000), Ktime(1100));
+        let whole = Interval::new(samples, span, 90, Some(2));
+        assert_eq!((whole.others, whole.idle), (Some(50), Some(50)));
+        // Ticks and stamps differ: nothing below 0.
+        let whole = Interval::new(samples, span, 199, Some(2));
+        assert_eq!((whole.others, whole.idle), (Some(0), Some(0)));
+        let whole = Interval::new(samples, span, 90, None);
+        assert_eq!((whole.others, whole.idle), (None, None));
+    }
+}

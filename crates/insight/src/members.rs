@@ -1,0 +1,113 @@
+//! The threads of each row of a report, for the reports that read timelines.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use tr_analyze::model::ThreadIx;
+
+use crate::label;
+use crate::query::{names, By};
+use crate::view::View;
+
+/// The threads of one row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    pub name: String,
+    /// The pid (tid) of a row of one process (thread).
+    pub pid: Option<u32>,
+    pub threads: Vec<ThreadIx>,
+}
+
+/// The threads of the chosen processes by row, in the order of the first one.
+pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
+    let analysis = view.analysis;
+    let mut rows: Vec<Members> = Vec::new();
+    let mut places = BTreeMap::<String, usize>::new();
+    let name = names(view.recording, by, &view.ask.groups);
+    for ix in view.chosen {
+        let process = analysis.process(*ix);
+        match by {
+            By::Process => rows.push(Members {
+                name: label::label(process),
+                pid: Some(process.pid.0),
+                threads: process.threads.clone(),
+            }),
+            By::Thread => rows.extend(process.threads.iter().map(|ix| Members {
+                name: label::thread(analysis.thread(*ix), process),
+                pid: Some(analysis.thread(*ix).tid.0),
+                threads: vec![*ix],
+            })),
+            _ => {
+                let name = name(*ix);
+                let place = *places.entry(name.clone()).or_insert(rows.len());
+                match rows.get_mut(place) {
+                    Some(row) => row.threads.extend_from_slice(&process.threads),
+                    None => rows.push(Members {
+                        name,
+                        pid: None,
+                        threads: process.threads.clone(),
+                    }),
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// A sum over values that come one by one.
+pub trait Collect<P>: Default {
+    fn add(&mut self, value: &P);
+
+    /// Prepares the sum for questions, after its last value.
+    fn finish(&mut self) {}
+}
+
+/// The sums of the values of threads: over all chosen processes, and by row.
+#[derive(Clone, Debug, Default)]
+pub struct Grouped<S> {
+    pub all: S,
+    /// The rows that have a value, those with the largest figure first.
+    pub groups: Vec<(Members, S)>,
+}
+
+impl<S> Grouped<S> {
+    /// Sums up the values of each thread. Rows are sorted by a figure of their sums, and those without it are left
+    /// out; `each` sees every value.
+    pub fn new<P, I: Iterator<Item = P>>(
+        view: &View<'_>,
+        by: By,
+        values: impl Fn(ThreadIx) -> I,
+        figure: impl Fn(&S) -> Option<u64>,
+        mut each: impl FnMut(P),
+    ) -> Grouped<S>
+    where
+        S: Collect<P>,
+    {
+        let mut all = S::default();
+        let mut groups = Vec::new();
+        for group in members(view, by) {
+            let mut sum = S::default();
+            for value in group.threads.iter().flat_map(|thread| values(*thread)) {
+                sum.add(&value);
+                all.add(&value);
+                each(value);
+            }
+            sum.finish();
+            groups.extend(figure(&sum).map(|figure| (Reverse(figure), group, sum)));
+        }
+        all.finish();
+        groups.sort_by_key(|(figure, ..)| *figure);
+        let groups = groups.into_iter().map(|(_, group, sum)| (group, sum));
+        Grouped {
+            all,
+            groups: groups.collect(),
+        }
+    }
+}
+
+/// The number of each thread's row.
+pub fn places(rows: &[Members]) -> HashMap<ThreadIx, usize> {
+    let rows = rows.iter().enumerate();
+    let threads = rows.flat_map(|(at, row)| row.threads.iter().map(move |ix| (*ix, at)));
+    threads.collect()
+}

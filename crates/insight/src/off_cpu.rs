@@ -1,0 +1,149 @@
+//! The waits of tasks by reason, and the longest ones.
+
+use std::cmp::Reverse;
+
+use tr_analyze::awaited::WaitReason;
+use tr_analyze::model::{Analysis, ThreadIx, Times};
+use tr_analyze::timeline::{Bucket, Stretch};
+
+use crate::members::{Collect, Grouped};
+use crate::query::{By, Sort};
+use crate::view::View;
+
+/// A wait of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadWait {
+    pub thread: ThreadIx,
+    pub stretch: Stretch,
+    pub reason: WaitReason,
+    /// Whether the start and the end of the wait are known.
+    pub whole: bool,
+}
+
+/// The waits for one reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReasonSum {
+    /// The sum of their lengths in ns.
+    pub total: u64,
+    /// The number of waits.
+    pub count: u64,
+    pub longest: Option<ThreadWait>,
+}
+
+/// The waits by reason, and by the thread's state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
+
+impl Collect<ThreadWait> for ReasonSums {
+    fn add(&mut self, waited: &ThreadWait) {
+        let Some(sum) = self.0.get_mut(waited.reason as usize) else {
+            return; // every reason has its sum
+        };
+        let length = waited.stretch.length();
+        let state = waited.stretch.doing.sum_in(&mut self.1);
+        *state = state.saturating_add(length);
+        sum.total = sum.total.saturating_add(length);
+        sum.count += 1;
+        if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
+            sum.longest = Some(*waited);
+        }
+    }
+}
+
+impl ReasonSums {
+    /// The sums of all reasons.
+    pub fn all(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
+        WaitReason::ALL.into_iter().zip(&self.0)
+    }
+
+    /// The sums of the reasons that occur.
+    pub fn used(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
+        self.all().filter(|(_, sum)| sum.count > 0)
+    }
+
+    /// The time off CPU for these reasons, in ns.
+    pub fn of(&self, reasons: &[WaitReason]) -> u64 {
+        let used = self.used().filter(|(reason, _)| reasons.contains(reason));
+        used.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
+    }
+
+    /// The time off CPU for a known reason, in ns.
+    pub fn total(&self) -> u64 {
+        let known = self
+            .used()
+            .filter(|(reason, _)| *reason != WaitReason::Unknown);
+        known.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
+    }
+}
+
+/// The number of longest waits in JSON without a larger `--top`.
+const LONGEST: usize = 100;
+
+/// The waits of the chosen processes. The sums are those of the processes' times.
+pub struct OffCpuWaits {
+    pub by: By,
+    /// The groups, those with most time off CPU first, or in the order of `--sort`.
+    pub sums: Grouped<ReasonSums>,
+    /// The longest waits for a known reason, longest first.
+    pub longest: Vec<ThreadWait>,
+}
+
+impl OffCpuWaits {
+    pub fn new(view: &View<'_>) -> OffCpuWaits {
+        let by = view.ask.by.unwrap_or_default();
+        let keep = LONGEST.max(view.ask.top);
+        let figure = |sums: &ReasonSums| {
+            sums.used().next()?;
+            Some(match view.ask.sort {
+                Some(Sort::RunQueue) => sums.of(&[WaitReason::Woken, WaitReason::Preempted]),
+                Some(Sort::Sleep) => sums.1.sleep,
+                Some(Sort::Blocked) => sums.1.blocked,
+                Some(Sort::Unknown) => sums.of(&[WaitReason::Unknown]),
+                _ => sums.total(),
+            })
+        };
+        let mut longest = Vec::new();
+        let waits = |thread| waits(view.analysis, thread);
+        let sums = Grouped::new(view, by, waits, figure, |waited: ThreadWait| {
+            if waited.reason != WaitReason::Unknown {
+                longest.push(waited);
+            }
+            // Memory: not all waits of a long recording at once.
+            if longest.len() > 64 * keep {
+                shorten(&mut longest, keep);
+            }
+        });
+        shorten(&mut longest, keep);
+        OffCpuWaits { by, sums, longest }
+    }
+}
+
+/// A thread's waits, and its unknown time.
+fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> + '_ {
+    let started = !analysis.thread(ix).started_before;
+    let known = |stretch: Option<Stretch>, edge: bool| match stretch {
+        Some(stretch) => stretch.doing != Bucket::Unknown || stretch.cpu.is_some(),
+        None => edge,
+    };
+    let timeline = analysis.timeline.iter();
+    timeline.flat_map(move |timeline| {
+        timeline
+            .of(ix)
+            .enumerate()
+            .filter_map(move |(at, stretch)| {
+                let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
+                Some(ThreadWait {
+                    thread: ix,
+                    stretch,
+                    reason: WaitReason::of(analysis, ix, &stretch)?,
+                    whole: known(before, started) && known(timeline.get(ix, at + 1), false),
+                })
+            })
+    })
+}
+
+/// Keeps the longest waits; of equal ones the first.
+fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
+    waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
+    waits.truncate(keep);
+}

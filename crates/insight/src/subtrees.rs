@@ -1,0 +1,191 @@
+//! The chosen processes and their ancestors as a tree, with sums over each process and its descendants.
+//!
+//! Nothing here recurses: a chain of 100,000 processes is a tree, too.
+
+use std::collections::HashMap;
+
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
+
+use crate::view::View;
+use crate::{exit, label};
+
+/// The tree.
+pub struct Subtrees<'a> {
+    analysis: &'a Analysis,
+    /// The nodes of the chosen processes and of their ancestors.
+    nodes: Arena<ProcessIx, Option<Node>>,
+    /// Depth first: parents before children, siblings by start.
+    pub order: Vec<ProcessIx>,
+    pub roots: Vec<ProcessIx>,
+}
+
+/// A chosen process, or an ancestor of one.
+#[derive(Default)]
+pub struct Node {
+    /// An ancestor that was not chosen.
+    pub context: bool,
+    pub depth: usize,
+    /// Equal for nodes with the same program and children of the same shapes.
+    pub shape: u32,
+    /// The sum over it and its descendants.
+    pub sum: SubtreeSum,
+}
+
+/// Sums over a process and its descendants, or over several of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SubtreeSum {
+    pub processes: u64,
+    /// The time on a CPU of the processes themselves in ns, without their descendants' time.
+    pub own: u64,
+    /// The time on a CPU with that of the descendants, in ns.
+    pub cpu: u64,
+    /// The time whose state is unknown, in ns.
+    pub unknown: u64,
+    /// The CPU time plus the wall time in ns: a test that sleeps is as visible as a compiler.
+    pub weight: u64,
+    /// The number of processes that failed.
+    pub failed: u64,
+    /// The longest wall time of one process, in ns.
+    pub longest: u64,
+}
+
+impl<'a> Subtrees<'a> {
+    /// The tree of the chosen processes and their ancestors.
+    pub fn new(view: &View<'a>) -> Subtrees<'a> {
+        let all = view.analysis.process_ids();
+        let mut tree = Subtrees {
+            analysis: view.analysis,
+            nodes: all.map(|_| None).collect(),
+            order: Vec::new(),
+            roots: Vec::new(),
+        };
+        for ix in view.chosen {
+            tree.nodes[*ix] = Some(Node::default());
+        }
+        for ix in view.chosen {
+            for above in view.analysis.ancestors(*ix) {
+                if tree.nodes[above].is_some() {
+                    break; // its ancestors are known, too
+                }
+                tree.nodes[above] = Some(Node {
+                    context: true,
+                    ..Node::default()
+                });
+            }
+        }
+        tree.arrange();
+        tree.sum();
+        tree
+    }
+
+    /// A process of the analysis.
+    pub fn process(&self, ix: ProcessIx) -> &'a Process {
+        self.analysis.process(ix)
+    }
+
+    /// The nodes, depth first.
+    pub fn ordered(&self) -> impl Iterator<Item = TreeRow<'_>> {
+        let nodes = self.order.iter();
+        nodes.filter_map(|ix| Some((*ix, self.nodes[*ix].as_ref()?)))
+    }
+
+    /// The children of a process that are nodes, by start.
+    pub fn children(&self, ix: ProcessIx) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
+        let children = self.process(ix).children.iter().copied();
+        children.filter(|ix| self.nodes[*ix].is_some())
+    }
+
+    /// The node of a process; `None` if it is not in the tree.
+    pub fn node(&self, ix: ProcessIx) -> Option<&Node> {
+        self.nodes[ix].as_ref()
+    }
+
+    /// The sums of a node.
+    pub fn sum_of(&self, ix: ProcessIx) -> SubtreeSum {
+        let node = self.nodes[ix].as_ref();
+        node.map_or_else(SubtreeSum::default, |node| node.sum)
+    }
+
+    fn arrange(&mut self) {
+        let roots = self.nodes.ids().filter(|ix| self.nodes[*ix].is_some());
+        let roots = roots.filter(|ix| self.process(*ix).parent.is_none());
+        self.roots = roots.collect();
+        let roots = self.roots.iter().rev();
+        let mut open: Vec<(ProcessIx, usize)> = roots.map(|ix| (*ix, 0)).collect();
+        while let Some((ix, depth)) = open.pop() {
+            self.order.push(ix);
+            open.extend(self.children(ix).rev().map(|child| (child, depth + 1)));
+            if let Some(node) = &mut self.nodes[ix] {
+                node.depth = depth;
+            }
+        }
+    }
+
+    /// Sums and shapes, children first.
+    fn sum(&mut self) {
+        let mut programs: HashMap<String, u32> = HashMap::new();
+        let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
+        let next = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        for ix in self.order.clone().into_iter().rev() {
+            let process = self.process(ix);
+            let own = process.times.on_cpu;
+            let mut sum = SubtreeSum {
+                processes: 1,
+                own,
+                cpu: own,
+                unknown: process.times.unknown,
+                weight: 0,
+                failed: exit::failed(process.status).into(),
+                longest: process.wall(),
+            };
+            let mut below = Vec::new();
+            let mut last = process.end;
+            for child in &process.children {
+                let Some(node) = &self.nodes[*child] else {
+                    continue;
+                };
+                sum.processes += node.sum.processes;
+                sum.cpu = sum.cpu.saturating_add(node.sum.cpu);
+                sum.unknown = sum.unknown.saturating_add(node.sum.unknown);
+                sum.failed += node.sum.failed;
+                last = last.max(self.process(*child).tree.end);
+                below.push(node.shape);
+            }
+            // The number of equal children does not matter.
+            below.sort_unstable();
+            below.dedup();
+            sum.weight = sum.cpu.saturating_add(last.since(process.start));
+            let new = next(programs.len());
+            let program = *programs.entry(label::program(process)).or_insert(new);
+            let new = next(shapes.len());
+            if let Some(node) = &mut self.nodes[ix] {
+                node.shape = *shapes.entry((program, below)).or_insert(new);
+                node.sum = sum;
+            }
+        }
+    }
+
+    /// The sums of several nodes together.
+    pub fn over(&self, nodes: &[ProcessIx]) -> SubtreeSum {
+        let mut sum = SubtreeSum::default();
+        nodes.iter().for_each(|ix| sum.add(&self.sum_of(*ix)));
+        sum
+    }
+}
+
+impl SubtreeSum {
+    /// Adds other sums; the longest wall time is the longer one of both.
+    pub fn add(&mut self, other: &SubtreeSum) {
+        self.processes += other.processes;
+        self.own = self.own.saturating_add(other.own);
+        self.cpu = self.cpu.saturating_add(other.cpu);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        self.weight = self.weight.saturating_add(other.weight);
+        self.failed += other.failed;
+        self.longest = self.longest.max(other.longest);
+    }
+}
+
+/// A process and its node.
+pub type TreeRow<'t> = (ProcessIx, &'t Node);

@@ -1,0 +1,47 @@
+//! Strips of characters that show a value in time: each character is as full as the value is of its whole.
+
+/// A character that is as full as the part of one CPU's time.
+pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
+    const FINE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const PLAIN: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
+    let steps = if ascii { PLAIN } else { FINE };
+    if part == 0 || whole == 0 {
+        return ' ';
+    }
+    let at = (u128::from(part) * 8).div_ceil(u128::from(whole)).min(8);
+    let at = usize::try_from(at).unwrap_or(8);
+    steps.get(at).copied().unwrap_or(' ')
+}
+
+/// Columns of a strip per interval, and intervals per column: one of them is 1.
+pub fn fit(intervals: u64, room: u64) -> (u64, u64) {
+    let intervals = intervals.max(1);
+    match room / intervals {
+        0 => (1, intervals.div_ceil(room.max(1))),
+        columns => (columns.min(4), 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_little_shows_and_more_than_all_is_full() {
+        let fine = |part| shade(part, 100, false);
+        assert_eq!(
+            [fine(0), fine(1), fine(13), fine(100), fine(900)],
+            [' ', '▁', '▂', '█', '█']
+        );
+        assert_eq!(shade(50, 100, true), '=');
+    }
+
+    #[test]
+    fn strips_fit() {
+        assert_eq!(fit(17, 40), (2, 1));
+        assert_eq!(fit(5, 40), (4, 1));
+        assert_eq!(fit(41, 40), (1, 2));
+        assert_eq!(fit(1_000_000, 40), (1, 25_000));
+        assert_eq!(fit(0, 0), (1, 1));
+    }
+}
