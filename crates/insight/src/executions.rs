@@ -28,7 +28,7 @@ impl Execution<'_> {
         self.last && self.process.status.is_none() && self.process.alive
     }
 
-    /// What ended the execution, in a word.
+    /// The event that ended the execution, in a word.
     pub fn ended(&self) -> &'static str {
         match self.status() {
             Some(_) => "exit",

@@ -12,8 +12,8 @@ use tr_format::stack::Doing;
 
 use crate::frames::{Name, Names};
 
-/// A sampled wait has no more stretches: one on a CPU before it, the wait, one for a CPU. A
-/// stranger's may be as long as it likes.
+/// The most stretches of a thread's time in a sampled wait. A guess: there are three, one on a CPU before the wait, the
+/// wait, and one for a CPU. A file by a stranger may have any number.
 const STRETCHES: usize = 8;
 
 /// Samples, and the time that they stand for.

@@ -6,25 +6,23 @@ use tr_analyze::timeline::Bucket;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 
-/// The number of parts of the recording, each of which has one value.
-const POINTS: u64 = 60;
-
-/// The beginning and the end of a part of the recording.
-fn part(analysis: &Analysis, number: u64) -> (Ktime, Ktime) {
+/// The beginning and the end of one of equal parts of the recording.
+fn part(analysis: &Analysis, number: u64, parts: u32) -> (Ktime, Ktime) {
     let at = |number: u64| {
-        let ns = u128::from(analysis.wall()) * u128::from(number) / u128::from(POINTS);
+        let ns = u128::from(analysis.wall()) * u128::from(number) / u128::from(parts.max(1));
         Ktime(analysis.start.0.saturating_add(ns as u64))
     };
     (at(number), at(number + 1))
 }
 
-/// The mean number of CPUs that the build used in each part of the time, in hundredths.
-pub fn cpus(analysis: &Analysis) -> Vec<u64> {
+/// The mean number of CPUs that the build used in each of equal parts of the time, in hundredths.
+pub fn cpus(analysis: &Analysis, parts: u32) -> Vec<u64> {
     let (Some(timeline), 1..) = (&analysis.timeline, analysis.wall()) else {
         return Vec::new();
     };
-    let mut sums = vec![0_u64; POINTS as usize];
-    let parts: Vec<(Ktime, Ktime)> = (0..POINTS).map(|number| part(analysis, number)).collect();
+    let spans = (0..parts).map(|number| part(analysis, number.into(), parts));
+    let parts: Vec<(Ktime, Ktime)> = spans.collect();
+    let mut sums = vec![0_u64; parts.len()];
     for stretch in analysis.thread_ids().flat_map(|thread| timeline.of(thread)) {
         if !matches!(stretch.doing, Bucket::OnCpu(_)) {
             continue;
@@ -41,12 +39,15 @@ pub fn cpus(analysis: &Analysis) -> Vec<u64> {
     means.collect()
 }
 
-/// The memory in use in each part of the time, in MiB: the most of its samples; empty if a part is not known. `whole` is the
+/// The memory in use in each of equal parts of the time, in MiB: the most of its samples; empty if a part is not known. `whole` is the
 /// memory of the machine in bytes.
-pub fn memory(analysis: &Analysis, whole: u64) -> Vec<u64> {
+pub fn memory(analysis: &Analysis, parts: u32, whole: u64) -> Vec<u64> {
     let samples = Samples::of(analysis);
-    let used = (0..POINTS).map(|number| {
-        let range = samples.range(Counter::AvailableMemory, part(analysis, number))?;
+    let used = (0..parts).map(|number| {
+        let range = samples.range(
+            Counter::AvailableMemory,
+            part(analysis, number.into(), parts),
+        )?;
         Some(whole.checked_sub(range.least)? >> 20)
     });
     used.collect::<Option<Vec<u64>>>().unwrap_or_default()

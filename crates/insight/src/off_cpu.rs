@@ -76,9 +76,6 @@ impl ReasonSums {
     }
 }
 
-/// The number of longest waits in JSON without a larger `--top`.
-const LONGEST: usize = 100;
-
 /// The waits of the chosen processes. The sums are those of the processes' times.
 pub struct OffCpuWaits {
     pub by: By,
@@ -89,9 +86,9 @@ pub struct OffCpuWaits {
 }
 
 impl OffCpuWaits {
-    pub fn new(view: &View<'_>) -> OffCpuWaits {
+    /// Sums up the waits; `keep`: the number of longest ones.
+    pub fn new(view: &View<'_>, keep: usize) -> OffCpuWaits {
         let by = view.ask.by.unwrap_or_default();
-        let keep = LONGEST.max(view.ask.top);
         let figure = |sums: &ReasonSums| {
             sums.used().next()?;
             Some(match view.ask.sort {

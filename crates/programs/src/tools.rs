@@ -100,7 +100,8 @@ pub const SCRIPT: Script = Script {
 /// The consequence of a child's failure for the tool that started the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
-    /// The consequence is not known. The tool fails if it ends at once.
+    /// The consequence of the child's failure is not known. If the tool ends right after the child, the tool is taken to
+    /// fail because of it.
     Unknown,
     /// A shell ends with the status of one of its commands.
     Script,

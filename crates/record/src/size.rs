@@ -8,7 +8,7 @@ const PARTS: u64 = 1 << 16;
 const UNKNOWN: u64 = PARTS / 4;
 /// The bytes for the summary, the second copy of the metadata and the trailer.
 const END: u64 = 16 << 10;
-/// The divisor of the file's size for the index: ten bytes for each frame.
+/// The index takes one part in this number of the file's bytes: it has ten bytes for each frame.
 const INDEX: u64 = 1024;
 
 /// The size of the file so far, which the writing thread notes and the recording thread reads.

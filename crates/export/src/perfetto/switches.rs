@@ -358,7 +358,7 @@ struct Running {
     interval: u64,
     /// The number of the last interval.
     last: u64,
-    /// The intervals in which something changes.
+    /// The changes of the number of running tasks, by the number of the interval in which they happen.
     changes: BTreeMap<u64, Change>,
 }
 

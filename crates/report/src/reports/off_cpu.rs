@@ -34,6 +34,8 @@ type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 const TIME: usize = 7;
 /// The width of a row of [`OffCpu::by`] without the reasons.
 const ROW: usize = 42;
+/// The number of longest waits in JSON without a larger `--top`.
+const LONGEST: usize = 100;
 
 /// The report. Its sums are those of the chosen processes' times.
 pub struct OffCpu<'a> {
@@ -45,7 +47,7 @@ impl<'a> OffCpu<'a> {
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         OffCpu {
             view: *view,
-            waits: OffCpuWaits::new(view),
+            waits: OffCpuWaits::new(view, LONGEST.max(view.ask.top)),
         }
     }
 

@@ -16,6 +16,9 @@ use tr_text::{escape, units};
 /// The most steps of the picture: more have no room on a page.
 const STEPS: usize = 20;
 
+/// The points of a line.
+const POINTS: u32 = 60;
+
 /// The most columns of a name.
 const NAME: usize = 40;
 
@@ -57,8 +60,8 @@ impl Chart {
             bars: bars(analysis, steps, path),
             ms: analysis.wall() / 1_000_000,
             cpus: analysis.cpus_of_build(),
-            in_use: cpus(analysis),
-            memory: memory(analysis, whole_memory),
+            in_use: cpus(analysis, POINTS),
+            memory: memory(analysis, POINTS, whole_memory),
             whole_memory: whole_memory >> 20,
         }
     }
