@@ -118,6 +118,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
             .map(|suite| &mut suite.attributes)
             .collect(),
     );
+    suites.iter_mut().for_each(share_digit_of_suite);
     Ok(began.then_some(Report { suites }))
 }
 
@@ -284,6 +285,22 @@ fn share_digits(elements: Vec<&mut Attributes>) {
     }
 }
 
+/// Gives the tests the digit of their suite's length if that is their sum by this digit: GoogleTest writes ms without zeros,
+/// and `0.3`, `0.4` and `0.3` in a suite of `1.001` are 300, 400 and 300 ms.
+fn share_digit_of_suite(suite: &mut Suite) {
+    let digit = suite.attributes.digit;
+    let cases = i64::try_from(suite.cases.len()).unwrap_or(i64::MAX);
+    let off = suite.attributes.length.map_or(i64::MAX, |length| {
+        length.saturating_sub(suite.sum()).saturating_abs()
+    });
+    // Two coarse lengths have a fine sum by chance too often.
+    if cases > 2 && digit > 0 && off <= cases.saturating_mul(digit) {
+        for case in &mut suite.cases {
+            case.attributes.digit = case.attributes.digit.min(digit);
+        }
+    }
+}
+
 /// A length as a file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
@@ -401,6 +418,23 @@ mod tests {
         assert_eq!(digits(&["0.300000", "0.010001"]), Some(1_000));
         assert_eq!(digits(&["0.400", "0.300"]), Some(1_000_000));
         assert_eq!(digits(&["0.000000"]), Some(1_000));
+    }
+
+    /// GoogleTest writes ms without the zeros at their end.
+    #[test]
+    fn tests_have_the_digit_of_a_suite_that_is_their_sum() {
+        let digit = |suite: &str, time: &str| {
+            let file = format!(
+                "<testsuite time='{suite}'><testcase time='0.3'/><testcase time='0.4'/><testcase time='{time}'/></testsuite>"
+            );
+            let report = read(file.as_bytes()).expect("a file").expect("a report");
+            let suite = report.suites.first().expect("a suite");
+            suite.cases.first().map(|case| case.attributes.digit)
+        };
+        assert_eq!(digit("1.001", "0.3"), Some(1_000_000));
+        // The suite did other work, or its tests are rounded.
+        assert_eq!(digit("1.031", "0.3"), Some(100_000_000));
+        assert_eq!(digit("0.7", "0"), Some(100_000_000));
     }
 
     #[test]
