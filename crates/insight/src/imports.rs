@@ -12,6 +12,7 @@ use tr_analyze::model::{Analysis, Doubt, Imported};
 use tr_text::{escape, units};
 
 use lookup::Lookup;
+pub(crate) use lookup::TOLERATED;
 
 /// The most spans of all files together. Each is a step of the reports.
 pub const SPANS: usize = 100_000;

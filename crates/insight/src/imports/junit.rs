@@ -2,6 +2,7 @@
 
 mod active;
 pub mod cases;
+mod even;
 mod own;
 mod placer;
 mod proof;

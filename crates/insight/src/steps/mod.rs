@@ -20,6 +20,7 @@ use tr_format::event::Ktime;
 use tr_programs::steps::StepKind;
 
 use crate::exit;
+use crate::imports::TOLERATED;
 use tr_text::units;
 
 /// The number of a step in [`Steps::list`].
@@ -59,6 +60,12 @@ pub struct Step {
 impl Step {
     pub fn wall(&self) -> u64 {
         self.to.since(self.from)
+    }
+
+    /// Whether the step's part of the critical path is known: its place in time is, but for a tenth of its length.
+    pub fn has_path(&self) -> bool {
+        let is_near = |error: u64| error == 0 || error <= self.wall() / TOLERATED;
+        self.place_error.is_some_and(is_near)
     }
 
     /// Whether the step is a moment: the mark of a point in time.

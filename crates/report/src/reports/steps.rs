@@ -394,7 +394,7 @@ impl<'a> StepsReport<'a> {
             )
             .shown(wide && unknown)
             .column("path", move |line| match line.step {
-                Some((_, step, _)) if step.doubt.is_some() => Cell::Unknown,
+                Some((_, step, _)) if !step.has_path() => Cell::Unknown,
                 _ => Cell::Share(line.on_path, whole),
             })
             .few()

@@ -213,6 +213,7 @@ impl Placer<'_> {
             digit: 0,
             early: error,
             error: Some(error),
+            bounds: None,
             doubt: is_off.then_some(Doubt::Off(error.unsigned_abs())),
         })
     }

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 
+use super::even::{self, Bounds};
 use super::own::OwnProcesses;
-use super::proof::{Contradictions, Guess, Stamp, Stamped};
+use super::proof::{tolerated, Contradictions, Guess, Stamp, Stamped};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::RunnerFacts;
 use super::schedule::Scheduled;
@@ -77,6 +78,8 @@ pub(super) struct Times {
     pub early: i64,
     /// The most by which the beginning or the end is wrong, in ns, if the recording bounds it ([`super::serial`]).
     pub error: Option<i64>,
+    /// Where the test can have been, if the recording bounds it.
+    pub bounds: Option<Bounds>,
     /// The reason why the times are not proven.
     pub doubt: Option<Doubt>,
 }
@@ -356,18 +359,28 @@ impl Placer<'_> {
     ) -> Guess {
         let at = (runner.process, (runner.from, runner.to));
         let [_, tests, _] = &self.runners;
+        let error = self.error(&times, attributes);
+        let length = times.to.saturating_sub(times.from);
+        let is_far = error.unsigned_abs() > tolerated(length.unsigned_abs());
+        let bounds = times.bounds.filter(|_| is_far);
+        let is_even = bounds.is_some_and(|bounds| {
+            let shown = (times.from, times.to);
+            self.spend(even::COST).is_some()
+                && even::is_even(self.lookup.analysis, runner.process, &bounds, shown)
+        });
         Guess {
             span: Imported {
                 result,
                 ..imported(ImportedKind::Test, name, at)
             },
-            error: self.error(&times, attributes),
+            error,
             own_stamp: attributes.at.is_some(),
             is_suite: result.is_none(),
             doubt: times.doubt,
             sure_runner: runner.is_sure,
             one_thread: runner.is_one_thread,
             is_test: tests.binary_search(&runner.process).is_ok(),
+            is_even,
         }
     }
 
@@ -408,6 +421,7 @@ impl Placer<'_> {
             digit: date.digit,
             early: 0,
             error: None,
+            bounds: None,
             doubt,
         }
     }
@@ -430,6 +444,7 @@ impl Placer<'_> {
             digit: a.digit.max(b.digit),
             early: 0,
             error: None,
+            bounds: None,
             doubt: a.doubt.or(b.doubt),
         })
     }
@@ -475,6 +490,7 @@ impl Placer<'_> {
                 digit: around.digit.saturating_add(rounded),
                 early: left.max(0),
                 error: None,
+                bounds: None,
                 doubt,
             })
         });

@@ -11,6 +11,11 @@ use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 /// however long the test is. A guess; `reporters.py` judges the places of 35 runners' tests.
 const MOST: u64 = 100_000_000;
 
+/// The largest error of a place or of a figure of a test with this length; all in ns.
+pub fn tolerated(length: u64) -> u64 {
+    MOST.min(length / TOLERATED)
+}
+
 /// The moment of an element's life that its time of the day names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
@@ -194,6 +199,8 @@ pub struct Guess {
     pub one_thread: bool,
     /// The process is known as a test program.
     pub is_test: bool,
+    /// The figures of the test are the same wherever it can have been ([`super::even`]).
+    pub is_even: bool,
 }
 
 /// Gives each test that has no proven place the reason for it.
@@ -222,7 +229,7 @@ pub fn find_doubts(
             guess.doubt
         } else if overlaps || in_company || !guess.sure_runner {
             Some(Doubt::Runner)
-        } else if error.unsigned_abs() > MOST.min(length / TOLERATED) {
+        } else if error.unsigned_abs() > tolerated(length) && !guess.is_even {
             Some(Doubt::Off(error.unsigned_abs()))
         } else if at_boundary(&|time| company.children.begin_near(time, error)) {
             Some(Doubt::Boundary(error.unsigned_abs()))

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use tr_analyze::model::ProcessIx;
 
 use super::active::Active;
+use super::even::Bounds;
 use super::placer::{Placer, Times, TRIED};
 use super::proof::Stamp;
 use super::report::{Case, Suite};
@@ -487,7 +488,8 @@ impl Placer<'_> {
                 }
             }
         }
-        let times = places.iter().zip(spans).map(|(place, span)| {
+        let placed = suite.cases.iter().zip(&places).zip(spans);
+        let times = placed.map(|((case, place), span)| {
             let (place, (from, to)) = (place.as_ref()?, span?);
             Some(Times {
                 from,
@@ -495,6 +497,7 @@ impl Placer<'_> {
                 digit: 0,
                 early: place.error(),
                 error: Some(place.error()),
+                bounds: Some(Bounds::new(place, &self.test(case))),
                 doubt: None,
             })
         });

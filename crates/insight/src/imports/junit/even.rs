@@ -1,0 +1,169 @@
+//! Decides whether a test has the same figures wherever between its bounds it was: a test that computes, in a runner
+//! that also computes before it.
+
+use tr_analyze::model::{self, Analysis, ProcessIx};
+use tr_analyze::timeline::Bucket;
+
+use super::proof::tolerated;
+use super::serial::{Place, Test};
+use crate::imports::lookup::{ktime, signed};
+
+/// The most stretches of a runner that are looked at for one test. A guess: a thread on a busy machine has some
+/// hundred a second.
+const STRETCHES: usize = 1_000;
+
+/// The number of places of tests that take as long to compute as one call of [`is_even`] takes at most.
+pub const COST: usize = STRETCHES;
+
+/// The states of threads whose times are compared.
+const STATES: usize = 5;
+
+/// Where a test can have been. All times are in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    begin: (i64, i64),
+    end: (i64, i64),
+    length: i64,
+    /// The most by which the length is wrong.
+    error: i64,
+}
+
+impl Bounds {
+    pub fn new(place: &Place, test: &Test) -> Bounds {
+        Bounds {
+            begin: (*place.begin.start(), *place.begin.end()),
+            end: (*place.end.start(), *place.end.end()),
+            length: test.length,
+            error: test.error,
+        }
+    }
+}
+
+/// Whether the times that the threads of a process spent in each state are the same, but for the tolerated error, at
+/// each place of a test within its bounds as in the span that is shown, of which both ends are in ns. False without a
+/// timeline or a length.
+pub fn is_even(
+    analysis: &Analysis,
+    process: ProcessIx,
+    bounds: &Bounds,
+    shown: (i64, i64),
+) -> bool {
+    let most = tolerated(shown.1.saturating_sub(shown.0).unsigned_abs());
+    let sums = Sums::new(analysis, process, bounds.begin.0, bounds.end.1);
+    let sums = sums.filter(|_| bounds.error < bounds.length);
+    sums.is_some_and(|sums| sums.range_is_below(bounds, shown, i128::from(most)))
+}
+
+/// The time that all threads of a process together spent in each state since a time.
+struct Sums {
+    /// The times at which a thread changes its state, in order.
+    times: Vec<i64>,
+    /// The sums at each of these times, in ns.
+    sums: Vec<[i128; STATES]>,
+}
+
+impl Sums {
+    /// None without a timeline, or with too many stretches.
+    fn new(analysis: &Analysis, process: ProcessIx, from: i64, to: i64) -> Option<Sums> {
+        let timeline = analysis.timeline.as_ref()?;
+        let mut changes: Vec<(i64, [i128; STATES])> = Vec::new();
+        for thread in &analysis.process(process).threads {
+            let inside = timeline.since(*thread, ktime(from));
+            for stretch in inside.take_while(|stretch| signed(stretch.from) < to) {
+                let begin = signed(stretch.from).max(from);
+                let end = signed(stretch.to).min(to);
+                if begin < end {
+                    let slope = slope(stretch.doing);
+                    changes.push((begin, slope));
+                    changes.push((end, slope.map(|by| -by)));
+                }
+                if changes.len() > 2 * STRETCHES {
+                    return None;
+                }
+            }
+        }
+        changes.sort_unstable();
+        let (mut slope, mut sum) = ([0; STATES], [0; STATES]);
+        let mut all = Sums {
+            times: vec![from],
+            sums: vec![sum],
+        };
+        let mut now = from;
+        for (at, by) in changes {
+            let since = i128::from(at.saturating_sub(now));
+            for ((sum, slope), by) in sum.iter_mut().zip(&mut slope).zip(by) {
+                *sum += *slope * since;
+                *slope += by;
+            }
+            now = at;
+            all.times.push(at);
+            all.sums.push(sum);
+        }
+        Some(all)
+    }
+
+    /// The sums at a time; between two changes they grow evenly.
+    fn at(&self, time: i64) -> [i128; STATES] {
+        let after = self.times.partition_point(|change| *change <= time);
+        let entry = |at: usize| Some((*self.times.get(at)?, *self.sums.get(at)?));
+        let Some((from, mut sums)) = after.checked_sub(1).and_then(entry) else {
+            return [0; STATES];
+        };
+        if let Some((to, next)) = entry(after).filter(|(to, _)| *to > from) {
+            let (part, whole) = (i128::from(time - from), i128::from(to - from));
+            for (sum, next) in sums.iter_mut().zip(next) {
+                *sum += (next - *sum) * part / whole;
+            }
+        }
+        sums
+    }
+
+    /// The sums in a span.
+    fn within(&self, from: i64, to: i64) -> [i128; STATES] {
+        let mut sums = self.at(to);
+        for (sum, before) in sums.iter_mut().zip(self.at(from)) {
+            *sum -= before;
+        }
+        sums
+    }
+
+    /// Whether no sum at a place within the bounds differs by more than `most` from the sum in the span that is shown.
+    /// Sums are linear between the changes at the beginning and at the end of the test.
+    fn range_is_below(&self, bounds: &Bounds, shown: (i64, i64), most: i128) -> bool {
+        let shown = self.within(shown.0, shown.1);
+        let shortest = bounds.length.saturating_sub(bounds.error);
+        let longest = bounds.length.saturating_add(bounds.error);
+        let ends = [bounds.end.0, bounds.end.1];
+        let changes = self.times.iter().copied().chain(ends);
+        let begins = changes.flat_map(|at| {
+            let of_end = |length: i64| at.saturating_sub(length);
+            [at, of_end(shortest), of_end(longest)]
+        });
+        let begins = begins.chain([bounds.begin.0, bounds.begin.1]);
+        let mut begins = begins.filter(|begin| (bounds.begin.0..=bounds.begin.1).contains(begin));
+        begins.all(|begin| {
+            let first = begin.saturating_add(shortest).max(bounds.end.0);
+            let last = begin.saturating_add(longest).min(bounds.end.1);
+            first > last
+                || [first, last].into_iter().all(|end| {
+                    let sums = self.within(begin, end).into_iter().zip(shown);
+                    sums.into_iter()
+                        .all(|(sum, shown)| (sum - shown).abs() <= most)
+                })
+        })
+    }
+}
+
+/// The time that a stretch of one ns adds to each sum.
+fn slope(doing: Bucket) -> [i128; STATES] {
+    let mut times = model::Times::default();
+    *doing.sum_in(&mut times) = 1;
+    let sums = [
+        times.on_cpu,
+        times.run_queue,
+        times.sleep,
+        times.blocked,
+        times.unknown,
+    ];
+    sums.map(i128::from)
+}
