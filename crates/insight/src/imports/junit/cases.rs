@@ -59,7 +59,7 @@ fn names(class: &str, name: &str) -> [String; 3] {
     [
         dotted(&format!("{class} {name}")),
         dotted(&format!("{class}.{name}")),
-        dotted(name),
+        dotted(name.trim()),
     ]
 }
 

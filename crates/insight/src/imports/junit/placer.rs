@@ -235,10 +235,7 @@ impl Placer<'_> {
         }
         let is_nested = suite.around().iter().any(Option::is_some);
         for (case, times) in suite.cases.iter().zip(times) {
-            let name = match case.attributes.class.as_str() {
-                "" => case.attributes.name.clone(),
-                class => format!("{class} {}", case.attributes.name),
-            };
+            let name = case.attributes.title();
             if let Some(process) = self.own_process(case, times) {
                 self.own_test(case, &name, process);
                 continue;

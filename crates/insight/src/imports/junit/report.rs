@@ -88,6 +88,19 @@ pub struct Attributes {
     pub digit: i64,
 }
 
+impl Attributes {
+    /// The name of a test with its class. jest-junit and others write the whole name as the class, too; it stands once
+    /// then.
+    pub fn title(&self) -> String {
+        let (class, name) = (self.class.trim(), self.name.trim());
+        if class.is_empty() || name == class || name.starts_with(&format!("{class} ")) {
+            name.to_owned()
+        } else {
+            format!("{class} {name}")
+        }
+    }
+}
+
 /// A time of the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
@@ -97,4 +110,29 @@ pub struct Date {
     pub ahead: Option<i64>,
     /// The length of its last digit, in ns.
     pub digit: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_that_repeats_the_name_stands_once() {
+        let title = |class: &str, name: &str| {
+            let attributes = Attributes {
+                class: class.to_owned(),
+                name: name.to_owned(),
+                ..Attributes::default()
+            };
+            attributes.title()
+        };
+        let both = "api returns the list of products";
+        assert_eq!(title(both, both), both);
+        assert_eq!(title("api", both), both);
+        assert_eq!(title(" hooks failed", " hooks failed"), "hooks failed");
+        assert_eq!(title("tests.test_io", "test_a"), "tests.test_io test_a");
+        assert_eq!(title("", "test_a"), "test_a");
+        // It is the beginning of another word.
+        assert_eq!(title("api", "apis work"), "api apis work");
+    }
 }
