@@ -443,6 +443,17 @@ fn a_forecast_beside_load_is_no_promise() {
     assert!(says(&beside) && !says(&alone), "{beside} {alone}");
     let idle = forecast("make-j1", &["--jobs", "2"]);
     assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
+    // The page has schedules of other numbers, and each says it itself.
+    let page = |options: &[&str]| {
+        let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
+        tr.arg("predict").arg(folder().join("busy-serial.bin"));
+        let out = tr.args(options).args(["--format", "html"]).output();
+        String::from_utf8(out.unwrap().stdout).unwrap()
+    };
+    let wide = |page: &str| page.matches("\"wide\":true").count();
+    let (beside, alone) = (page(&[]), page(&["--alone"]));
+    assert!(wide(&beside) > 0, "{beside}");
+    assert_eq!(wide(&alone), 0, "{alone}");
 }
 
 /// A loop waits for a task that was in the run queue itself: that time is the others', and no sleep.

@@ -8,6 +8,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::Done;
 use tr_analyze::share;
 
+use super::predictor::wide_sentence;
 use super::render::{powers, told};
 use crate::{Forecast, Predictor};
 use tr_insight::{label, who};
@@ -56,6 +57,8 @@ struct Schedules {
     programs: Vec<String>,
     processes: usize,
     assumed: Vec<String>,
+    /// The sentence beside a wide forecast.
+    wide: String,
     runs: Vec<Run>,
 }
 
@@ -73,6 +76,8 @@ struct Run {
     jobs: Option<u64>,
     /// The length of the run at best, likely and at worst, in ns.
     wall: [u64; 3],
+    /// Whether the load beside the recorded run allows no narrow forecast.
+    wide: bool,
     /// The share of the CPUs that is used, in percent.
     used: u64,
     decides: String,
@@ -107,6 +112,7 @@ impl Schedules {
             programs: programs.collect(),
             processes: predictor.own.len(),
             assumed: predictor.assumed_of_all(),
+            wide: wide_sentence("this forecast"),
             runs: runs.collect(),
         }
     }
@@ -168,6 +174,7 @@ fn run(
     Run {
         cpus,
         jobs,
+        wide: predictor.is_wide(&wall),
         wall: [wall.low, wall.likely, wall.high],
         used: share(100, done.on_cpu, done.wall.saturating_mul(cpus)),
         decides: told(&crate::forecast::parts(analysis, &done), 3),

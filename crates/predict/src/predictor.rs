@@ -65,6 +65,13 @@ const BESIDE: u64 = 250;
 /// printed with the note that they say little.
 const WIDE: u64 = 3;
 
+/// The sentence which says that the load beside a run allows no narrow forecast. `what` names the forecasts.
+pub(crate) fn wide_sentence(what: &str) -> String {
+    format!(
+        "beside this load the recording does not allow {what}: what part of the CPUs the run then gets is not known; --alone leaves the load out"
+    )
+}
+
 impl Predictor {
     /// A predictor for a whole recording.
     ///
@@ -310,18 +317,19 @@ impl Predictor {
 
     /// A sentence which says that the load beside the run allows no narrow forecast, or not all of the table's.
     fn wide_words(&self, wall: &Interval, table: &[Row]) -> Option<String> {
-        let is_wide = |wall: &Interval| wall.low.saturating_mul(WIDE) < wall.high;
-        let wide = table.iter().filter(|row| is_wide(&row.wall)).count();
-        let what = match (is_wide(wall), wide) {
-            _ if !self.is_beside() => return None,
+        let wide = table.iter().filter(|row| self.is_wide(&row.wall)).count();
+        let what = match (self.is_wide(wall), wide) {
             (true, 0) => "the forecast".to_owned(),
             (true, _) => format!("the forecast, nor {wide} rows of the table"),
             (false, 0) => return None,
             (false, _) => format!("{wide} rows of the table"),
         };
-        Some(format!(
-            "beside this load the recording does not allow {what}: what part of the CPUs the run then gets is not known; --alone leaves the load out"
-        ))
+        Some(wide_sentence(&what))
+    }
+
+    /// Whether the load beside the run allows no narrow forecast.
+    pub(crate) fn is_wide(&self, wall: &Interval) -> bool {
+        self.is_beside() && wall.low.saturating_mul(WIDE) < wall.high
     }
 
     /// A sentence which says by how much the simulation is off, if it is too far off.

@@ -10,6 +10,8 @@ interface Run {
   jobs: number | null;
   /** At best, likely, at worst, ns. */
   wall: [number, number, number];
+  /** The load beside the recorded run allows no narrow forecast. */
+  wide: boolean;
   used: number;
   decides: string;
   /** The beginning and the end of each bar, in units. */
@@ -27,6 +29,8 @@ export interface Schedules {
   programs: string[];
   processes: number;
   assumed: string[];
+  /** The sentence beside a wide forecast. */
+  wide: string;
   runs: Run[];
 }
 
@@ -41,6 +45,7 @@ export class Forecast {
   private slider: Record<"cpus" | "jobs", HTMLInputElement>;
   private said: Record<"cpus" | "jobs", HTMLElement> = { cpus: h("output"), jobs: h("output") };
   private first = h("p", { class: "verdict", id: "forecast", role: "status" });
+  private wide = h("p", { class: "bad", id: "wide", role: "status" });
   private decides = h("p", { class: "dim" });
   private choices = h("div", { class: "choices", role: "group", "aria-label": "Time by CPUs" });
   private pictures = h("div", { class: "pictures" });
@@ -74,6 +79,7 @@ export class Forecast {
         this.jobs.length > 1 ? line("Jobs at once", "jobs") : null,
         this.choices,
         this.first,
+        this.wide,
         this.decides,
       ),
       h(
@@ -113,6 +119,8 @@ export class Forecast {
       h("b", {}, `${time(recorded.wall)} → ${time(likely)}`),
       ` (${time(low)} to ${time(high)}), ${run.used} % of ${cpus} ${cpus === 1 ? "CPU" : "CPUs"} in use`,
     );
+    this.wide.hidden = !run.wide;
+    this.wide.textContent = run.wide ? data.wide : "";
     this.decides.textContent = `path: ${run.decides}`;
     this.choices.replaceChildren(
       ...this.cpus.map((it, at) => {
