@@ -186,6 +186,14 @@ impl<'a> Chosen<'a> {
     /// The first step whose program could tell the tests that it runs.
     pub fn untold(&self) -> Option<String> {
         let list = self.judged.steps.list();
+        // The tests of a report in JUnit's format have no exact place.
+        let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
+        if list
+            .iter()
+            .any(|step| step.kind == StepKind::Test && is_placed(step))
+        {
+            return None;
+        }
         let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).collect();
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
         let mut chosen = chosen.filter_map(|at| list.get(*at));

@@ -172,6 +172,11 @@ export function programs(
   return { all: [...groups.values()].sort((a, b) => b[1] - a[1]), whole };
 }
 
+/** Whether a wait is that of a thread for its own process: nobody can act on it, however long it is. */
+export function isIdle(name: string): boolean {
+  return name === "idle" || name === "another thread";
+}
+
 /** The time off CPU of the shown processes in the range, by reason: name, ns, state, longest first. */
 export function reasons(data: Data, part: Part): [string, number, number][] {
   const { t0, t1 } = part.state;
@@ -191,8 +196,7 @@ export function reasons(data: Data, part: Part): [string, number, number][] {
       }
     }
   }
-  // Nobody can act on these, however long they are.
-  const last = ([name]: [string, number, number]) => Number(name === "idle" || name === "another thread");
+  const last = ([name]: [string, number, number]) => Number(isIdle(name));
   return [...by.values()].sort((a, b) => last(a) - last(b) || b[1] - a[1]);
 }
 

@@ -2,6 +2,7 @@
 // stays the same element, so that scrolling costs a few rows a frame.
 
 import { copyBy, h } from "./dom";
+import { cutName } from "./names";
 import { count, share } from "./units";
 
 export interface Column<R> {
@@ -43,6 +44,8 @@ const NUMBER = 92;
 const TEXT = 220;
 /** A narrower table has the columns that have room in it. */
 const NARROW = 640;
+/** The most that a column of a narrow table takes from its names, CSS pixels: its bar is shorter there (report.css). */
+const MOST_NARROW = 160;
 
 export class Grid<R> {
   readonly element: HTMLElement;
@@ -164,13 +167,15 @@ export class Grid<R> {
     this.cols.replaceChildren(
       ...this.shown.map((column, at) => {
         const col = h("col");
-        if (at > 0 || column.width) col.style.width = `${wide(column)}px`;
+        if (at > 0 || column.width) col.style.width = `${this.wide(column)}px`;
         return col;
       }),
     );
     for (const row of [this.above, this.below])
       row.firstElementChild!.setAttribute("colspan", String(this.shown.length));
-    this.table.style.minWidth = this.narrow ? "" : `${this.shown.reduce((sum, column) => sum + wide(column), 0)}px`;
+    this.table.style.minWidth = this.narrow
+      ? ""
+      : `${this.shown.reduce((sum, column) => sum + this.wide(column), 0)}px`;
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.empty.hidden = this.rows.length > 0;
     this.alive.clear();
@@ -180,6 +185,11 @@ export class Grid<R> {
 
   private get narrow(): boolean {
     return this.width > 0 && this.width < NARROW;
+  }
+
+  private wide(column: Column<R>): number {
+    const width = column.width ?? (column.text ? TEXT : Math.max(NUMBER, column.title.length * 8 + 34));
+    return this.narrow ? Math.min(width, MOST_NARROW) : width;
   }
 
   /** The chosen columns; of a narrow table the first, the one that sorts, and those that have room. */
@@ -193,7 +203,7 @@ export class Grid<R> {
     others.sort((a, b) => (b.key === key ? 1 : 0) - (a.key === key ? 1 : 0));
     const sorting = this.columns.find((c) => c.key === key && c !== first);
     if (sorting && !others.includes(sorting)) others.unshift(sorting);
-    const fit = others.filter((c) => (room -= wide(c)) >= 0 || c === sorting);
+    const fit = others.filter((c) => (room -= this.wide(c)) >= 0 || c === sorting);
     return [first, ...this.columns.filter((c) => fit.includes(c))];
   }
 
@@ -241,7 +251,7 @@ export class Grid<R> {
         return h(
           "td",
           { class: column.text ? "text" : "num", title: column.text ? text : undefined },
-          ...(column.cell?.(row) ?? [text]),
+          ...(column.cell?.(row) ?? [column.text ? cutName(text) : text]),
         );
       }),
     );
@@ -266,10 +276,6 @@ export class Grid<R> {
     for (const row of this.rows) lines.push(columns.map((c) => quote(c.value(row))).join(","));
     return lines.join("\n") + "\n";
   }
-}
-
-function wide<R>(column: Column<R>): number {
-  return column.width ?? (column.text ? TEXT : Math.max(NUMBER, column.title.length * 8 + 34));
 }
 
 function space(): HTMLElement {

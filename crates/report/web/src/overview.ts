@@ -5,12 +5,13 @@ import { HUES } from "./colors";
 import { ON, STATES, type Data, type Doc, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
-import { busy, figures, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
+import { busy, figures, isIdle, living, ownersInside, pathInside, programs, reasons, sums } from "./figures";
 import { stayWith, steps } from "./path";
+import { cutName } from "./names";
 import { hottest, weigh } from "./stacks";
 import { wholeName } from "./search";
 import type { State, Store } from "./state";
-import { bar, open, stepShown } from "./steps";
+import { bar, isListed, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
 
@@ -255,10 +256,10 @@ export class Overview {
     click?: () => void,
   ): HTMLElement {
     const fill = h("i");
-    fill.style.width = `${Math.max(0.5, (value * 100) / Math.max(1, most))}%`;
+    fill.style.width = `${Math.max(0.5, Math.min(100, (value * 100) / Math.max(1, most)))}%`;
     const inside = [
-      h("span", { class: "bar-name", title: name }, name),
-      h("span", { class: `bar ${color}` }, fill),
+      h("span", { class: "bar-name", title: name }, cutName(name)),
+      h("span", { class: `bar ${color}${value > most ? " cut" : ""}` }, fill),
       h("span", { class: "num" }, text),
       h("span", { class: "num dim" }, note),
     ];
@@ -296,8 +297,8 @@ export class Overview {
   /** The steps with the most time that no step inside them explains, and all that failed. */
   private steps(): HTMLElement | null {
     const { data, store } = this;
-    const { failed, from, to, unexplained } = data.doc.steps;
-    const all = from.map((_, row) => row).filter((row) => to[row] > from[row] && stepShown(data, store, row));
+    const { failed, from, unexplained } = data.doc.steps;
+    const all = from.map((_, row) => row).filter((row) => isListed(data, row) && stepShown(data, store, row));
     if (all.length === 0) return null;
     const fails = new Set<number>();
     for (const row of all) if (failed[row]) for (const outer of data.stepsAround(row).slice(1)) fails.add(outer);
@@ -321,7 +322,11 @@ export class Overview {
             href: open(data, store, row),
             title: `${data.string(data.doc.steps.spent[row])}${holds ? `; ${time(own(row))} of its ${time(data.stepWall(row))} were in no step inside it` : ""}`,
           },
-          h("span", { class: "bar-name", title: name }, `${failed[row] ? "✕ " : ""}${name}${holds ? ", itself" : ""}`),
+          h(
+            "span",
+            { class: "bar-name", title: name },
+            cutName(`${failed[row] ? "✕ " : ""}${name}${holds ? ", itself" : ""}`),
+          ),
           bar(data, row, most, own(row)),
           h("span", { class: "num" }, time(own(row))),
           h("span", { class: "num dim" }, data.stepEnd(row)),
@@ -445,7 +450,7 @@ export class Overview {
           class: "row",
           onclick: () => store.set(stayWith(data, at)),
         },
-        h("span", { class: "bar-name", title: name }, name),
+        h("span", { class: "bar-name", title: name }, cutName(name)),
         inline(parts, most),
         h("span", { class: "num" }, time(ns)),
         h("span", { class: "num dim" }, share(ns, whole) + (step && n > 1 ? ` · ${count(n)} ×` : "")),
@@ -549,11 +554,14 @@ export class Overview {
     if (rows.length === 0) return null;
     const { grain } = this.data.doc.segments;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
-    const most = Math.max(...rows.map(([, ns]) => ns));
+    const idle = rows.filter(([name]) => isIdle(name));
+    const real = rows.filter(([name]) => !isIdle(name));
+    // Beside the sleep of idle threads the others would be a few pixels: its bar is cut.
+    const most = Math.max(...(real.length > 0 ? real : idle).map(([, ns]) => ns));
     const card = this.card(
       "Waits of all threads",
       grain > 0 ? `longer than ${time(grain)}` : `${time(whole)} together`,
-      ...rows.slice(0, 10).map(([name, ns, s]) => {
+      ...[...real.slice(0, 10 - idle.length), ...idle].map(([name, ns, s]) => {
         const bar = this.bar(name, ns, most, time(ns), share(ns, whole), `s${s}`);
         bar.dataset.ns = String(ns);
         return bar;
@@ -638,10 +646,10 @@ export class Overview {
         h(
           "span",
           { class: "bar-name", title: process === null ? it.name : data.argv(process) },
-          `${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`,
+          cutName(`${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`),
         ),
         h("span", { class: "num" }, it.end),
-        h("span", { class: "num dim" }, `after ${time(it.after)}`),
+        h("span", { class: "num dim" }, it.after > 0 ? `after ${time(it.after)}` : ""),
       );
     };
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
@@ -699,7 +707,7 @@ export class Overview {
         h(
           "button",
           { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
-          h("span", { class: "bar-name", title: data.argv(ix) }, `✕ ${data.label(ix)}`),
+          h("span", { class: "bar-name", title: data.argv(ix) }, cutName(`✕ ${data.label(ix)}`)),
           h("span", { class: "num" }, data.exit(ix)),
           h("span", { class: "num dim" }, `after ${time(data.wall(ix))}`),
         ),
@@ -715,8 +723,10 @@ export class Overview {
     const { data, store } = this;
     const { trace, concurrency, concurrency_unknown } = data.doc;
     const found = store.narrowed ? busy(data, store) : { known: concurrency, unknown: concurrency_unknown };
-    const card = (...rows: HTMLElement[]) =>
-      this.card("CPUs utilized", store.narrowed ? "with these processes" : data.doc.shares.join(" · "), ...rows);
+    const whose = store.narrowed ? null : this.cpus();
+    // The legend of the bar has the shares.
+    const note = store.narrowed ? "with these processes" : whose ? "" : data.doc.shares.join(" · ");
+    const card = (...rows: HTMLElement[]) => this.card("CPUs utilized", note, ...rows);
     if (!found) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
     const { known, unknown } = found;
     const whole = known.reduce((a, b) => a + b, 0) + unknown;
@@ -743,7 +753,6 @@ export class Overview {
       }),
     );
     made.id = "busy";
-    const whose = store.narrowed ? null : this.cpus();
     if (whose) made.querySelector("h2")!.after(whose);
     const { max_rss } = data.doc.processes;
     let peak = -1;

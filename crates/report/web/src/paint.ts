@@ -3,6 +3,7 @@
 
 import { HUES } from "./colors";
 import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
+import { ends, HEAD } from "./names";
 
 export interface Theme {
   /** By state, as 0xAABBGGRR. */
@@ -219,7 +220,18 @@ export function ink(color: string): string {
   return all > 0.18 ? "#14171a" : "#ffffff";
 }
 
-/** A text cut to a width, with a sign that it was. */
+/** The number of UTF-16 units of a text's beginning that fit before `tail`. */
+function room(ctx: CanvasRenderingContext2D, text: string, tail: string, width: number): number {
+  let [lo, hi] = [0, text.length - tail.length];
+  while (lo < hi) {
+    const mid = (lo + hi + 1) >> 1;
+    if (ctx.measureText(`${text.slice(0, mid)}…${tail}`).width <= width) lo = mid;
+    else hi = mid - 1;
+  }
+  return lo;
+}
+
+/** A text cut to a width, with a sign that it was: its middle is left out, or its end where there is no room for both. */
 const cuts = new Map<string, string>();
 export function fit(ctx: CanvasRenderingContext2D, text: string, width: number): string {
   if (width < 8) return "";
@@ -229,13 +241,10 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number):
   if (known !== undefined) return known;
   let cut = text;
   if (ctx.measureText(text).width > step) {
-    let [lo, hi] = [0, text.length];
-    while (lo < hi) {
-      const mid = (lo + hi + 1) >> 1;
-      if (ctx.measureText(text.slice(0, mid) + "…").width <= step) lo = mid;
-      else hi = mid - 1;
-    }
-    cut = lo > 1 ? text.slice(0, lo) + "…" : "";
+    const lo = room(ctx, text, "", step);
+    const middle = ends(text).find((end) => room(ctx, text, end, step) >= HEAD);
+    if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`;
+    else cut = lo > 1 ? text.slice(0, lo) + "…" : "";
   }
   if (cuts.size > 20000) cuts.clear();
   cuts.set(key, cut);

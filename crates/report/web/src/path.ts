@@ -122,6 +122,15 @@ export function name(data: Data, step: Step): string {
   return step.several > 1 ? `${step.several} short steps, longest in ${label}` : label;
 }
 
+/** The name of a step in a place of some pixels; "": there is no room for it. */
+export function fitName(ctx: CanvasRenderingContext2D, data: Data, step: Step, width: number): string {
+  const whole = name(data, step);
+  if (step.several <= 1 || ctx.measureText(whole).width <= width) return fit(ctx, whole, width);
+  // Cut, "108 steps" would become "108 s…", a time.
+  const short = `${step.several} short steps`;
+  return ctx.measureText(short).width <= width ? short : "";
+}
+
 export class PathLane {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "The path over time, step by step" });
@@ -191,7 +200,7 @@ export class PathLane {
       const room = beside(ctx, data.pathName, width, left + wide) - left;
       if (room >= 24) {
         ctx.fillStyle = theme.css.ink;
-        ctx.fillText(fit(ctx, name(data, step), room - 6), left + 3, ROW - 8);
+        ctx.fillText(fitName(ctx, data, step, room - 6), left + 3, ROW - 8);
       }
     });
     const step = all[chosen];

@@ -6,6 +6,7 @@ import { h } from "./dom";
 import { ownersInside, pathInside, programs, reasons, sums, type Part } from "./figures";
 import { inline } from "./grid";
 import { ruler } from "./marks";
+import { cutName } from "./names";
 import { wholeName } from "./search";
 import type { Store } from "./state";
 import { open, stepShown } from "./steps";
@@ -168,7 +169,7 @@ export class Range {
       h("h3", {}, title),
       ...rows.slice(0, MOST).map(([name, ns, color, click]) => {
         const inside = [
-          h("span", { class: "bar-name", title: name }, name),
+          h("span", { class: "bar-name", title: name }, cutName(name)),
           inline([[ns, color, name]], most),
           h("span", { class: "num" }, time(ns)),
           h("span", { class: "num dim" }, share(ns, whole)),

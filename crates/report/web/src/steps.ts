@@ -3,6 +3,7 @@
 import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { Grid, inline, type Column } from "./grid";
+import { cutName } from "./names";
 import type { Theme } from "./paint";
 import { wholeName } from "./search";
 import { LEAST, type Store } from "./state";
@@ -91,10 +92,14 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       value: name,
       show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
       cell: (row) => [
-        h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row)),
-        ...(error[row] === null
-          ? []
-          : [h("span", { class: "dim place", title: "The error of its place in time" }, ` ${within(row)}`)]),
+        h(
+          "span",
+          { class: "step-name" },
+          h("a", { class: "link", href: open(data, store, row) }, cutName(data.stepTitle(row))),
+          error[row] === null
+            ? null
+            : h("span", { class: "dim place", title: "The error of its place in time" }, ` ${within(row)}`),
+        ),
       ],
     },
     {
@@ -231,9 +236,8 @@ export class Steps {
     const { data, store } = context;
     this.data = data;
     this.store = store;
-    const { kind, from, to } = data.doc.steps;
-    // Marks of a moment took no time.
-    this.all = from.map((_, row) => row).filter((row) => to[row] > from[row]);
+    const { kind, from } = data.doc.steps;
+    this.all = from.map((_, row) => row).filter((row) => isListed(data, row));
     const kinds = [...new Set(this.all.map((row) => data.string(kind[row])))];
     const only = choice<string>(
       "Kinds",
@@ -352,6 +356,12 @@ export class Steps {
     if (data.stepWall(row) < state.least || (state.bad && !failed[row])) return false;
     return stepShown(data, store, row);
   }
+}
+
+/** Whether a step has a row: marks of a moment took no time, but a test that failed at once counts. */
+export function isListed(data: Data, row: number): boolean {
+  const { failed, from, to } = data.doc.steps;
+  return to[row] > from[row] || failed[row] === 1;
 }
 
 /** Whether a step is in the shown range, subtree and cgroup, and is found by its name or by its process. */

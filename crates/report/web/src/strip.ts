@@ -7,8 +7,8 @@ import { BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { moment } from "./moment";
-import { density, fit, hatch, theme, type Theme } from "./paint";
-import { name, steps } from "./path";
+import { density, hatch, theme, type Theme } from "./paint";
+import { fitName, steps } from "./path";
 import { isTimed, type Store } from "./state";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
@@ -234,7 +234,7 @@ export class Strip {
     ctx.textBaseline = "middle";
     for (const stay of steps(this.data, this.store.state.programs)) {
       const [left, right] = [((stay.from - from) / (to - from)) * width, ((stay.to - from) / (to - from)) * width];
-      const text = right - left < NAMED ? "" : fit(ctx, name(this.data, stay), right - left - 10);
+      const text = right - left < NAMED ? "" : fitName(ctx, this.data, stay, right - left - 10);
       if (text === "") continue;
       ctx.globalAlpha = 0.86;
       ctx.fillStyle = colors.css.panel;

@@ -303,7 +303,7 @@ export class Timeline extends TimeView {
     }
     const [, parents, asleep] = this.hidden;
     const folded = [
-      parents > 0 ? `${count(parents)} waiting parents` : "",
+      parents > 0 ? `${count(parents)} waiting ${parents === 1 ? "parent" : "parents"}` : "",
       asleep > 0 ? `${count(asleep)} asleep` : "",
     ].filter((part) => part);
     this.note.textContent = folded.length > 0 ? `${folded.join(", ")} folded` : "";

@@ -7,6 +7,7 @@ import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
 import { inline } from "./grid";
 import { clip, FONT, groupBy } from "./heatmap";
+import { cutName } from "./names";
 import { fit, ink, sized, theme } from "./paint";
 import { alike, type Group } from "./siblings";
 import type { Metric, Rows, Store } from "./state";
@@ -654,7 +655,7 @@ export class Tree {
       "div",
       { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, children.length === 0 ? "" : open ? "▾" : "▸"),
-      h("span", { class: data.bad(ix) ? "name bad" : "name" }, data.label(ix)),
+      h("span", { class: data.bad(ix) ? "name bad" : "name" }, cutName(data.label(ix))),
       this.bar(ix),
       h("span", { class: "num" }, cpu),
       h("span", { class: "num" }, wall),
@@ -698,7 +699,7 @@ export class Tree {
       "div",
       { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, open ? "▾" : "▸"),
-      h("span", { class: failed > 0 ? "name bad" : "name" }, name),
+      h("span", { class: failed > 0 ? "name bad" : "name" }, cutName(name)),
       this.bar(ix),
       h("span", { class: "num" }, cpu),
       h("span", { class: "num" }, walls),

@@ -9,6 +9,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
 import playwright from "playwright-core";
 
 const [, , directory] = process.argv;
@@ -2289,6 +2290,36 @@ const tests = {
     page.calm();
   },
 
+  // Beside a wide forecast stands why, as beside its row in the table; the page is that of other numbers too.
+  async a_wide_forecast_says_why() {
+    const page = await open("predict");
+    const wide = () => page.locator("#wide").isVisible();
+    assert.equal(await wide(), false);
+    page.calm();
+    const other = readFileSync(`${directory}/predict.html`, "utf8").replace(/"wide":false/g, '"wide":true');
+    const beside = await (await newContext()).newPage();
+    await beside.setContent(other);
+    await beside.waitForSelector("html[data-ready]");
+    assert.match(await beside.textContent("#wide"), /^beside this load the recording does not allow this forecast:/);
+    assert.ok(await beside.locator("#wide").isVisible());
+  },
+
+  // A number of steps has its word or is left out: "108 s…" would be a time. What else is too long loses its middle.
+  async numbers_of_short_steps_are_whole() {
+    const path = new URL("../src/path.ts", import.meta.url).pathname;
+    const bundled = await build({ entryPoints: [path], bundle: true, write: false, format: "esm" });
+    const code = Buffer.from(bundled.outputFiles[0].contents).toString("base64");
+    const { fitName } = await import(`data:text/javascript;base64,${code}`);
+    const ctx = { font: "", measureText: (text) => ({ width: text.length * 8 }) };
+    const data = { doc: { path: { owners: [{ name: "tests.test_compute test_inverted[dense-1000]" }] } } };
+    const shown = (several, width) => fitName(ctx, data, { owner: 0, process: 0, several }, width);
+    assert.equal(shown(108, 2000), "108 short steps, longest in tests.test_compute test_inverted[dense-1000]");
+    assert.equal(shown(108, 15 * 8), "108 short steps");
+    assert.equal(shown(108, 15 * 8 - 4), "");
+    assert.equal(shown(1, 20 * 8), "tests.t…[dense-1000]");
+    assert.equal(shown(1, 6 * 8), "tests…");
+  },
+
   // What stands at a glance: tools where their paths tell the version.
   async versions_are_told_at_a_glance() {
     const page = await open("demo");
@@ -2860,6 +2891,72 @@ const tests = {
         page.calm();
         await page.context().close();
       }
+    }
+  },
+
+  async long_names_are_cut_before_their_end() {
+    let cut = 0;
+    for (const view of ["overview", "steps", "tree", "table"]) {
+      const page = await open("demo", `#view=${view}`, { viewport: { width: 390, height: 844 } });
+      const names = await page.$$eval(".cut-name", (all) =>
+        all
+          .filter((name) => name.checkVisibility())
+          .map((name) => {
+            const [begin, end] = name.children;
+            const text = end.firstElementChild.getBoundingClientRect();
+            return {
+              text: name.textContent,
+              isCut: begin.scrollWidth > begin.clientWidth,
+              // The end is as wide as the name at the most, and its last letter is in sight.
+              over: Math.round(text.right - name.parentElement.getBoundingClientRect().right),
+              begin: begin.clientWidth,
+            };
+          }),
+      );
+      for (const { text, over } of names) assert.ok(over <= 0, `${view}: ${text} by ${over} px`);
+      for (const { text, begin } of names) assert.ok(begin > 8, `${view}: ${text}: ${begin} px`);
+      cut += names.filter(({ isCut }) => isCut).length;
+      page.calm();
+      await page.context().close();
+    }
+    assert.ok(cut > 3, `${cut} are cut`);
+  },
+
+  async a_table_fades_where_it_goes_on() {
+    const page = await open("demo", "#view=steps", { viewport: { width: 900, height: 700 } });
+    const fades = () =>
+      page.$eval("#view-steps .table-scroll", (table) => [
+        getComputedStyle(table).maskImage !== "none" || getComputedStyle(table).webkitMaskImage !== "none",
+        table.scrollWidth > table.clientWidth + 1,
+      ]);
+    assert.deepEqual(await fades(), [true, true]);
+    await page.$eval("#view-steps .table-scroll", (table) => table.scrollTo(table.scrollWidth, 0));
+    await page.waitForFunction(() => !document.querySelector("#view-steps .more-right"));
+    assert.deepEqual(await fades(), [false, true]);
+    page.calm();
+  },
+
+  async a_low_window_has_room_for_the_sunburst() {
+    const page = await open("demo", "#view=tree", { viewport: { width: 1366, height: 650 } });
+    const { height } = await page.locator(".sunburst canvas").boundingBox();
+    assert.ok(height >= 340, `${height} px`);
+    page.calm();
+  },
+
+  async a_low_window_has_no_lanes_of_resources_at_first() {
+    for (const [height, shown] of [
+      [650, "false"],
+      [900, "true"],
+    ]) {
+      const page = await open("demo", "#view=timeline", { viewport: { width: 1366, height } });
+      const pressed = page.locator("#view-timeline button", { hasText: "Resources" });
+      assert.equal(await pressed.getAttribute("aria-pressed"), shown, `${height} px`);
+      // The address keeps what was chosen, whatever the height.
+      await pressed.click();
+      await settle(page);
+      assert.notEqual(await pressed.getAttribute("aria-pressed"), shown, `${height} px, after a click`);
+      page.calm();
+      await page.context().close();
     }
   },
 

@@ -1,0 +1,33 @@
+// Names where there is no room for them. The end of a long name tells it from its neighbours (the parameters of a
+// test, the file behind a hash or a path), and its beginning says what it is: the middle is left out.
+
+import { h } from "./dom";
+
+/** The length of a name, in letters, that is only ever cut at its end. A guess: shorter ones seldom have a part in common. */
+const SHORT = 18;
+/** The least and the largest number of letters of an end. A guess: a file's name or the parameters of a test. */
+const END = [6, 18];
+/** The least number of letters of a beginning: fewer tell nothing. */
+export const HEAD = 4;
+
+/**
+ * The ends of a name of which one stays when the middle is left out, the longest first. Each begins at a sign between
+ * two words; a word without one has a single end. A short name has none.
+ */
+export function ends(text: string): string[] {
+  const letters = [...text];
+  if (letters.length <= SHORT) return [];
+  const [least, most] = END;
+  const all: string[] = [];
+  const last = letters.length - least;
+  for (let start = Math.max(HEAD, letters.length - most); start <= last; start++)
+    if (/[^\p{L}\p{N}]/u.test(letters[start])) all.push(letters.slice(start).join(""));
+  return all.length > 0 ? all : [letters.slice(last).join("")];
+}
+
+/** A name as a child of an element that may be too narrow for all of it. */
+export function cutName(text: string): HTMLElement | string {
+  const [end] = ends(text);
+  if (end === undefined) return text;
+  return h("span", { class: "cut-name" }, h("span", {}, text.slice(0, -end.length)), h("span", {}, h("span", {}, end)));
+}
