@@ -10,7 +10,6 @@ use super::normal::stable;
 use super::parts::{Part, PartTimes};
 use super::verdicts::{StepVerdicts, Verdict};
 use crate::kinds::is_told;
-use crate::steps::times::AllTimes;
 use crate::steps::Step;
 use crate::Recording;
 use tr_programs::steps::StepKind;
@@ -75,8 +74,8 @@ pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     let analysis = &recording.analysis;
     let (judged, basis) = (StepVerdicts::new(recording), analysis.basis());
+    let times = judged.times(path, None);
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
-    let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();
     let known = steps.list().iter().zip(&times.steps).enumerate();
     let counts = |step: &Step| !step.is_moment() || step.result.is_some();

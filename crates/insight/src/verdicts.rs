@@ -11,13 +11,13 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use tr_analyze::contention::{Contention, Wait};
-use tr_analyze::critical_path::Paths;
+use tr_analyze::critical_path::{Paths, Segment};
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::status::ended_in_time;
 
 use self::division::{Divider, StepParts};
 use super::parts::{Part, PartTimes};
-use crate::steps::times::own_path;
+use crate::steps::times::{own_path, AllTimes, Fineness, OwnSegment};
 use crate::steps::{Step, StepIx, Steps};
 use crate::who;
 use crate::Recording;
@@ -31,8 +31,6 @@ const LEAST: u64 = 200_000_000;
 /// one of several, and one that may be a whole suite. Without them `verdicts.py` had failures beside load that were
 /// explained by their run-queue wait.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
-/// The most steps around steps, summed up: where they nest deeper there are no verdicts.
-const AROUND: usize = 200_000;
 /// A step of whose time a tenth is unknown has no verdict. A decision: a printed figure never hides more than a
 /// tenth.
 const UNKNOWN: u64 = 10;
@@ -98,6 +96,14 @@ impl<'a> StepVerdicts<'a> {
         let new = || Verdicts::new(self.analysis, &self.steps);
         self.verdicts.get_or_init(new)
     }
+
+    /// The times of the steps; `path` is the recording's critical path. Unless the verdicts are known already, this finds
+    /// them, too. See [`JudgedTimes::new`].
+    pub fn times(&self, path: &[Segment], fineness: Option<Fineness>) -> AllTimes {
+        let judged = JudgedTimes::new(self.analysis, &self.steps, path, fineness);
+        self.verdicts.get_or_init(|| judged.verdicts);
+        judged.times
+    }
 }
 
 /// The verdicts on a recording's steps.
@@ -107,52 +113,18 @@ pub struct Verdicts(Vec<Option<Verdict>>);
 impl Verdicts {
     /// The verdicts on these steps; none without scheduling events.
     pub fn new(analysis: &Analysis, steps: &Steps) -> Verdicts {
-        let paths = Paths::new(analysis).ok();
-        let Some(paths) = paths.filter(|_| analysis.basis() == Basis::Events) else {
+        let Ok(paths) = Paths::new(analysis) else {
             return Verdicts::default();
         };
-        // The time of each is walked anew in all that are around it.
-        let list = steps.list().iter();
-        let around = list.flat_map(|step| steps.around(step.parent));
-        let mut around = around.filter(|at| steps.is_walked(*at));
-        if around.nth(AROUND).is_some() {
+        let Some(mut judge) = Judge::new(analysis, steps) else {
             return Verdicts::default();
+        };
+        for at in 0..steps.list().len() {
+            if let Some(path) = own_path(&paths, steps, at) {
+                judge.divide(at, &path);
+            }
         }
-        let contention = Contention::new(analysis);
-        let divider = Divider::new(analysis, steps, contention.as_ref());
-        let divided = (0..steps.list().len()).map(|at| {
-            let path = own_path(&paths, steps, at)?;
-            Some(divider.divide(at, &path))
-        });
-        let divided: Vec<Option<StepParts>> = divided.collect();
-        let has_inner = has_inner(steps);
-        let medians = Medians::of_all(steps.list().iter(), &divided);
-        let list = steps.list().iter().zip(&divided).enumerate();
-        let verdicts = list.map(|(at, (step, divided))| {
-            let divided = divided.as_ref()?;
-            let failed = step.failed() || may_have_failed(steps, step);
-            let failed = failed && has_inner.get(at) != Some(&true);
-            let mut verdict = judge(step, failed, divided, medians.of(step, at, divided))?;
-            // More CPU time would not have spared it.
-            verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
-            Some(verdict)
-        });
-        let mut all = Verdicts(verdicts.collect());
-        let told = all.0.iter_mut().enumerate();
-        let told = told
-            .filter_map(|(at, entry)| Some((at, entry.as_mut().filter(|verdict| verdict.told)?)));
-        for (at, verdict) in told.take(NAMED) {
-            let divided = divided.get(at).and_then(Option::as_ref);
-            verdict.by = match &contention {
-                Some(contention) if verdict.part == Part::Others => {
-                    let path = own_path(&paths, steps, at).unwrap_or_default();
-                    let waits = divider.waits(at, &path);
-                    named(others(contention, analysis, waits).collect())
-                }
-                _ => divided.map_or_else(Vec::new, |divided| named(divided.by(verdict.part))),
-            };
-        }
-        all
+        judge.verdicts(&paths)
     }
 
     /// Whether the recording tells enough for verdicts.
@@ -174,6 +146,104 @@ impl Verdicts {
     /// The verdict on a step that failed or was slow, if something delayed the step.
     pub fn told(&self, step: StepIx) -> Option<&Verdict> {
         self.of(step).filter(|verdict| verdict.told)
+    }
+}
+
+/// The times of a recording's steps and the verdicts on the steps, found by one walk of each step's own critical path.
+pub struct JudgedTimes {
+    pub times: AllTimes,
+    pub verdicts: Verdicts,
+}
+
+impl JudgedTimes {
+    /// The times and the verdicts of these steps; `path` is the recording's critical path. With a fineness, the times have
+    /// the courses of the steps.
+    pub fn new(
+        analysis: &Analysis,
+        steps: &Steps,
+        path: &[Segment],
+        fineness: Option<Fineness>,
+    ) -> JudgedTimes {
+        let mut times = AllTimes::without_parts(analysis, steps, path);
+        let paths = Paths::new(analysis).ok();
+        let mut judge = Judge::new(analysis, steps);
+        times.divide(steps, paths.as_ref(), fineness, |at, path| {
+            if let Some(judge) = &mut judge {
+                judge.divide(at, path);
+            }
+        });
+        let verdicts = judge.zip(paths.as_ref());
+        let verdicts = verdicts.map(|(judge, paths)| judge.verdicts(paths));
+        JudgedTimes {
+            times,
+            verdicts: verdicts.unwrap_or_default(),
+        }
+    }
+}
+
+/// Divides the own critical paths of a recording's steps, and judges the steps after that: a step's verdict depends on
+/// the other steps of its suite.
+struct Judge<'a> {
+    analysis: &'a Analysis,
+    steps: &'a Steps,
+    divider: Divider<'a>,
+    divided: Vec<Option<StepParts>>,
+}
+
+impl<'a> Judge<'a> {
+    /// `None` without scheduling events.
+    fn new(analysis: &'a Analysis, steps: &'a Steps) -> Option<Judge<'a>> {
+        (analysis.basis() == Basis::Events).then(|| Judge {
+            analysis,
+            steps,
+            divider: Divider::new(analysis, steps),
+            divided: vec![None; steps.list().len()],
+        })
+    }
+
+    /// Divides a step's own critical path.
+    fn divide(&mut self, at: StepIx, path: &[OwnSegment]) {
+        if let Some(divided) = self.divided.get_mut(at) {
+            *divided = Some(self.divider.divide(at, path));
+        }
+    }
+
+    /// The verdicts on all steps, by the divided paths.
+    fn verdicts(self, paths: &Paths<'_>) -> Verdicts {
+        let Judge {
+            analysis,
+            steps,
+            divider,
+            divided,
+        } = self;
+        let has_inner = has_inner(steps);
+        let medians = Medians::of_all(steps.list().iter(), &divided);
+        let list = steps.list().iter().zip(&divided).enumerate();
+        let verdicts = list.map(|(at, (step, divided))| {
+            let divided = divided.as_ref()?;
+            let failed = step.failed() || may_have_failed(steps, step);
+            let failed = failed && has_inner.get(at) != Some(&true);
+            let mut verdict = judge(step, failed, divided, medians.of(step, at, divided))?;
+            // More CPU time would not have spared it.
+            verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
+            Some(verdict)
+        });
+        let mut all = Verdicts(verdicts.collect());
+        let told = all.0.iter_mut().enumerate();
+        let told = told
+            .filter_map(|(at, entry)| Some((at, entry.as_mut().filter(|verdict| verdict.told)?)));
+        for (at, verdict) in told.take(NAMED) {
+            let divided = divided.get(at).and_then(Option::as_ref);
+            verdict.by = match &divider.contention {
+                Some(contention) if verdict.part == Part::Others => {
+                    let path = own_path(paths, steps, at).unwrap_or_default();
+                    let waits = divider.waits(at, &path);
+                    named(others(contention, analysis, waits).collect())
+                }
+                _ => divided.map_or_else(Vec::new, |divided| named(divided.by(verdict.part))),
+            };
+        }
+        all
     }
 }
 

@@ -19,7 +19,7 @@ use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
 use tr_insight::steps::times::{AllTimes, Fineness, StepTimes};
 use tr_insight::steps::Steps;
-use tr_insight::verdicts::Verdicts;
+use tr_insight::verdicts::{JudgedTimes, Verdicts};
 use tr_insight::Recording;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_sim::config::Config;
@@ -362,7 +362,7 @@ fn times_add_up() {
             of_step: 16,
             of_all: u64::MAX,
         };
-        let times = AllTimes::with_courses(&analysis, &steps, &path.segments, fineness);
+        let times = JudgedTimes::new(&analysis, &steps, &path.segments, Some(fineness)).times;
         courses_add_up(&steps, &times, fineness);
         assert_eq!(name == "short", steps.list().len() < 3, "{name}");
         let mut sum = times.outside.times.unwrap_or_default();
@@ -457,11 +457,11 @@ fn only_the_steps_that_are_asked_for_have_a_path() {
     };
     let analysis = analyze(&trace, &options);
     let mut steps = Steps::new(&analysis, &[]);
-    let all = AllTimes::new(&analysis, &steps, &[]).steps;
+    let all = JudgedTimes::new(&analysis, &steps, &[], None).times.steps;
     let verdicts = Verdicts::new(&analysis, &steps);
     let asked = 2;
     steps.walk_only([asked].into_iter());
-    let some = AllTimes::new(&analysis, &steps, &[]).steps;
+    let some = JudgedTimes::new(&analysis, &steps, &[], None).times.steps;
     let some_verdicts = Verdicts::new(&analysis, &steps);
     assert!(all.len() > 5 && all.len() == some.len());
     for (at, (every, some)) in all.iter().zip(&some).enumerate() {

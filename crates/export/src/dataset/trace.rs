@@ -275,7 +275,7 @@ impl<'a> Tables<'a> {
     fn steps(&self, is_one: fn(StepKind) -> bool) -> impl Iterator<Item = Step> + '_ {
         let segments = self.path.as_ref().map_or(&[][..], |path| &path.segments);
         let steps = &self.steps.steps;
-        let times = AllTimes::new(self.analysis, steps, segments);
+        let times = AllTimes::without_parts(self.analysis, steps, segments);
         let verdicts = self.steps.verdicts();
         let all = steps.list().iter().zip(times.steps).enumerate();
         let all = all.filter(move |(_, (step, _))| is_one(step.kind));

@@ -42,7 +42,7 @@ pub struct Fineness {
 pub struct AllTimes {
     /// By the step's number.
     pub steps: Vec<StepTimes>,
-    /// By the step's number, the parts of `spent` in the order in which they came: see [`AllTimes::with_courses`].
+    /// By the step's number, the parts of `spent` in the order in which they came; empty without a [`Fineness`].
     pub courses: Vec<Vec<CoursePart>>,
     /// The times of the threads while they were in no step.
     pub outside: StepTimes,
@@ -51,28 +51,9 @@ pub struct AllTimes {
 }
 
 impl AllTimes {
-    /// Sums up the steps' times; `path` is the recording's critical path.
-    pub fn new(analysis: &Analysis, steps: &Steps, path: &[Segment]) -> AllTimes {
-        AllTimes::sum_up(analysis, steps, path, None)
-    }
-
-    /// Like [`AllTimes::new`], with the courses of the steps that hold no others. Parts that lie in one stretch of the
-    /// fineness are put together by kind; a course of a single part is left out.
-    pub fn with_courses(
-        analysis: &Analysis,
-        steps: &Steps,
-        path: &[Segment],
-        fineness: Fineness,
-    ) -> AllTimes {
-        AllTimes::sum_up(analysis, steps, path, Some(fineness))
-    }
-
-    fn sum_up(
-        analysis: &Analysis,
-        steps: &Steps,
-        path: &[Segment],
-        fineness: Option<Fineness>,
-    ) -> AllTimes {
+    /// Sums up the steps' times; `path` is the recording's critical path. No step has the parts of its wall time: each
+    /// step's own critical path would have to be walked for them.
+    pub fn without_parts(analysis: &Analysis, steps: &Steps, path: &[Segment]) -> AllTimes {
         let list = steps.list();
         let mut own = vec![StepTimes::default(); list.len()];
         let mut outside = StepTimes::default();
@@ -113,27 +94,44 @@ impl AllTimes {
                 parent.on_path = parent.on_path.saturating_add(times.on_path);
             }
         }
-        let paths = Paths::new(analysis).ok();
-        let holds = steps.holders();
-        let walls = list.iter().zip(&holds).filter(|(_, holds)| !**holds);
-        let whole = walls.fold(0u64, |sum, (step, _)| sum.saturating_add(step.wall()));
-        let mut courses = vec![Vec::new(); fineness.map_or(0, |_| list.len())];
-        for (at, (step, times)) in list.iter().zip(&mut own).enumerate() {
+        for (step, times) in list.iter().zip(&mut own) {
             if !step.has_work {
                 *times = StepTimes::default();
-            } else if let Some(path) = paths.as_ref().and_then(|paths| own_path(paths, steps, at)) {
-                times.spent = Some(spent(&path));
-                let slot = courses.get_mut(at).zip(fineness);
-                if let Some((slot, fineness)) = slot.filter(|_| holds.get(at) == Some(&false)) {
-                    *slot = course(&path, fineness.stretch(step.wall(), whole));
-                }
             }
         }
         AllTimes {
-            courses,
+            courses: Vec::new(),
             outside_wall: outside_wall(analysis, steps),
             steps: own,
             outside,
+        }
+    }
+
+    /// Adds the parts of each step's wall time, and with a fineness the courses of the steps that hold no others. In a
+    /// course, parts that lie in one stretch of the fineness are put together by kind; a course of a single part is left
+    /// out. `each` gets every step's own critical path.
+    pub(crate) fn divide(
+        &mut self,
+        steps: &Steps,
+        paths: Option<&Paths<'_>>,
+        fineness: Option<Fineness>,
+        mut each: impl FnMut(StepIx, &[OwnSegment]),
+    ) {
+        let list = steps.list();
+        let holds = steps.holders();
+        let walls = list.iter().zip(&holds).filter(|(_, holds)| !**holds);
+        let whole = walls.fold(0u64, |sum, (step, _)| sum.saturating_add(step.wall()));
+        self.courses = vec![Vec::new(); fineness.map_or(0, |_| list.len())];
+        for (at, (step, times)) in list.iter().zip(&mut self.steps).enumerate() {
+            let Some(path) = paths.and_then(|paths| own_path(paths, steps, at)) else {
+                continue;
+            };
+            times.spent = Some(spent(&path));
+            let slot = self.courses.get_mut(at).zip(fineness);
+            if let Some((slot, fineness)) = slot.filter(|_| holds.get(at) == Some(&false)) {
+                *slot = course(&path, fineness.stretch(step.wall(), whole));
+            }
+            each(at, &path);
         }
     }
 }

@@ -3,6 +3,10 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
+use tr_format::event::{LifeEvent, LifeKind, Mark, Point, Stream};
+use tr_sim::config::Config;
+use tr_sim::recording::Recording;
+use tr_sim::sink::Sink;
 
 use super::*;
 
@@ -55,6 +59,36 @@ fn the_time_on_a_cpu_is_that_of_the_path() {
         queued += sum.queued;
     }
     assert!(queued > 0, "a step's tasks wait for each other");
+}
+
+/// Each of 3,300 tests is inside 62 other spans: 204,600 steps are around steps.
+#[test]
+fn tests_inside_many_steps_have_figures() {
+    let mut config = Config::new(tr_sim::scenario::pipe(), 2, u64::MAX >> 12).all();
+    config.max_events = 20_000;
+    let (mut recording, truth) = Recording::record(&config);
+    let pid = truth.tasks.first().map(|task| task.tid);
+    for number in 0..62 {
+        let begin = Mark {
+            name: number.to_string().into_bytes().into(),
+            point: Point::Begin,
+            pid,
+            ..Mark::default()
+        };
+        let event = LifeEvent {
+            time: recording.meta.start,
+            cpu: None,
+            kind: LifeKind::Mark(begin),
+        };
+        recording.life(Stream::Recorder, event);
+    }
+    recording.add_tests(pid, 3_300);
+    let analysis = analyzed(&recording);
+    let steps = Steps::new(&analysis, &[]);
+    let around = steps.list().iter().map(|step| step.depth);
+    assert_eq!(around.max(), Some(62));
+    let verdicts = Verdicts::new(&analysis, &steps);
+    assert!((0..steps.list().len()).all(|at| verdicts.figures(at).is_some()));
 }
 
 fn step(kind: StepKind, status: u32) -> Step {

@@ -68,7 +68,8 @@ impl StepParts {
 pub(super) struct Divider<'a> {
     analysis: &'a Analysis,
     steps: &'a Steps,
-    contention: Option<&'a Contention>,
+    /// The tasks that had the CPUs; `None`: the recording does not show them.
+    pub(super) contention: Option<Contention>,
     ends: Ends,
     /// The threads that were in each step.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
@@ -79,11 +80,7 @@ pub(super) struct Divider<'a> {
 }
 
 impl<'a> Divider<'a> {
-    pub fn new(
-        analysis: &'a Analysis,
-        steps: &'a Steps,
-        contention: Option<&'a Contention>,
-    ) -> Divider<'a> {
+    pub fn new(analysis: &'a Analysis, steps: &'a Steps) -> Divider<'a> {
         let mut threads: HashMap<StepIx, Vec<ThreadIx>> = HashMap::new();
         for thread in analysis.thread_ids() {
             for (.., step) in steps.parts(analysis, thread) {
@@ -100,7 +97,7 @@ impl<'a> Divider<'a> {
         Divider {
             analysis,
             steps,
-            contention,
+            contention: Contention::new(analysis),
             ends: Ends::new(analysis),
             threads,
             memory: memory_of(analysis, steps),
@@ -323,7 +320,7 @@ impl<'a> Divider<'a> {
     /// A wait for a CPU, by who had it.
     fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut StepParts) {
         let had = wait
-            .zip(self.contention)
+            .zip(self.contention.as_ref())
             .map(|(wait, contention)| contention.divide(wait));
         divided.times.add_run_queue(ns, had.unwrap_or_default());
     }

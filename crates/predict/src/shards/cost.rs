@@ -94,7 +94,7 @@ impl<'a> Costs<'a> {
             waits: Growing::new(waits.chain([(path.to, 0)])),
             span: (path.from, path.to),
             verdicts: Verdicts::new(analysis, steps),
-            times: AllTimes::new(analysis, steps, &path.segments),
+            times: AllTimes::without_parts(analysis, steps, &path.segments),
             steps,
         }
     }

@@ -516,6 +516,8 @@ pub fn document(
     differences(&mut processes.start);
     differences(&mut processes.label);
     differences(processes.argv.iter_mut().flatten());
+    // Before the failures: this finds the verdicts on the steps together with the steps' times.
+    let step_columns = steps.columns(analysis, path, &needs, &mut strings);
     Document {
         version: 1,
         trace: Trace::new(analysis, &recording.imports, file),
@@ -539,7 +541,7 @@ pub fn document(
         execs,
         path: path.map(|path| columns_of(analysis, &steps.judged.steps, path)),
         path_title: path::title(analysis),
-        steps: steps.columns(analysis, path, &needs, &mut strings),
+        steps: step_columns,
         untold: steps.untold(),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),

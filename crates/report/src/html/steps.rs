@@ -8,7 +8,7 @@ use tr_programs::steps::StepKind;
 use tr_programs::table;
 
 use crate::html::digits::Digits;
-use tr_insight::steps::times::{AllTimes, CoursePart, Fineness, StepTimes};
+use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdicts, Verdict};
 use tr_insight::Recording;
@@ -243,7 +243,7 @@ impl<'a> Chosen<'a> {
         let mut after = self.after(analysis, needs);
         let steps = &self.judged.steps;
         let path = path.map_or(&[][..], |path| &path.segments);
-        let times_of = AllTimes::with_courses(analysis, steps, path, FINENESS);
+        let times_of = self.judged.times(path, Some(FINENESS));
         let unexplained = steps.unexplained();
         let inside = steps.list().iter().filter(|step| step.to > step.from);
         let holds: BTreeSet<usize> = inside.filter_map(|step| step.parent).collect();

@@ -15,7 +15,7 @@ use tr_insight::path;
 use tr_insight::query::Sort;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::{Step, StepIx, Steps};
-use tr_insight::verdicts::{Verdict, Verdicts};
+use tr_insight::verdicts::{JudgedTimes, Verdict, Verdicts};
 use tr_insight::view::View;
 use tr_insight::{imports, kinds};
 use tr_programs::steps::StepKind;
@@ -67,12 +67,12 @@ impl<'a> StepsReport<'a> {
         let steps = Steps::new(analysis, &view.recording.imports.spans);
         let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
-        let times = AllTimes::new(analysis, &steps, &segments);
+        let JudgedTimes { times, verdicts } = JudgedTimes::new(analysis, &steps, &segments, None);
         let mut report = StepsReport {
             view: *view,
             kept: Vec::new(),
             inside: HashMap::new(),
-            verdicts: Verdicts::new(analysis, &steps),
+            verdicts,
             steps,
             times,
         };

@@ -124,7 +124,7 @@ impl Chart {
 /// inside them has.
 fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<Bar> {
     let segments = path.map_or(&[][..], |path| &path.segments);
-    let times = AllTimes::new(analysis, steps, segments).steps;
+    let times = AllTimes::without_parts(analysis, steps, segments).steps;
     let list = steps.list();
     // The time of the critical path in a step and in none inside it.
     let mut own: Vec<u64> = times.iter().map(|times| times.on_path).collect();
