@@ -8,8 +8,7 @@ use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_analyze::share;
-use tr_analyze::timeline::Bucket;
-use tr_format::event::{CpuId, Ktime};
+use tr_format::event::Ktime;
 
 use tr_insight::advice::facts::Facts;
 use tr_insight::depends;
@@ -128,7 +127,7 @@ impl Predictor {
             from: path.from,
             follow: depends::follow(facts),
             used: used(facts, path),
-            one_cpu: is_on_one_cpu(facts, path),
+            one_cpu: is_on_one_cpu(facts),
             throttled: withheld(analysis).throttled_ns.unwrap_or(0),
             shared: own.iter().any(|ix| analysis.process(*ix).role.shared),
             own,
@@ -565,25 +564,11 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
 }
 
 /// Whether all but a fiftieth of the run's CPU time was on one CPU: `taskset` itself starts on another one.
-fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
-    let Some(timeline) = &facts.analysis.timeline else {
-        return false;
-    };
-    let threads = facts.analysis.thread_ids();
-    let own = threads.filter(|ix| facts.own.has(facts.analysis.thread(*ix).process));
-    let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
-    for stretch in own.flat_map(|thread| timeline.of(thread)) {
-        if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
-            let (from, to) = (stretch.from.max(path.from), stretch.to.min(path.to));
-            let sum = by_cpu.entry(cpu).or_default();
-            *sum = sum.saturating_add(to.since(from));
-        }
-    }
-    let all = by_cpu
-        .values()
-        .fold(0u64, |sum, ns| sum.saturating_add(*ns));
+fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
+    let by_cpu = facts.on_cpus(|_| true);
+    let all = by_cpu.values().copied().fold(0, u64::saturating_add);
     let most = by_cpu.values().max().copied().unwrap_or(0);
-    all.saturating_sub(most) <= all / 50
+    all > 0 && all.saturating_sub(most) <= all / 50
 }
 
 /// The largest possible number of other tasks, in thousandths of a task, by the CPU time that they had: at most twice as

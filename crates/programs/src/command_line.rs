@@ -371,6 +371,11 @@ pub fn limits(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.limits)
 }
 
+/// Whether the program runs another one on given CPUs alone.
+pub fn pins(program: &str) -> bool {
+    tool_of(program).is_some_and(|(tool, _)| tool.pins)
+}
+
 /// The manager of versions whose shim, or part of it, is run with this file and these arguments: `pyenv` for
 /// `env bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces itself by it.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {

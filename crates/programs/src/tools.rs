@@ -182,6 +182,8 @@ pub struct Tool {
     pub(crate) bypass: Option<&'static str>,
     /// Whether the tool runs another program with a lower priority, or on fewer CPUs.
     pub(crate) limits: bool,
+    /// Whether the tool runs another program on given CPUs alone.
+    pub(crate) pins: bool,
     /// Whether the tool does for all files that it is given what it does for one: a script needs to call it once.
     pub(crate) handles_files: bool,
     /// Whether the tool is run until its output no longer changes: each run reads what the one before has written.
@@ -218,6 +220,7 @@ pub(crate) const TOOL: Tool = Tool {
     tells_tests: false,
     bypass: None,
     limits: false,
+    pins: false,
     handles_files: false,
     converges: false,
     drives: false,

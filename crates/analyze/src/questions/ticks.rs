@@ -11,6 +11,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 /// The divisor of a wait: what a thread does between two ticks takes less than this part of the first one. A guess,
 /// verified by pytest-xdist's reader of a queue: a larger part would call work between two waits a tick.
 const BETWEEN: u64 = 10;
+/// The largest number of stretches of a thread that are searched for what woke it. A guess: an answer takes a few.
+const ANSWER: usize = 1000;
 
 /// The beginnings of the waits of each thread that are ticks, in order.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +21,12 @@ pub struct Ticks(HashMap<ThreadIx, Vec<Ktime>>);
 impl Ticks {
     pub(crate) fn of(timeline: &Timeline, threads: impl Iterator<Item = ThreadIx>) -> Ticks {
         let polls = threads.filter(|thread| timeline.may_wait(*thread, Reason::Poll));
-        let all = polls.map(|thread| (thread, of_thread(timeline.of(thread))));
+        let all = polls.map(|thread| {
+            let answers = |by: ThreadIx, tick: Ktime, wait: &Stretch| {
+                by != thread && answers(timeline, (thread, tick), (by, wait.to))
+            };
+            (thread, of_thread(timeline.of(thread), answers))
+        });
         Ticks(all.filter(|(_, ticks)| !ticks.is_empty()).collect())
     }
 
@@ -30,9 +37,23 @@ impl Ticks {
     }
 }
 
-fn of_thread(stretches: impl Iterator<Item = Stretch>) -> Vec<Ktime> {
+/// Whether a thread ends a wait because the waiting thread has woken or started it after a tick: then the timer is what
+/// led to the end. `asker`: the waiting thread and the end of its tick; `answer`: the other thread and the end of the wait.
+fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Ktime)) -> bool {
+    let ((asker, tick), (by, end)) = (asker, answer);
+    let since = timeline.since(by, tick).take(ANSWER);
+    let mut since = since.take_while(|stretch| stretch.from < end);
+    since.any(|stretch| stretch.to >= tick && stretch.waker() == Actor::Thread(asker))
+}
+
+/// `answers`: whether a thread ends a wait because of what the waiting thread did after a time.
+fn of_thread(
+    stretches: impl Iterator<Item = Stretch>,
+    answers: impl Fn(ThreadIx, Ktime, &Stretch) -> bool,
+) -> Vec<Ktime> {
     let mut ticks = Vec::new();
     let mut open: Vec<Ktime> = Vec::new();
+    let mut last = Ktime(0);
     let (mut timeout, mut between, mut length) = (Timeout::UNKNOWN, 0u64, 0);
     for stretch in stretches {
         match stretch.doing {
@@ -51,7 +72,10 @@ fn of_thread(stretches: impl Iterator<Item = Stretch>) -> Vec<Ktime> {
             Actor::Timeout { .. } => {
                 open.push(stretch.from);
                 (timeout, between, length) = (stretch.timeout, 0, stretch.length());
+                last = stretch.to;
             }
+            // A timer that sends a request is no look at the clock.
+            Actor::Thread(by) if !open.is_empty() && answers(by, last, &stretch) => open.clear(),
             _ => ticks.append(&mut open),
         }
     }

@@ -10,8 +10,9 @@ use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
+use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Limits, Without};
-use tr_format::event::{Ktime, Reason};
+use tr_format::event::{CpuId, Ktime, Reason};
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{Advice, Candidate, Gain};
@@ -396,6 +397,29 @@ impl<'a> Facts<'a> {
             sum.saturating_mul(100) / to.since(from).max(1)
         });
         means.collect()
+    }
+
+    /// The time on each CPU in ns, inside the path, of the build's processes that `is_in` selects.
+    pub fn on_cpus(&self, is_in: impl Fn(ProcessIx) -> bool) -> BTreeMap<CpuId, u64> {
+        let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
+        let Some(timeline) = &self.analysis.timeline else {
+            return by_cpu;
+        };
+        let threads = self.analysis.thread_ids().filter(|thread| {
+            let process = self.analysis.thread(*thread).process;
+            self.own.has(process) && is_in(process)
+        });
+        for stretch in threads.flat_map(|thread| timeline.of(thread)) {
+            if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
+                let (from, to) = (
+                    stretch.from.max(self.path.from),
+                    stretch.to.min(self.path.to),
+                );
+                let sum = by_cpu.entry(cpu).or_default();
+                *sum = sum.saturating_add(to.since(from));
+            }
+        }
+        by_cpu
     }
 
     /// The time in a span in which fewer tasks ran than there are CPUs, in ns.

@@ -16,6 +16,7 @@ mod jobs;
 mod machine;
 mod naps;
 mod open;
+mod pinned;
 mod polls;
 pub mod programs;
 mod rating;
@@ -43,6 +44,7 @@ use combined::combined;
 pub use combined::Combined;
 use facts::Facts;
 use machine::WithheldTime;
+use pinned::Pinned;
 use rating::{distinct, polled, rated};
 pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
@@ -144,7 +146,9 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let run = schedule.alone();
     let own = run.wall;
-    let mut withheld = WithheldTime::new(facts, own);
+    let pinned = Pinned::of(facts, &schedule, own);
+    let limited = pinned.as_ref().map_or(own, |pinned| pinned.own);
+    let mut withheld = WithheldTime::new(facts, limited);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
     let (mut kept, mut covered) = distinct(facts, rated);
     // A loop that gains too little for a line is judged.
@@ -170,6 +174,14 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let alone = alone.saturating_sub(withheld.throttled);
     let combined = combined(&schedule, own, alone, &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
+    let pin = pinned.as_ref().and_then(|pinned| pinned.advice(facts));
+    let more_cpus = pin.as_ref().map_or(0, |line| line.gain);
+    changes.extend(pin);
+    changes.sort_by_key(|advice| {
+        let gain = Gain::of(advice).twice_the_middle();
+        (std::cmp::Reverse(gain), advice.kind)
+    });
+    let together = together.saturating_add(more_cpus);
     let has_own = changes.iter().any(|advice| !advice.kind.is_machine());
     let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
@@ -182,7 +194,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
     let mut points = open::waits(facts, &covered);
-    points.extend(open::limit(facts));
+    points.extend(open::limit(facts).filter(|_| pinned.is_none()));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     // Advice about one task alone does not say how the others could run.
     let is_about_all = |advice: &Advice| !advice.kind.is_machine() && !advice.kind.is_generic();

@@ -89,13 +89,18 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         )
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
-    let mut given_up = false;
+    let mut gives_up = false;
+    let mut abandoned = Vec::new();
     for (process, slept) in by_process {
         if timed_out(facts.analysis.process(process)) {
             continue;
         }
-        if gives_up(facts, process, &slept) {
-            given_up = true;
+        if let Some(child) = given_up(facts, process, &slept) {
+            gives_up = true;
+            // A failure has its cause elsewhere.
+            if !exit::failed(facts.analysis.process(process).status) {
+                abandoned.extend(until_kill(facts, &slept, child));
+            }
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
@@ -137,10 +142,34 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         candidates.extend(beside);
     }
-    if candidates.is_empty() && !given_up {
+    if candidates.is_empty() && !gives_up {
         candidates.extend(off_path(facts));
     }
+    candidates.extend(abandoned);
     candidates
+}
+
+/// Advice on the sleeps of a process that checked whether a child had ended, until it killed the child: a time-out, if
+/// nothing else was checked, too.
+fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
+    let (first, sum) = (slept.first()?, sum(slept));
+    let (name, child) = (facts.name(first.by), label::label(child));
+    Some(Candidate {
+        finding: format!(
+            "{name} sleeps {}, {} times, and then kills {child}",
+            units::time(sum),
+            units::count(slept.len() as u64),
+        ),
+        action: "use a shorter time-out, or find out why it does not end".into(),
+        without: Without::own(
+            |kind, _| kind == Time::Sleep,
+            Some(facts.set(slept.iter().map(|nap| nap.group))),
+        ),
+        cap: sum,
+        unsure: true,
+        evidence: slept.iter().map(|nap| nap.group).collect(),
+        ..Candidate::of(Kind::Sleep)
+    })
 }
 
 /// Advice on the longest sleeps of one process if the path has none: beside other tasks the work on the path takes longer
@@ -410,22 +439,23 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// Whether a process checks repeatedly whether a child has ended, and finally kills it. A process that starts other
+/// The child of a process that checks repeatedly whether it has ended, and finally kills it. A process that starts other
 /// children between its sleeps does not wait for that child, and a process that ends well after equal sleeps is not
 /// proven to. If it gives up: without its sleeps it
 /// would only give up earlier. A process that has other children between its last sleep and the kill waited
 /// for what those need, and ends a server. `slept`: the sleeps of the process, in order.
-fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
     if slept.len() < LOOP || polls::works_between(facts, process, slept) {
-        return false;
+        return None;
     }
-    let process = facts.analysis.process(process);
+    let analysis = facts.analysis;
+    let process = analysis.process(process);
     let children = || {
         let children = process.children.iter();
-        let children = children.map(|ix| facts.analysis.process(*ix));
+        let children = children.map(|ix| analysis.process(*ix));
         children.filter(|child| child.end >= last)
     };
     let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
@@ -441,11 +471,11 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let other = other.min();
     let failed = exit::failed(process.status);
     if !failed && is_equal(shortest, longest) {
-        return false;
+        return None;
     }
     let mut killed =
         children().filter(|child| by_signal(child) && child.end.since(last) <= longest);
-    killed.any(|child| {
+    killed.find(|child| {
         let alone = other.is_none_or(|other| other > child.end);
         (failed || alone) && lives(slept, child.start, child.end)
     })

@@ -13,7 +13,7 @@ use super::facts::Facts;
 use super::machine::WithheldTime;
 
 /// The least gain that is worth a change, in ns. One of 52 recorded builds had a line of no use for 0.8 ms.
-const WORTH: u64 = 20_000_000;
+pub(super) const WORTH: u64 = 20_000_000;
 
 /// The candidates that save enough, and the most of the numbers of jobs that are not advised here. `own`: the
 /// simulated time without changes.

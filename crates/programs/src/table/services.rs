@@ -64,8 +64,14 @@ pub(super) const ROWS: &[Tool] = &[
         ..TOOL
     },
     Tool {
-        names: "nice ionice chrt taskset numactl cpulimit",
+        names: "nice ionice chrt cpulimit",
         limits: true,
+        ..TOOL
+    },
+    Tool {
+        names: "taskset numactl",
+        limits: true,
+        pins: true,
         ..TOOL
     },
     Tool {

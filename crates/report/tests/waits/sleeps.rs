@@ -317,6 +317,28 @@ fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     assert!(!text.contains("unknown"), "{text}");
 }
 
+/// A supervisor's event loop asks its server after each interval of a second, and waits for the answer with the time-out
+/// of the next interval: the interval is a sleep, because its end led to the answer.
+#[test]
+fn an_interval_after_which_a_loop_asks_is_no_tick() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    polls(&mut hand, (11, 1), 5, 60_000);
+    polls(&mut hand, (10, 0), 6, 1_000);
+    wakes(&mut hand, 0, 1_006, (10, 0));
+    wakes(&mut hand, 10, 1_007, (11, 1));
+    polls(&mut hand, (10, 0), 1_008, 1_000);
+    wakes(&mut hand, 11, 1_010, (10, 0));
+    polls(&mut hand, (11, 1), 1_011, 60_000);
+    wakes(&mut hand, 10, 1_012, (11, 1));
+    ends(&mut hand, (11, 1), 1_013, TERM);
+    ends(&mut hand, (10, 0), 1_015, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("sleeps 1.00 s"), "{text}");
+    assert!(!text.contains("unknown"), "{text}");
+}
+
 /// COMMAND looks every 20 ms for what a worker does after its sleeps of 0.5 s.
 #[test]
 fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {

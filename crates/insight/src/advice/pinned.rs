@@ -1,0 +1,73 @@
+//! Fewer CPUs than the machine has, which the command has given itself.
+
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::Schedule;
+use tr_programs::command_line;
+
+use super::candidate::{Advice, Candidate, Gain, Kind};
+use super::facts::Facts;
+use super::rating::WORTH;
+
+/// The divisor of a build's CPU time: a CPU that had less of it was none of the allowed ones. `taskset` itself starts on
+/// another one. A guess.
+const STRAY: u64 = 50;
+
+/// A program that lets all of the build run on some CPUs alone.
+pub(super) struct Pinned {
+    group: Group,
+    /// The number of CPUs that the build ran on.
+    cpus: u64,
+    /// The time that the build takes on these CPUs, if no other task has them, in nanoseconds.
+    pub own: u64,
+    /// The most that all CPUs of the machine save, in nanoseconds.
+    pub gain: u64,
+}
+
+impl Pinned {
+    /// The program, if its limit decides about all of the build's work. `own`: the time of the build on all CPUs of its
+    /// own, in nanoseconds.
+    pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Pinned> {
+        let mut all = facts.all();
+        let (group, execution) = all.find(|(_, it)| command_line::pins(&it.program))?;
+        let pinned = execution.process;
+        let by_cpu = facts.on_cpus(|process| {
+            let mut lineage = facts.analysis.lineage(process);
+            lineage.any(|above| above == pinned)
+        });
+        let sum = |times: &mut dyn Iterator<Item = u64>| times.fold(0, u64::saturating_add);
+        let below = sum(&mut by_cpu.values().copied());
+        let all = sum(&mut facts.on_cpus(|_| true).values().copied());
+        let is_used = |ns: &&u64| ns.saturating_mul(STRAY) >= below;
+        let cpus = by_cpu.values().filter(is_used).count() as u64;
+        // What is beside the limited part has other CPUs, which is not simulated.
+        let beside = all.saturating_sub(below);
+        if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY) > all {
+            return None;
+        }
+        let limited = schedule.on(cpus).max(own);
+        Some(Pinned {
+            group,
+            cpus,
+            own: limited,
+            gain: limited.saturating_sub(own),
+        })
+    }
+
+    /// The line of advice, if the limit costs enough.
+    pub fn advice(&self, facts: &Facts<'_>) -> Option<Advice> {
+        let kind = Kind::Wrapper;
+        let enough = self.gain >= WORTH && self.gain.saturating_mul(kind.least()) >= self.own;
+        let (name, cpus) = (facts.name(self.group), self.cpus);
+        let candidate = Candidate {
+            finding: format!("{name} allows {cpus} of {} CPUs", facts.cpus),
+            action: "leave it out, or allow more CPUs".into(),
+            evidence: vec![self.group],
+            ..Candidate::of(kind)
+        };
+        let gain = Gain {
+            at_least: 0,
+            at_most: self.gain,
+        };
+        enough.then(|| facts.advice(candidate, gain))
+    }
+}
