@@ -150,6 +150,7 @@ fn other_tools_options_are_answered() {
         ("record -F 99 -- true", Some("--stacks=HZ samples")),
         ("record -t 12 -- true", Some("--pid N records")),
         ("record --runs 5 -- true", Some("tr diff --base FILE")),
+        ("analyze trace.bin --timeout 3", Some("--max-time DUR")),
         ("analyze --stdio", Some("on standard output")),
         ("analyse -o a.txt", Some("tr report -o FILE")),
         ("analyze trace.bin -g", Some("--report flame")),
@@ -208,22 +209,27 @@ fn wrong_values_are_answered_in_words() {
 fn no_match_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::copy(demo(), dir.path().join("trace.bin")).unwrap();
-    for options in [
+    let reports = [
         "",
         "--format markdown",
         "--format json",
         "--format csv",
         "--report tree",
         "--report top,tree",
-    ] {
-        let line = format!("analyze --argv nosuchprogram {options}");
+    ];
+    let filters = ["--argv nosuchprogram", "--comm nosuch"];
+    let lines = filters.iter().flat_map(|filter| {
+        let line = move |report| format!("analyze {filter} {report}");
+        reports.iter().map(line)
+    });
+    for line in lines {
         let out = run(dir.path(), &line.split_whitespace().collect::<Vec<_>>());
         let printed = String::from_utf8_lossy(&out.stdout).into_owned() + &said(&out);
         let text = printed.to_lowercase();
         assert_eq!(
             text.matches("none of the 127 processes matches").count(),
             1,
-            "{options}: {text}"
+            "{line}: {text}"
         );
     }
 }

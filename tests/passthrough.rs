@@ -241,9 +241,20 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
 fn on_a_terminal_a_program_is_a_command() {
     let ours = Ours::new();
     let own = script(&ours.path().join("project"), "#!/bin/sh\n");
+    let tools = ours.path().join("tools");
+    fs::create_dir_all(&tools).unwrap();
+    for tool in ["make", "cargo"] {
+        fs::copy(&own, tools.join(tool)).unwrap();
+    }
+    let path = ours.before(&format!("{}:{SYSTEM}", tools.display()));
     let own = own.to_str().unwrap();
     for (args, line) in [
         (&["sleep", "1"][..], Some("record -- sleep 1".to_owned())),
+        (&["make", "test"], Some("record -- make test".to_owned())),
+        (
+            &["cargo", "build"],
+            Some("record -- cargo build".to_owned()),
+        ),
         (
             &["sh", "-c", "a b"],
             Some("record -- sh -c 'a b'".to_owned()),
@@ -255,7 +266,7 @@ fn on_a_terminal_a_program_is_a_command() {
         (&["abc", "sleep"], None),
     ] {
         let pty = nix::pty::openpty(None, None).unwrap();
-        let mut command = tr(&ours.before(SYSTEM));
+        let mut command = tr(&path);
         let child = command.args(args).stdin(Stdio::from(pty.slave));
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         drop(command);

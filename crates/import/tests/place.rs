@@ -372,6 +372,36 @@ fn junit_places_are_proven() {
     );
 }
 
+/// A process that begins within the error of a boundary may belong to either test: both have no figures, and no other
+/// test is affected. The tests begin 1.02, 4.02 and 6.02 s after the recording, each with an error of 21 ms.
+#[test]
+fn a_process_near_a_boundary_belongs_to_no_test() {
+    let cases = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>\
+                 <testcase name='three' time='4.000'/>";
+    let file = suite("timestamp='2026-11-23T05:54:07.000Z' time='9.020'", cases);
+    let error = 21;
+    for (starts, marked) in [
+        (&[4_020 - error - 1][..], [false, false, false]),
+        (&[4_020 - error], [true, true, false]),
+        (&[4_020], [true, true, false]),
+        (&[4_020 + error], [true, true, false]),
+        (&[4_020 + error + 1], [false, false, false]),
+        (&[6_020], [false, true, true]),
+        (&[1_020], [true, false, false]),
+        (&[3_500, 4_020, 6_020, 7_000], [true, true, true]),
+        (&[3_500, 5_000, 7_000], [false, false, false]),
+    ] {
+        let children = starts.iter().zip(2..);
+        let children = children.map(|(start, pid)| (pid, Some(0), *start, start + 100, "true"));
+        let runner: Line = (1, None, 700, 10_900, "pytest --junitxml=out.xml");
+        let lines: Vec<Line> = std::iter::once(runner).chain(children).collect();
+        let doubts = doubts(&file, with_clocks(&lines)).into_iter();
+        let doubts: Vec<Option<Doubt>> = doubts.map(|(_, doubt)| doubt).collect();
+        let expected = marked.map(|is| is.then_some(Doubt::Boundary(error * MS)));
+        assert_eq!(doubts, expected, "{starts:?}");
+    }
+}
+
 /// Two suites of one run have its time; tests hold tests; the recording is so long that two zones fit.
 #[test]
 fn junit_places_that_no_length_proves() {
