@@ -5,6 +5,7 @@ nothing that it ran. `also`: what may be named beside it, because it failed as w
 """
 
 from failing_eighth import EIGHTH
+from failing_eleventh import ELEVENTH
 from failing_fifth import FIFTH
 from failing_ninth import NINTH
 from failing_seventh import SEVENTH
@@ -969,5 +970,5 @@ FOURTH = {
         "",
     ),
 }
-PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH]
+PARTS = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH]
 ALL = {name: plant for part in PARTS for name, plant in part.items()}
