@@ -12,10 +12,11 @@ use crate::imports::lookup::{ktime, signed};
 /// hundred a second.
 const STRETCHES: usize = 1_000;
 
-/// The number of places of tests that take as long to compute as one call of [`is_even`] takes at most.
+/// The number of places of tests that take as long to compute as one call of [`is_even`] takes at most: one for each
+/// stretch, by the same guess.
 pub const COST: usize = STRETCHES;
 
-/// The states of threads whose times are compared.
+/// The number of states of threads whose times are compared. A decision: as many as the sums of [`model::Times`].
 const STATES: usize = 5;
 
 /// Where a test can have been. All times are in ns.
