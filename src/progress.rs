@@ -81,14 +81,23 @@ fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     (needed > most).then(|| {
         // Whole GiB are easier to type, and enough.
         let give = needed.div_ceil(1 << 30);
-        let fits = budget::half().is_none_or(|half| give <= (2 * half) >> 30);
-        let at = if fits { "" } else { " on a larger machine" };
+        let at = if budget::half().is_none_or(|half| fits(give, 2 * half)) {
+            ""
+        } else {
+            " on a larger machine"
+        };
         format!(
             "{} events: their order (critical path, advice, times of steps, waits) is left out, because it \
              takes more memory; --max-memory {give}G shows it{at}, and --from and --to that of a part",
             units::count(events)
         )
     })
+}
+
+/// Whether a machine or a container with this many bytes has so many GiB, and more: the kernel ends a process without a
+/// word that takes all memory of its container.
+fn fits(gib: u64, available: u64) -> bool {
+    gib < available >> 30
 }
 
 /// The options for a whole recording with its timeline.
@@ -260,4 +269,17 @@ fn style(part: bool) -> ProgressStyle {
         // A string takes everything.
         let _ = write!(to, "{:.1} M events/s", state.per_sec() / 1e6);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    /// `--max-memory 1G` in a container with 1 GiB reaches the container's limit before its own.
+    #[test]
+    fn all_of_the_memory_does_not_fit() {
+        let gib = 1 << 30;
+        assert!(!fits(1, gib) && !fits(2, 2 * gib - 1) && !fits(3, 2 * gib));
+        assert!(fits(1, 2 * gib) && fits(7, 8 * gib));
+    }
 }
