@@ -7,6 +7,7 @@ use tr_analyze::dns::Lookup;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::Group;
+use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 use tr_format::network::Address;
@@ -82,7 +83,9 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         // fetched.
         let own = among_themselves.contains(&execution.process);
         let near = silent.is_none() && waited.local;
-        (!own && !near).then_some(Fetch {
+        // A request without an answer is proven, whoever serves.
+        let unanswered = silent.is_some() && wait.waker() == Actor::Timeout { asked: true };
+        (unanswered || !own && !near).then_some(Fetch {
             group: (*group)?,
             program: &execution.program,
             ns: segment.length(),

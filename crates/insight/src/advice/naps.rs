@@ -7,9 +7,9 @@ use tr_analyze::killed;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
-use tr_analyze::timeline::{Bucket, Wait};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
 use super::candidate::{Candidate, Kind};
@@ -146,6 +146,7 @@ pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);
+    candidates.extend(given_up_at_once(facts));
     candidates
 }
 
@@ -170,6 +171,70 @@ fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candi
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(Kind::Sleep)
     })
+}
+
+/// The longest time in nanoseconds between the end of a time-out and the end of the child that is killed for it. A guess:
+/// the parent runs, and the child dies.
+const KILLED: u64 = 100_000_000;
+
+/// Advice on waits with a time-out for a child that the waiting process then kills: the path goes through the child, whose
+/// waits nothing ended.
+fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut waited: BTreeMap<ProcessIx, (Vec<Group>, u64)> = BTreeMap::new();
+    for (segment, group, _) in facts.segments() {
+        let is_work = matches!(segment.kind, Time::OnCpu | Time::RunQueue);
+        if let Some(group) = group.filter(|_| !is_work) {
+            let process = facts.analysis.thread(segment.thread).process;
+            let (groups, ns) = waited.entry(process).or_default();
+            groups.push(group);
+            *ns = ns.saturating_add(segment.length());
+        }
+    }
+    let candidate = |(child, (mut groups, ns)): (ProcessIx, (Vec<Group>, u64))| {
+        let process = facts.analysis.process(child);
+        exit::killed_by(process.status)?;
+        let parent = facts.analysis.process(process.parent?);
+        if exit::failed(parent.status) || timed_out(parent) {
+            return None;
+        }
+        let timeout = timed_wait(facts, parent, process.end)?;
+        let by = facts.groups.at(process.parent?, timeout.from)?;
+        groups.push(by);
+        let (name, time) = (facts.name(by), units::time(timeout.length()));
+        Some(Candidate {
+            finding: format!(
+                "{name} waits {time} for {}, until its time-out, and kills it",
+                label::label(process)
+            ),
+            action: "use a shorter time-out, or find out why it does not end".into(),
+            without: Without::own(
+                |kind, _| !matches!(kind, Time::OnCpu | Time::RunQueue),
+                Some(facts.set(groups.iter().copied())),
+            ),
+            cap: ns.min(timeout.length()),
+            unsure: true,
+            evidence: groups,
+            ..Candidate::of(Kind::Sleep)
+        })
+    };
+    waited.into_iter().filter_map(candidate).collect()
+}
+
+/// The wait of a process whose time-out ended right before a time.
+fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
+    let timeline = facts.analysis.timeline.as_ref()?;
+    let from = Ktime(end.0.saturating_sub(KILLED));
+    let threads = process.threads.iter().take(BESIDE.0);
+    let waits = threads.flat_map(|thread| {
+        let since = timeline.since(*thread, from).take(BESIDE.1);
+        since.take_while(|stretch| stretch.from < end)
+    });
+    let timed = waits.filter(|stretch| {
+        let is_timed = matches!(stretch.waker(), Actor::Timeout { .. });
+        let is_wait = matches!(stretch.doing, Bucket::Wait(_)) && stretch.reason != Reason::Timer;
+        is_wait && is_timed && stretch.to >= from && stretch.to <= end
+    });
+    timed.max_by_key(Stretch::length)
 }
 
 /// Advice on the longest sleeps of one process if the path has none: beside other tasks the work on the path takes longer

@@ -443,7 +443,16 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     let mut between = between.iter().take_while(|edit| edit.from < to).take(EDITS);
     between.any(|edit| {
         let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
-        let names_one = |arg: &&[u8]| base(arg).is_some_and(|name| names.contains(&name));
+        // Of a document only the name without its ending may be given: `pdflatex book` reads book.aux.
+        let stem = |name: &[u8]| {
+            name.rsplitn(2, |byte| *byte == b'.')
+                .last()
+                .map(<[u8]>::to_vec)
+        };
+        let names_one = |arg: &&[u8]| {
+            let name = base(arg).unwrap_or_default();
+            names.contains(&name) || stem(&name).is_some_and(|stem| names.contains(&stem))
+        };
         edit.any || files.any(names_one)
     })
 }

@@ -5,6 +5,7 @@ use tr_format::event::{Argv, LifeKind, Reason, SchedKind, Tid, Timeout};
 use super::super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS, TERM};
 
+const KILL: u32 = 9;
 const NAP: (Reason, u16) = (Reason::Timer, SLEEPS);
 
 /// A process becomes a program.
@@ -403,4 +404,76 @@ fn short_programs_are_short_beside_load() {
         text.contains("starts query 100 times, 5.3 ms each"),
         "{text}"
     );
+}
+
+/// COMMAND looks after ever longer naps whether a child has ended, and kills it: the naps are a time-out, which can be shorter.
+#[test]
+fn naps_until_a_kill_are_a_time_out() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/hangs");
+    sleeps(&mut hand, (11, 1), 4, (Reason::Path, SLEEPS));
+    let mut at = 10;
+    for length in [50, 100, 200, 400] {
+        naps(&mut hand, (10, 0), at, at + length);
+        at += length + 2;
+    }
+    wakes(&mut hand, 10, at + 1, (11, 1));
+    ends(&mut hand, (11, 1), at + 3, KILL);
+    ends(&mut hand, (10, 0), at + 10, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("sleeps 750 ms, 4 times, and then kills hangs: use a shorter time-out"),
+        "{text}"
+    );
+    assert!(!text.contains("not judged"), "{text}");
+}
+
+/// COMMAND waits with a time-out for what a child writes, and kills the child when the time is over.
+#[test]
+fn a_time_out_after_which_a_child_is_killed_is_named() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/hangs");
+    sleeps(&mut hand, (11, 1), 4, (Reason::Poll, SLEEPS));
+    polls(&mut hand, (10, 0), 10, 800);
+    wakes(&mut hand, 0, 810, (10, 0));
+    sleeps(&mut hand, (10, 0), 812, (Reason::Child, SLEEPS));
+    wakes(&mut hand, 10, 812, (11, 1));
+    hand.exit(1, 814 * MS, 11, 11, true);
+    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|life| &mut life.kind) {
+        (exit.status, exit.group_status) = (KILL, KILL);
+    }
+    hand.waking(1, 814 * MS + 1, 11, 10)
+        .switch(0, 814 * MS + 2, 0, RUNNING, 10)
+        .switch(1, 814 * MS + 3, 11, DEAD, 0)
+        .last(1, 814 * MS + 4, 11);
+    ends(&mut hand, (10, 0), 820, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("waits 800 ms for hangs, until its time-out, and kills it"),
+        "{text}"
+    );
+}
+
+/// Two tasks of a build that `taskset` holds on one CPU take turns on it.
+#[test]
+fn a_given_cpu_is_judged() {
+    let mut hand = command(1_000);
+    becomes(&mut hand, 1, 10, "/usr/bin/taskset -c 1 /w/build");
+    starts(&mut hand, 10, 2, 11, 1);
+    hand.fork(0, 3 * MS, 10, 12, 12)
+        .first_waking(1, 3 * MS + 1, 10, 12, false);
+    sleeps(&mut hand, (10, 0), 4, (Reason::Child, SLEEPS));
+    for turn in 0..20 {
+        let (from, to) = if turn % 2 == 0 { (11, 12) } else { (12, 11) };
+        hand.preempt(1, (40 + 40 * turn) * MS, from, RUNNING, to);
+    }
+    ends_for_command(&mut hand, 11, 1, 830);
+    hand.switch(1, 831 * MS, 0, RUNNING, 12);
+    ends_for_command(&mut hand, 12, 1, 860);
+    ends(&mut hand, (10, 0), 870, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("allows 1 of 4 CPUs: leave it out"), "{text}");
+    assert!(!text.contains("not judged"), "{text}");
 }
