@@ -91,7 +91,7 @@ pub struct Attributes {
 impl Attributes {
     /// The name of a test with its class. jest-junit and others write the whole name as the class, too; it stands once
     /// then.
-    pub fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let (class, name) = (self.class.trim(), self.name.trim());
         if class.is_empty() || name == class || name.starts_with(&format!("{class} ")) {
             name.to_owned()
