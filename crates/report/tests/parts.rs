@@ -6,6 +6,7 @@ use tr_format::event::{Argv, Comm};
 use tr_insight::hist::{Hist, Length};
 use tr_insight::members::Collect;
 use tr_programs::command_line::{label_of, program_of};
+use tr_report::hist::draw;
 use tr_text::escape::{command, text};
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
@@ -119,7 +120,7 @@ fn rows_are_powers_of_two_as_bcc_has_them() {
         ..STYLE
     };
     let mut page = Page::new();
-    hist.draw(&mut page, &style);
+    draw(&hist, &mut page, &style);
     let drawn = page.text(&style);
     assert_eq!(
         drawn.lines().nth(2),

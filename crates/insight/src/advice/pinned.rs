@@ -28,7 +28,8 @@ impl Pinned {
     /// own, in nanoseconds.
     pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Pinned> {
         let mut all = facts.all();
-        let (group, execution) = all.find(|(_, execution)| command_line::pins(&execution.program))?;
+        let (group, execution) =
+            all.find(|(_, execution)| command_line::pins(&execution.program))?;
         let pinned = execution.process;
         let by_cpu = facts.on_cpus(|process| {
             let mut lineage = facts.analysis.lineage(process);
