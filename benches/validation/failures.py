@@ -59,7 +59,8 @@ def judge(plant, failures):
     itself = not first["above"]
     if plant.cause == "itself":
         return ("right" if itself else "wrong, perhaps" if first["perhaps"] else "wrong"), chain
-    if re.search(plant.cause, names[0]) or itself and "itself" in plant.cause:
+    # A program that is not there is in the words of its end.
+    if re.search(plant.cause, names[0]) or re.search(plant.cause, first["end"]) or itself and "itself" in plant.cause:
         return ("perhaps" if first["perhaps"] else "right"), chain
     if itself or plant.also and re.search(plant.also, names[0]):
         return "silent", chain

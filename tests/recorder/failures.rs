@@ -73,7 +73,7 @@ fn to_fail() -> Result<(), Failed> {
 
 /// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
 /// end of what comes first.
-const NOISE: [Noise; 10] = [
+const NOISE: [Noise; 14] = [
     // A make goes on with another job after a failure that it ignores, and then stops by itself.
     Noise {
         files: &[(
@@ -220,6 +220,63 @@ const NOISE: [Noise; 10] = [
         ],
         command: &["python3", "-m", "unittest", "-q", "test_tool"],
         first: ("tool.sh b", "exit 1"),
+        failures: 1,
+    },
+    // The last member of a pipe misses what the first one should have written.
+    Noise {
+        files: &[
+            (
+                "run.sh",
+                "set -e\nsh export.sh | sed s/a/b/ | sh load.sh\necho done\n",
+            ),
+            ("export.sh", "exit 3\n"),
+            ("load.sh", "cat > got\nsleep 0.1\ntest -s got\n"),
+        ],
+        command: &["sh", "run.sh"],
+        first: ("export.sh", "exit 3"),
+        failures: 1,
+    },
+    // The tests sleep while their server starts, and it has ended.
+    Noise {
+        files: &[
+            (
+                "test_hub.py",
+                "import subprocess, sys, time, unittest\ndef setUpModule():\n    \
+                 server = subprocess.Popen([sys.executable, 'hub.py'])\n    \
+                 unittest.addModuleCleanup(server.wait)\n    time.sleep(1)\n\
+                 class T(unittest.TestCase):\n    def test_hub(self):\n        open('no-such-socket')\n",
+            ),
+            ("hub.py", "exit(1)\n"),
+        ],
+        command: &["python3", "-m", "unittest", "-q", "test_hub"],
+        first: ("hub.py", "exit 1"),
+        failures: 1,
+    },
+    // A test wants the status of one run of a program. Another run failed with the error of the test's own runtime.
+    Noise {
+        files: &[
+            (
+                "test_tool.py",
+                "import subprocess, sys\ndone = [subprocess.run([sys.executable, 'tool.py', name]).returncode\n        \
+                 for name in ('a', 'b', 'c')]\nassert done == [0, 0, 2]\n",
+            ),
+            (
+                "tool.py",
+                "import sys\nname = sys.argv[1]\nassert name != 'b'\nexit(2 if name == 'c' else 0)\n",
+            ),
+        ],
+        command: &["python3", "test_tool.py"],
+        first: ("tool.py b", "exit 1"),
+        failures: 1,
+    },
+    // A script names the program that is not there.
+    Noise {
+        files: &[],
+        command: &["sh", "-c", "cd . && uname -r && no-such-bundler --out x && uname -m"],
+        first: (
+            "sh -c 'cd . && uname -r && no-such-bundler --out x && uname -m'",
+            "exit 127 (no such program: no-such-bundler)",
+        ),
         failures: 1,
     },
 ];

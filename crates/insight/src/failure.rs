@@ -535,7 +535,7 @@ impl Finder<'_> {
             } else {
                 FailedTask::ProcessOfOthers(name)
             },
-            end: self.sure.end(ix, process),
+            end: self.sure.end(self.analysis, ix),
             after: ran(process),
             at: process.end,
             pid: Some(process.pid.0),
@@ -549,7 +549,7 @@ impl Finder<'_> {
         let killed = own.filter(|ix| {
             self.sure.out_of_memory.contains_key(ix) || self.sure.was_stopped_late(*ix)
         });
-        let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
+        let killed = killed.map(|ix| self.sure.end(self.analysis, ix));
         let status = step.status.filter(|status| *status != 0);
         let reported = step.result.clone().map(FailureEnd::Reported);
         Failure {

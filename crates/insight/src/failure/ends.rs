@@ -12,11 +12,12 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
-use super::passes::is_unstarted;
+use super::passes::{is_unstarted, program, NEAR};
+use super::scripts;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
-use tr_text::units;
+use tr_text::{escape, units};
 
 /// The word before the name of a failure that is one of several possible reasons.
 pub const PERHAPS: &str = "perhaps ";
@@ -46,8 +47,12 @@ pub enum FailureEnd {
     Failed,
     /// The raw status of `wait`.
     Status(u32),
-    /// A shell or a make could not start a program: the status of the process that it forked for that.
-    Unstarted(u32),
+    /// A shell or a make could not start a program: the status of the shell, or of the process that was forked for that.
+    Unstarted {
+        status: u32,
+        /// The name of the program, if the shell's command line shows it.
+        program: Option<String>,
+    },
     /// A program ended the process after a time-out.
     Stopped {
         by: &'static str,
@@ -71,13 +76,17 @@ impl std::fmt::Display for FailureEnd {
         match self {
             FailureEnd::Failed => f.write_str("failed"),
             FailureEnd::Status(status) => f.write_str(&exit::words(*status)),
-            FailureEnd::Unstarted(status) => {
+            FailureEnd::Unstarted { status, program } => {
                 let reason = if status::code(*status) == Some(126) {
                     "not executable"
                 } else {
                     "no such program"
                 };
-                write!(f, "{} ({reason})", exit::words(*status))
+                write!(f, "{} ({reason}", exit::words(*status))?;
+                if let Some(program) = program {
+                    write!(f, ": {program}")?;
+                }
+                f.write_str(")")
             }
             FailureEnd::Stopped {
                 by,
@@ -179,7 +188,8 @@ impl<'a> ProcessEnds<'a> {
     }
 
     /// The end of a process that failed.
-    pub(super) fn end(&self, ix: ProcessIx, process: &Process) -> FailureEnd {
+    pub(super) fn end(&self, analysis: &Analysis, ix: ProcessIx) -> FailureEnd {
+        let process = analysis.process(ix);
         let status = process.status.unwrap_or(0);
         let Some(resident) = self.out_of_memory.get(&ix) else {
             if let Some(stop) = self.stop(ix).filter(|stop| stop.time_out != TimeOut::No) {
@@ -191,10 +201,18 @@ impl<'a> ProcessEnds<'a> {
             }
             return if timed_out(process) {
                 FailureEnd::TimedOut(status)
-            } else if is_unstarted(process) && is_bare_fork(process) {
-                FailureEnd::Unstarted(status)
-            } else {
+            } else if !is_unstarted(process) {
                 FailureEnd::Status(status)
+            } else if is_bare_fork(process) {
+                let parent = process.parent.map(|ix| analysis.process(ix));
+                let is_fork = |child: &Process| child.pid == process.pid;
+                let program = parent.and_then(|shell| unstarted(analysis, shell, is_fork));
+                FailureEnd::Unstarted { status, program }
+            } else {
+                match unstarted(analysis, process, |_| false) {
+                    None => FailureEnd::Status(status),
+                    program => FailureEnd::Unstarted { status, program },
+                }
             };
         };
         let container = self
@@ -231,6 +249,20 @@ impl<'a> ProcessEnds<'a> {
             status::is_for(number, Purpose::Order) || number == KILL && by_kill()
         })
     }
+}
+
+/// The program that a shell's script names after the commands that succeeded. `is_fork` is the process that was to become it.
+fn unstarted(
+    analysis: &Analysis,
+    shell: &Process,
+    is_fork: impl Fn(&Process) -> bool,
+) -> Option<String> {
+    let children = shell.children.iter().map(|ix| analysis.process(*ix));
+    let started = children.filter(|child| child.start >= program(shell) && !is_fork(child));
+    let started: Vec<&Process> = started.take(NEAR).collect();
+    let succeeded = started.iter().all(|child| child.status == Some(0));
+    let name = scripts::program_after(shell, started.len())?;
+    succeeded.then(|| escape::raw(&name))
 }
 
 /// Whether a process has started nothing, neither a program nor other processes.

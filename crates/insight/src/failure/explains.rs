@@ -157,6 +157,9 @@ impl Finder<'_> {
             },
             Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),
             Passes::Last if self.is_tolerated_again(child, above) => None,
+            Passes::Last if self.is_wanted(child, above) => None,
+            // No status of a child makes a test program of Go panic.
+            Passes::Last if has_panicked_in_go(parent) => None,
             // A test that asks is content with either answer.
             Passes::Last if is_test_program(parent) && is_question(child) => None,
             // It may have stopped the child, and went on.
@@ -221,7 +224,7 @@ impl Finder<'_> {
     }
 
     /// Whether a process waited for a timer after a child's end: it went on.
-    fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
+    pub(super) fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.last_naps.borrow_mut();
         let last = *kept.entry(above).or_insert_with(|| self.last_nap(above));
         last.is_some_and(|from| from >= child.end)
@@ -308,6 +311,12 @@ impl Finder<'_> {
 pub(super) fn is_nap(stretch: &Stretch) -> bool {
     let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
     is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
+}
+
+/// Whether a process is a test program of Go that panicked: it ends with 2 then, and with 1 for a failed test.
+fn has_panicked_in_go(process: &Process) -> bool {
+    let mut args = process.argv.args();
+    code(process) == Some(2) && args.any(|arg| arg.starts_with(b"-test."))
 }
 
 /// Whether a runner of tests can be told that a test is to fail.

@@ -53,6 +53,8 @@ impl Finder<'_> {
         let found = found.or_else(|| self.by_polls(first, &others));
         let found = found.or_else(|| self.by_result(first, &others));
         let found = found.or_else(|| self.by_server(first, &others));
+        let found = found.or_else(|| self.by_helper(first, &others));
+        let found = found.or_else(|| self.by_writer(first, &others));
         let found = found.or_else(|| self.by_time_out(first, &others));
         let found = found.or_else(|| self.by_step_before(first, &others));
         found.or_else(|| self.by_elimination(first, failed))
@@ -128,7 +130,9 @@ impl Finder<'_> {
         }
         let services = others.iter().copied().rev().filter(|ix| {
             let service = self.analysis.process(*ix);
-            let is_piped = || self.reader(service, script).is_some();
+            // A `sleep` after the service can end right after it, too.
+            let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
+            let is_piped = || self.reader(service, script).is_some_and(is_read);
             service.parent == Some(shell) && self.is_in_background(*ix) && !is_piped()
         });
         let mut services = services.take(NEAR);
@@ -138,8 +142,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell needed a service: it slept again and again after the end of the service, or the shell slept
-    /// right after it had started the service.
+    /// Whether a child of a shell needed a service: it slept again and again after the end of the service, its own time was
+    /// over, or the shell slept right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -157,7 +161,8 @@ impl Finder<'_> {
         let next = children.partition_point(|ix| self.analysis.process(*ix).start <= ended.start);
         let next = children.get(next).map(|ix| self.analysis.process(*ix));
         let is_given_time = || next.is_some_and(|next| label::program(next) == "sleep");
-        is_beside && !builds(process) && (self.polls_after(ended.end, client) || is_given_time())
+        let has_waited = || timed_out(process) || self.polls_after(ended.end, client);
+        is_beside && !builds(process) && (has_waited() || is_given_time())
     }
 
     /// Whether a process slept again and again after a time.
@@ -273,6 +278,62 @@ impl Finder<'_> {
                 && server.start < started.start
                 && server.end >= started.end
                 && self.is_silent(ix)
+        })
+    }
+
+    /// The only helper that failed while nothing waited for its end: a child of a program that slept meanwhile, or a process
+    /// that had outlived its parent, after which the program slept.
+    fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
+        let process = self.analysis.process(last);
+        if !matches!(passes(process), Passes::Tests | Passes::Last) {
+            return None;
+        }
+        let helpers = others.iter().rev().copied().filter(|ix| {
+            let helper = self.analysis.process(*ix);
+            let Some(parent) = helper.parent.filter(|_| helper.end <= process.end) else {
+                return false;
+            };
+            let is_orphan = self.analysis.process(parent).end < helper.end;
+            parent == last && self.slept_across(helper.end, last)
+                || is_orphan && self.waited_after(helper, last)
+        });
+        self.only_command(helpers)
+    }
+
+    /// Whether the main thread of a process slept until a timer before and after a time. Other threads of a runtime always
+    /// sleep.
+    fn slept_across(&self, time: Ktime, ix: ProcessIx) -> bool {
+        let main = self.analysis.process(ix).threads.first();
+        let around = self.analysis.timeline.as_ref().zip(main);
+        let stretch = around.and_then(|(timeline, main)| timeline.since(*main, time).next());
+        stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
+    }
+
+    /// The first member of a pipe that failed before the pipe's last program did, which perhaps missed what that should have
+    /// written. A program whose reader ends first fails later. Jobs that run beside each other read nothing of each other.
+    fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
+        let process = self.analysis.process(reader);
+        let shell = process.parent?;
+        if passes(self.analysis.process(shell)) != Passes::Status {
+            return None;
+        }
+        others.iter().copied().find(|ix| {
+            let writer = self.analysis.process(*ix);
+            let is_near = writer.parent == Some(shell)
+                && writer.start < process.start
+                && process.start.since(writer.start) <= AT_ONCE
+                && process.start < writer.end;
+            let (written, read) = (self.exit(writer), self.exit(process));
+            let (is_first, is_soon) = (written <= read, read.since(written.min(read)) <= AT_ONCE);
+            let is_read = || {
+                let members = self.analysis.process(shell).children.iter();
+                let mut members = members.rev().take(NEAR).filter(|member| {
+                    let started = self.analysis.process(**member).start;
+                    started > writer.start && started <= process.start
+                });
+                members.any(|member| self.reads(*member, *ix))
+            };
+            is_near && is_first && (is_soon || is_read())
         })
     }
 

@@ -72,6 +72,45 @@ impl Finder<'_> {
         })
     }
 
+    /// Whether a program of unknown kind that ended with the status of a failed child ran the same program another time, which
+    /// failed with another status: a test wanted that one.
+    fn has_the_status_of(&self, child: &Process, above: ProcessIx) -> bool {
+        let is_wanted = |other: &Process| code(other) != code(child);
+        has_the_error_of(child, self.analysis.process(above))
+            && self.others_failed(child, above, is_wanted)
+    }
+
+    /// Whether the failure of a child is one that a test wanted: an earlier run of the same program failed with the status of
+    /// the program that started both, and the child with another one.
+    pub(super) fn is_wanted(&self, child: &Process, above: ProcessIx) -> bool {
+        let runner = self.analysis.process(above);
+        let is_reason =
+            |other: &Process| has_the_error_of(other, runner) && other.end <= child.start;
+        code(child) != code(runner) && self.others_failed(child, above, is_reason)
+    }
+
+    /// Whether another run of a child's program, with other arguments, failed and fits.
+    fn others_failed(
+        &self,
+        child: &Process,
+        above: ProcessIx,
+        fits: impl Fn(&Process) -> bool,
+    ) -> bool {
+        let runner = self.analysis.process(above);
+        let name = label::program(child);
+        let mut others = runner
+            .children
+            .iter()
+            .rev()
+            .take(NEAR)
+            .map(|ix| self.analysis.process(*ix));
+        others.any(|other| {
+            let is_other = other.argv != child.argv && other.start >= program(runner);
+            let is_run = is_other && !other.execs.is_empty() && fails(other);
+            is_run && fits(other) && label::program(other) == name
+        })
+    }
+
     /// Whether a failure after which a program of unknown kind went on may count in the end: another process killed the
     /// child, or the child is one of the scripts that the program runs one after the other or at once.
     pub(super) fn may_count(&self, ix: ProcessIx, above: ProcessIx) -> bool {
@@ -87,7 +126,8 @@ impl Finder<'_> {
         let is_one =
             is_own && self.is_script_of_many(child, above) || self.is_only_failed_run(child, above);
         let is_kept = || self.is_kept_failure(child, above) || self.stands_out(ix, above);
-        (is_one || is_kept()) && !self.succeeded_again(child, above)
+        let counts = is_one || is_kept() || is_own && self.has_the_status_of(child, above);
+        counts && !self.succeeded_again(child, above)
     }
 
     /// Whether a program of unknown kind may have kept the failure of a child until its end. Each other step that it
@@ -168,6 +208,12 @@ impl Finder<'_> {
         let mut after = self.after(child, above).take(NEAR);
         after.any(|next| next.status == Some(0) && next.argv == child.argv)
     }
+}
+
+/// Whether two processes ended with the status that their runtime has for an error which nothing caught. A status of 1 is
+/// also that of failed tests, unless one interpreter ran both.
+fn has_the_error_of(child: &Process, runner: &Process) -> bool {
+    code(child) == code(runner) && (code(child) != Some(1) || is_of_own_kind(child, runner))
 }
 
 /// Whether the interpreter of a process runs another one, too.

@@ -25,6 +25,44 @@ pub(super) fn runs_programs_alone(shell: &Process) -> bool {
     })
 }
 
+/// The commands that start no program and can precede one that is not there, separated by spaces.
+const START_NOTHING: &str = ": [ cd echo export printf set test true umask unset";
+
+/// The program of a script on a shell's command line that comes after so many others, if each of its commands runs only after
+/// the success of the one before.
+pub(super) fn program_after(shell: &Process, others: usize) -> Option<Vec<u8>> {
+    let args: Vec<&[u8]> = shell.argv.args().collect();
+    let script = command_line::shell_text(&args).filter(|script| script.len() <= LONGEST)?;
+    program_at(script, others)
+}
+
+fn program_at(script: &[u8], place: usize) -> Option<Vec<u8>> {
+    let read = Script::read(script).filter(|read| read.stops_at_the_first)?;
+    let firsts = read
+        .commands
+        .iter()
+        .filter_map(|command| first_word(command));
+    let programs: Vec<&[u8]> = firsts
+        .filter(|word| !words::has(START_NOTHING, word))
+        .collect();
+    if programs.iter().any(|word| words::has(DECIDE, word)) {
+        return None;
+    }
+    // A quoted or expanded name is not in the text of the commands.
+    let is_plain =
+        |word: &&&[u8]| word.len() > 1 && !word.contains(&b'$') && words::contains(script, word);
+    programs
+        .get(place)
+        .filter(is_plain)
+        .map(|word| word.to_vec())
+}
+
+/// The first word of a command, after assignments.
+fn first_word(command: &[u8]) -> Option<&[u8]> {
+    let mut words = command.split(u8::is_ascii_whitespace);
+    words.find(|word| !word.is_empty() && !words::is_assignment(word))
+}
+
 /// Whether a letter is among the short options of a shell, which stand before its script.
 fn has_letter(shell: &Process, letter: u8) -> bool {
     let mut args = shell.argv.args().skip(1);
@@ -39,8 +77,7 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     let is_known = !script.redirects || script.stops_at_the_first;
     is_known
         && script.commands.iter().all(|command| {
-            let mut words = command.split(u8::is_ascii_whitespace);
-            let first = words.find(|word| !word.is_empty() && !words::is_assignment(word));
+            let first = first_word(command);
             first.is_none_or(|first| !words::has(DECIDE, first))
         })
 }
@@ -122,6 +159,33 @@ mod tests {
             "make 2>&1",
         ] {
             assert!(starts_programs_alone(script.as_bytes()), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_names_the_program_that_comes_next() {
+        let program = |script: &str, place| {
+            let name = program_at(script.as_bytes(), place)?;
+            String::from_utf8(name).ok()
+        };
+        for (script, place, name) in [
+            ("esbuild src/a.js --bundle", 0, Some("esbuild")),
+            (
+                "node a.js && NODE_ENV=x esbuild b.js > c && node d.js",
+                1,
+                Some("esbuild"),
+            ),
+            ("cd sub && protoc_x --out . x.proto", 0, Some("protoc_x")),
+            ("./gen 'a && b' && sign x", 1, Some("sign")),
+            ("node a.js && tsc", 2, None),
+            ("node a.js; esbuild b.js", 1, None),
+            ("node a.js || esbuild b.js", 1, None),
+            ("if node a.js; then esbuild b.js; fi", 1, None),
+            ("exec esbuild b.js", 0, None),
+            ("\"$TOOL\" b.js", 0, None),
+            ("$TOOL b.js", 0, None),
+        ] {
+            assert_eq!(program(script, place).as_deref(), name, "{script}");
         }
     }
 
