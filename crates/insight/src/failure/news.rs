@@ -314,7 +314,8 @@ impl Finder<'_> {
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
-        if passes(self.analysis.process(shell)) != Passes::Status {
+        let is_shell = passes(self.analysis.process(shell)) == Passes::Status;
+        if !is_shell || !self.is_last(process, shell) {
             return None;
         }
         others.iter().copied().find(|ix| {
