@@ -170,9 +170,9 @@ fn followed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What differs in one recording of all that a virtual machine can hide by chance: the CPU time, from which the kernel
-/// excludes what the hypervisor steals, and a waking with the switch after it, for which the kernel ran no
-/// tracepoint (perf does not see them either).
+/// The difference of one recording that a virtual machine can cause by chance, if there is one. The kernel excludes from
+/// the CPU time what the hypervisor steals; and for some wakings and the switches after them the kernel of such a machine
+/// runs no tracepoint, which perf does not see either.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
     // It does not hold up a recording that waits for all descendants.

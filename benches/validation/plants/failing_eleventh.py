@@ -4,13 +4,12 @@ by somebody who had seen neither the rules nor the parts before. setup.sh makes 
 from plant import Plant
 
 ELEVENTH = {
-
     # ---------------------------------------------------------------- make
-
     "telemetryd-keep-going": Plant(
         "make",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src include doc
 cat > include/frame.h <<'EOF'
 #ifndef FRAME_H
@@ -86,17 +85,19 @@ build:
 
 .PHONY: all
 EOF
-''', "command": "make -k -j3 all\n"},
+""",
+            "command": "make -k -j3 all\n",
+        },
         r"\bcodec\b",
         r"make",
         "sh setup.sh",
         needs="gcc",
     ),
-
     "bytecode-vm-recursive": Plant(
         "make",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p opcodes vm
 cat > Makefile <<'EOF'
 SUBDIRS = opcodes vm
@@ -148,19 +149,20 @@ cat > vm/vm.c <<'EOF'
 #include "ops.h"
 int main(void) { return OP_NOP; }
 EOF
-''', "command": "make -j2\n"},
+""",
+            "command": "make -j2\n",
+        },
         r"\bmkops\b|ops\.h",
         r"make",
         "sh setup.sh",
         needs="gcc",
     ),
-
     # --------------------------------------------------------------- cmake
-
     "beacon-configure-version": Plant(
         "cmake",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src tools
 cat > CMakeLists.txt <<'EOF'
 cmake_minimum_required(VERSION 3.16)
@@ -198,17 +200,19 @@ cat > src/main.c <<'EOF'
 #include <stdio.h>
 int main(void) { puts(VERSION); return 0; }
 EOF
-''', "command": "set -e\ncmake -S . -B build\ncmake --build build\n"},
+""",
+            "command": "set -e\ncmake -S . -B build\ncmake --build build\n",
+        },
         r"read_version",
         r"cmake",
         "sh setup.sh",
         needs="cmake",
     ),
-
     "lexer-keyword-table": Plant(
         "cmake",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p lex scripts
 cat > CMakeLists.txt <<'EOF'
 cmake_minimum_required(VERSION 3.16)
@@ -250,17 +254,19 @@ static const char *words[] = {
 int main(int c, char **v) { return c > 1 && is_word(words, sizeof words / sizeof *words, v[1]); }
 EOF
 cmake -S . -B out -DCMAKE_BUILD_TYPE=Release > configure.log
-''', "command": "cmake --build out --parallel 2\n"},
+""",
+            "command": "cmake --build out --parallel 2\n",
+        },
         r"gen_keywords|keywords\.(inc|txt)",
         r"cmake",
         "sh setup.sh",
         needs="cmake",
     ),
-
     "audio-buffers-ctest": Plant(
         "cmake",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p lib t
 cat > CMakeLists.txt <<'EOF'
 cmake_minimum_required(VERSION 3.16)
@@ -317,19 +323,20 @@ int main(int argc, char **argv)
 EOF
 cmake -S . -B build > configure.log
 cmake --build build -j 2 > build.log
-''', "command": "set -e\ncmake --build build\ncd build\nctest --output-on-failure\n"},
+""",
+            "command": "set -e\ncmake --build build\ncd build\nctest --output-on-failure\n",
+        },
         r"\b(test_)?ringbuf\b(?!\.c)",
         r"cmake|ctest",
         "sh setup.sh",
         needs="ctest",
     ),
-
     # --------------------------------------------------------------- meson
-
     "notifyd-werror": Plant(
         "meson",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src
 cat > meson.build <<'EOF'
 project('notifyd', 'c', version: '1.3', default_options: ['warning_level=2', 'werror=true'])
@@ -360,17 +367,19 @@ int queue_len(void);
 int dispatch(int fd, const char *msg, unsigned len);
 int main(void) { return queue_len() ? dispatch(1, "hi\n", 3) : 0; }
 EOF
-''', "command": "set -e\nmeson setup build\nmeson compile -C build\n"},
+""",
+            "command": "set -e\nmeson setup build\nmeson compile -C build\n",
+        },
         r"dispatch\.c|dispatch\.o",
         r"meson|ninja",
         "sh setup.sh",
         needs="meson",
     ),
-
     "jobqueue-test-limit": Plant(
         "meson",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p lib tests
 cat > meson.build <<'EOF'
 project('jobqueue', 'c', default_options: ['buildtype=debug'])
@@ -408,19 +417,20 @@ int main(void) { int n = 0; jobs_open(); jobs_push('a'); jobs_push('b'); jobs_cl
 EOF
 meson setup build > setup.log
 meson compile -C build > compile.log
-''', "command": "meson test -C build --print-errorlogs\n"},
+""",
+            "command": "meson test -C build --print-errorlogs\n",
+        },
         r"drain",
         r"meson",
         "sh setup.sh",
         needs="meson",
     ),
-
     # --------------------------------------------------------------- ninja
-
     "imgstat-undefined-symbol": Plant(
         "ninja",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src
 cat > build.ninja <<'EOF'
 cflags = -O1 -Wall
@@ -468,17 +478,19 @@ cat > src/histogram.c <<'EOF'
 double histogram_peak(const unsigned char *p, int n);
 double histogram_peak(const unsigned char *p, int n) { double m = 0; while (n--) if (p[n] > m) m = p[n]; return m; }
 EOF
-''', "command": "ninja\n"},
+""",
+            "command": "ninja\n",
+        },
         r"\bld\b|collect2|bin/imgstat",
         r"ninja",
         "sh setup.sh",
         needs="ninja",
     ),
-
     "game-atlas-assets": Plant(
         "ninja",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p art/terrain art/hud art/units tools
 for n in grass rock water; do echo "PX $n" > art/terrain/$n.px; done
 for n in health compass; do echo "PX $n" > art/hud/$n.px; done
@@ -509,19 +521,20 @@ build out/hud.sheet: pack art/hud.lst
 build out/units.sheet: pack art/units.lst
 build out/assets.tar: bundle out/terrain.sheet out/hud.sheet out/units.sheet
 EOF
-''', "command": "ninja -k 0 -j 2\n"},
+""",
+            "command": "ninja -k 0 -j 2\n",
+        },
         r"minimap|hud",
         r"ninja",
         "sh setup.sh",
         needs="ninja",
     ),
-
     # --------------------------------------------------------------- cargo
-
     "wire-schema-build-script": Plant(
         "cargo",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src proto
 cat > Cargo.toml <<'EOF'
 [package]
@@ -554,17 +567,19 @@ printf 'Kind u8\nLength u16\nStamp u46\nBody u32\n' > proto/messages.def
 cat > src/lib.rs <<'EOF'
 include!(concat!(env!("OUT_DIR"), "/messages.rs"));
 EOF
-''', "command": "cargo build --offline\n"},
+""",
+            "command": "cargo build --offline\n",
+        },
         r"\bm?awk\b|gen_messages|messages\.def",
         r"cargo",
         "sh setup.sh",
         needs="cargo",
     ),
-
     "bookkeeping-workspace-tests": Plant(
         "cargo",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p crates/money/src crates/ledger/src crates/report/src
 cat > Cargo.toml <<'EOF'
 [workspace]
@@ -609,17 +624,19 @@ mod tests {
     fn pads() { assert_eq!(super::line(705), "7.05"); }
 }
 EOF
-''', "command": "cargo test --offline --workspace --lib --no-fail-fast\n"},
+""",
+            "command": "cargo test --offline --workspace --lib --no-fail-fast\n",
+        },
         r"\bledger\b",
         r"cargo",
         "sh setup.sh",
         needs="cargo",
     ),
-
     "mdtoc-cli-integration": Plant(
         "cargo",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src tests samples
 cat > Cargo.toml <<'EOF'
 [package]
@@ -678,19 +695,20 @@ fn usage_without_file() {
 EOF
 printf '# one\ntext\n## two\n' > samples/simple.md
 printf '# one\n##\ntext\n' > samples/untitled.md
-''', "command": "cargo test --offline --test cli -- --test-threads=1\n"},
+""",
+            "command": "cargo test --offline --test cli -- --test-threads=1\n",
+        },
         r"untitled",
         r"cargo",
         "sh setup.sh",
         needs="cargo",
     ),
-
     # ------------------------------------------------------------------ go
-
     "depot-go-build": Plant(
         "go",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p cmd/depotd cmd/depotctl internal/quota internal/names
 printf 'module example.com/depot\n\ngo 1.19\n' > go.mod
 cat > internal/names/names.go <<'EOF'
@@ -739,17 +757,19 @@ import (
 
 func main() { os.Stdout.WriteString(names.Key("x", "y") + "\n") }
 EOF
-''', "command": "export GOFLAGS=-mod=mod GOPROXY=off GOCACHE=\"$PWD/.gocache\"\ngo build -o bin/ ./cmd/...\n"},
+""",
+            "command": 'export GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$PWD/.gocache"\ngo build -o bin/ ./cmd/...\n',
+        },
         r"quota",
         r"\bgo\b",
         "sh setup.sh",
         needs="go",
     ),
-
     "markdown-wrap-go-tests": Plant(
         "go",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p fold slug
 printf 'module example.com/mdkit\n\ngo 1.19\n' > go.mod
 cat > fold/fold.go <<'EOF'
@@ -800,19 +820,20 @@ func TestSlug(t *testing.T) {
 	}
 }
 EOF
-''', "command": "export GOFLAGS=-mod=mod GOPROXY=off GOCACHE=\"$PWD/.gocache\"\ngo test -vet=off ./...\n"},
+""",
+            "command": 'export GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$PWD/.gocache"\ngo test -vet=off ./...\n',
+        },
         r"\bfold\b",
         r"\bgo\b",
         "sh setup.sh",
         needs="go",
     ),
-
     # ----------------------------------------------------------------- npm
-
     "storefront-npm-build": Plant(
         "npm",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p src scripts design
 cat > package.json <<'EOF'
 {
@@ -846,17 +867,19 @@ cat > scripts/sizes.js <<'EOF'
 import { readdirSync, statSync } from 'node:fs';
 for (const f of readdirSync(process.argv[2])) console.log(f, statSync(`${process.argv[2]}/${f}`).size);
 EOF
-''', "command": "export npm_config_update_notifier=false\nnpm run build\n"},
+""",
+            "command": "export npm_config_update_notifier=false\nnpm run build\n",
+        },
         r"esbuild",
         r"npm",
         "sh setup.sh",
         needs="npm",
     ),
-
     "invoice-render-node-test": Plant(
         "npm",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p bin lib test fixtures
 cat > package.json <<'EOF'
 {
@@ -903,19 +926,20 @@ test('complains about a missing file', () => {
 EOF
 echo '{"customer": {"name": "ACME"}, "lines": [{"qty": 2, "price": 3}]}' > fixtures/plain.json
 echo '{"lines": [{"qty": 1, "price": 4.5}]}' > fixtures/anonymous.json
-''', "command": "export npm_config_update_notifier=false\nnpm test\n"},
+""",
+            "command": "export npm_config_update_notifier=false\nnpm test\n",
+        },
         r"anonymous",
         r"npm",
         "sh setup.sh",
         needs="npm",
     ),
-
     # -------------------------------------------------------------- pytest
-
     "geoconv-cli-pytest": Plant(
         "pytest",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r'''set -e
 mkdir -p geoconv tests data
 : > geoconv/__init__.py
 cat > geoconv/convert.py <<'EOF'
@@ -968,17 +992,19 @@ EOF
 printf 'Berlin,52 31 12 N\nLima,12 2 36 S\n' > data/cities.csv
 printf 'Zugspitze,47 25 16 N\nElbrus,43 21 18.5 N\n' > data/peaks.csv
 printf 'Kiel,54 19 31 N\nCork,51 53 50 N\n' > data/harbours.csv
-''', "command": "/usr/bin/python3 -m pytest -q tests\n"},
+''',
+            "command": "/usr/bin/python3 -m pytest -q tests\n",
+        },
         r"peaks",
         r"pytest",
         "sh setup.sh",
         needs="pytest",
     ),
-
     "smtp-fixture-pytest": Plant(
         "pytest",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r'''set -e
 mkdir -p stubs tests
 cat > stubs/mailhub.py <<'EOF'
 """A hub for mail that answers every line with 250."""
@@ -1041,19 +1067,20 @@ def test_noop(hub):
         f.flush()
         assert f.readline() == "250 ok\n"
 EOF
-''', "command": "/usr/bin/python3 -m pytest -q tests\n"},
+''',
+            "command": "/usr/bin/python3 -m pytest -q tests\n",
+        },
         r"mailhub",
         r"pytest",
         "sh setup.sh",
         needs="pytest",
     ),
-
     # ------------------------------------------------------------- ansible
-
     "edge-proxy-playbook": Plant(
         "ansible",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p files
 printf '[defaults]\nretry_files_enabled = False\nlocalhost_warning = False\n\n[connection]\npipelining = True\n' > ansible.cfg
 cat > site.yml <<'EOF'
@@ -1090,17 +1117,19 @@ while read -r key value; do
 done < "$1"
 exit $bad
 EOF
-''', "command": "export LC_ALL=C.UTF-8 ANSIBLE_HOME=\"$PWD/.ansible\" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, site.yml\n"},
+""",
+            "command": 'export LC_ALL=C.UTF-8 ANSIBLE_HOME="$PWD/.ansible" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, site.yml\n',
+        },
         r"check_conf",
         r"ansible",
         "sh setup.sh",
         needs="ansible-playbook",
     ),
-
     "relay-rollout-playbook": Plant(
         "ansible",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p files
 printf '[defaults]\nretry_files_enabled = False\nlocalhost_warning = False\n\n[connection]\npipelining = True\n' > ansible.cfg
 cat > rollout.yml <<'EOF'
@@ -1135,19 +1164,20 @@ while True:
     with conn, socket.create_connection(upstream) as up:
         up.sendall(conn.recv(4096))
 EOF
-''', "command": "export LC_ALL=C.UTF-8 ANSIBLE_HOME=\"$PWD/.ansible\" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, rollout.yml\n"},
+""",
+            "command": 'export LC_ALL=C.UTF-8 ANSIBLE_HOME="$PWD/.ansible" ANSIBLE_NOCOWS=1\nansible-playbook -i localhost, rollout.yml\n',
+        },
         r"relayd",
         r"ansible",
         "sh setup.sh",
         needs="ansible-playbook",
     ),
-
     # --------------------------------------------------------------- shell
-
     "vendor-checksum-release": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p vendor src ci
 for n in zstream utf8proc linenoise; do seq 1 200 | sed "s/^/$n /" > vendor/$n.src; done
 (cd vendor && sha256sum *.src > SHA256SUMS)
@@ -1171,16 +1201,18 @@ cc -o stage/app src/main.c
 log "archive"
 tar -czf "app-$rev.tar.gz" -C stage .
 EOF
-''', "command": "sh ci/release.sh\n"},
+""",
+            "command": "sh ci/release.sh\n",
+        },
         r"sha256sum",
         r"release\.sh",
         "sh setup.sh",
     ),
-
     "parallel-ci-steps": Plant(
         "shell",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p ci/steps db app
 cat > ci/run.sh <<'EOF'
 #!/bin/sh
@@ -1229,18 +1261,19 @@ EOF
 echo 'create table cart (id integer);' > db/001_cart.sql
 echo 'alter table cart add owner text;' > db/002_owner.sql
 echo 'create table cart (id integer);' > db/schema.sql
-''', "command": "sh ci/run.sh\n"},
+""",
+            "command": "sh ci/run.sh\n",
+        },
         r"\bdiff\b|migrations",
         r"run\.sh",
         "sh setup.sh",
     ),
-
     # ---------------------------------------------------------------- pipe
-
     "access-log-summary": Plant(
         "pipe",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p logs bin
 seq 1 4000 | awk '{ print "10.0." $1 % 7 "." $1 % 13, 200 + ($1 % 3) * 100, $1 * 37 % 1009 }' > access.log
 gzip -n -c access.log > access.full.gz
@@ -1258,17 +1291,19 @@ gzip -dc logs/access.log.1.gz |
 sed -n 1,10p out/hosts.txt > out/top10.txt
 echo "summary written"
 EOF
-''', "command": "bash bin/summary.sh\n"},
+""",
+            "command": "bash bin/summary.sh\n",
+        },
         r"\bgzip\b|access\.log\.1\.gz",
         r"summary\.sh",
         "sh setup.sh",
         needs="bash",
     ),
-
     "orders-import": Plant(
         "pipe",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p export import data
 cat > data/orders.tsv <<'EOF'
 1001	2024-03-01	17.50
@@ -1306,18 +1341,19 @@ echo "nightly import"
 perl export/orders.pl data/orders.tsv | sed 's/;0*/;/' | python3 import/load.py
 echo "done"
 EOF
-''', "command": "sh nightly.sh\n"},
+""",
+            "command": "sh nightly.sh\n",
+        },
         r"orders\.pl",
         r"nightly\.sh",
         "sh setup.sh",
     ),
-
     # ---------------------------------------------------------------- pool
-
     "region-config-check": Plant(
         "pool",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p conf bin
 for r in ap-east ap-south ca-west eu-north eu-west sa-east us-east us-west; do
     printf 'region=%s\nreplicas=3\nzone=a\n' $r > conf/$r.ini
@@ -1334,16 +1370,18 @@ fi
 sleep 0.1
 echo "$1: ok"
 EOF
-''', "command": "set -e\nfind conf -name '*.ini' | sort | xargs -P 3 -n 1 sh bin/check_one.sh\necho all regions are ok\n"},
+""",
+            "command": "set -e\nfind conf -name '*.ini' | sort | xargs -P 3 -n 1 sh bin/check_one.sh\necho all regions are ok\n",
+        },
         r"eu-west",
         r"xargs",
         "sh setup.sh",
     ),
-
     "map-tiles-pool": Plant(
         "pool",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p tiles
 for n in 01 02 03 04 05 06 07 08; do echo "TILE 16 $n" > tiles/z3-$n.tile; done
 echo "TILE 0 05" > tiles/z3-05.tile
@@ -1376,19 +1414,20 @@ if __name__ == "__main__":
         for text in pool.map(pack, sorted(glob.glob("tiles/*.tile")), chunksize=1):
             print(text, end="")
 EOF
-''', "command": "python3 render_map.py\n"},
+""",
+            "command": "python3 render_map.py\n",
+        },
         r"z3-05",
         r"render_map\.py",
         "sh setup.sh",
         needs="gcc",
     ),
-
     # -------------------------------------------------------------- server
-
     "items-api-smoke": Plant(
         "server",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p svc
 cat > svc/metrics.py <<'EOF'
 import http.server
@@ -1436,17 +1475,19 @@ sleep 1
 curl -fsS --noproxy '*' "http://127.0.0.1:$API_PORT/items" | grep -q lamp
 echo "smoke test ok"
 EOF
-''', "command": "sh smoke.sh\n"},
+""",
+            "command": "sh smoke.sh\n",
+        },
         r"\bapi\.py",
         r"smoke\.sh",
         "sh setup.sh",
         needs="curl",
     ),
-
     "monthly-report-gateway": Plant(
         "server",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r'''set -e
 mkdir -p bin data
 printf 'b;3\na;4\n' > data/2024-01.csv
 printf 'd;1\nc;2\n' > data/2024-03.csv
@@ -1490,19 +1531,20 @@ for month in 2024-01 2024-02 2024-03; do
     curl -fsS --noproxy '*' -o "got-$month.txt" "$base/report?month=$month"
 done
 EOF
-''', "command": "sh check_reports.sh\n"},
+''',
+            "command": "sh check_reports.sh\n",
+        },
         r"report\.sh|\bsort\b|data/2024-02",
         r"check_reports\.sh",
         "sh setup.sh",
         needs="curl",
     ),
-
     # ------------------------------------------------------------- timeout
-
     "search-index-ready": Plant(
         "timeout",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p run corpus search
 echo '{"id": 1, "text": "first words"}' > corpus/a.jsonl
 printf '{"id": 2, "text": "second words"}\n{"id": 3, "text": "third\n' > corpus/b.jsonl
@@ -1535,16 +1577,18 @@ trap 'kill $pid 2>/dev/null || true' EXIT
 timeout 3 sh -c 'until [ -e run/ready ]; do sleep 0.2; done'
 python3 search/query.py words | grep -q 2
 EOF
-''', "command": "sh e2e.sh\n"},
+""",
+            "command": "sh e2e.sh\n",
+        },
         r"indexer\.py",
         r"e2e\.sh",
         "sh setup.sh",
     ),
-
     "puzzle-time-limit": Plant(
         "timeout",
         "sh ./command",
-        {"setup.sh": r'''set -e
+        {
+            "setup.sh": r"""set -e
 mkdir -p tests puzzles
 echo '8 2' > puzzles/easy.txt
 echo '81 3' > puzzles/medium.txt
@@ -1588,7 +1632,9 @@ class Puzzles(unittest.TestCase):
     def test_medium(self):
         self.assertEqual(self.solve("medium"), b"4\n")
 EOF
-''', "command": "make check\n"},
+""",
+            "command": "make check\n",
+        },
         r"hard\.txt|\bsolver\b(?!.*(easy|medium|\.c\b))",
         r"make",
         "sh setup.sh",

@@ -231,7 +231,7 @@ perl smoke.pl 18300 $RETRY
         r"pack\.lua|lua",
         {
             "cpu.py": CPU,
-            "render.sh": f"{PYTHON} cpu.py 1.2 \"$1\"\necho \"$1\" > \"$1.tmp\"\nmv \"$1.tmp\" \"$1.out\"\n",
+            "render.sh": f'{PYTHON} cpu.py 1.2 "$1"\necho "$1" > "$1.tmp"\nmv "$1.tmp" "$1.out"\n',
             "pack.lua": """local interval = arg[1]
 
 local function exists(name)
@@ -743,7 +743,7 @@ while (1) {
     select(undef, undef, undef, 0.3);
 }
 """,
-            "shard.sh": f"{PYTHON} cpu.py 0.8 \"$1\" && echo ok > \"shard_$1.ok\"\n",
+            "shard.sh": f'{PYTHON} cpu.py 0.8 "$1" && echo ok > "shard_$1.ok"\n',
             "run.sh": """rm -f shard_*.ok progress.log
 : > progress.log
 tail -f progress.log & T=$!

@@ -7,6 +7,7 @@
 //! path that is almost as long limits it. Of candidates that explain the same part of the critical
 //! path, the most specific one stays.
 
+mod affinity;
 mod candidate;
 mod combined;
 pub mod facts;
@@ -16,7 +17,6 @@ mod jobs;
 mod machine;
 mod naps;
 mod open;
-mod pinned;
 mod polls;
 pub mod programs;
 mod rating;
@@ -37,6 +37,7 @@ use crate::cpu_need::CpuNeed;
 use crate::exit;
 use crate::path;
 use crate::view::View;
+use affinity::Affinity;
 use candidate::Candidate;
 pub(crate) use candidate::Gain;
 pub use candidate::{Advice, Kind, MOST};
@@ -44,7 +45,6 @@ use combined::combined;
 pub use combined::Combined;
 use facts::Facts;
 use machine::WithheldTime;
-use pinned::Pinned;
 use rating::{distinct, polled, rated};
 pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
@@ -146,8 +146,8 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let run = schedule.alone();
     let own = run.wall;
-    let pinned = Pinned::of(facts, &schedule, own);
-    let limited = pinned.as_ref().map_or(own, |pinned| pinned.own);
+    let affinity = Affinity::of(facts, &schedule, own);
+    let limited = affinity.as_ref().map_or(own, |affinity| affinity.own);
     let mut withheld = WithheldTime::new(facts, limited);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
     let (mut kept, mut covered) = distinct(facts, rated);
@@ -174,7 +174,9 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let alone = alone.saturating_sub(withheld.throttled);
     let combined = combined(&schedule, own, alone, &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
-    let pin = pinned.as_ref().and_then(|pinned| pinned.advice(facts));
+    let pin = affinity
+        .as_ref()
+        .and_then(|affinity| affinity.advice(facts));
     let more_cpus = pin.as_ref().map_or(0, |line| line.gain);
     changes.extend(pin);
     changes.sort_by_key(|advice| {
@@ -194,7 +196,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
     let mut points = open::waits(facts, &covered);
-    points.extend(open::limit(facts).filter(|_| pinned.is_none()));
+    points.extend(open::limit(facts).filter(|_| affinity.is_none()));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     // Advice about one task alone does not say how the others could run.
     let is_about_all = |advice: &Advice| !advice.kind.is_machine() && !advice.kind.is_generic();

@@ -13,7 +13,7 @@ use super::rating::WORTH;
 const STRAY: u64 = 50;
 
 /// A program that lets all of the build run on some CPUs alone.
-pub(super) struct Pinned {
+pub(super) struct Affinity {
     group: Group,
     /// The number of CPUs that the build ran on.
     cpus: u64,
@@ -23,17 +23,17 @@ pub(super) struct Pinned {
     pub gain: u64,
 }
 
-impl Pinned {
+impl Affinity {
     /// The program, if its limit decides about all of the build's work. `own`: the time of the build on all CPUs of its
     /// own, in nanoseconds.
-    pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Pinned> {
+    pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) =
             all.find(|(_, execution)| command_line::pins(&execution.program))?;
-        let pinned = execution.process;
+        let limiter = execution.process;
         let by_cpu = facts.on_cpus(|process| {
             let mut lineage = facts.analysis.lineage(process);
-            lineage.any(|above| above == pinned)
+            lineage.any(|above| above == limiter)
         });
         let sum = |times: &mut dyn Iterator<Item = u64>| times.fold(0, u64::saturating_add);
         let below = sum(&mut by_cpu.values().copied());
@@ -46,7 +46,7 @@ impl Pinned {
             return None;
         }
         let limited = schedule.on(cpus).max(own);
-        Some(Pinned {
+        Some(Affinity {
             group,
             cpus,
             own: limited,
