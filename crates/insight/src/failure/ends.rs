@@ -22,6 +22,10 @@ use tr_text::{escape, units};
 /// The word before the name of a failure that is one of several possible reasons.
 pub const PERHAPS: &str = "perhaps ";
 
+/// The divisor of a worker's life: another worker of its pool that ended well within this part before it shows that the
+/// pool was being closed. A guess: Jest gives a worker half a second to end by itself, some percent of a suite.
+const CLOSING: u64 = 10;
+
 /// The ends of a recording's processes.
 pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
@@ -149,7 +153,11 @@ impl<'a> ProcessEnds<'a> {
                         "what started it"
                     },
                     is_proven: sender.is_proven,
-                    time_out: sender.time_out,
+                    time_out: if is_of_a_closed_pool(analysis, ix) {
+                        TimeOut::No
+                    } else {
+                        sender.time_out
+                    },
                 };
                 sure.stops.insert(ix, stop);
             } else if sender.is_proven {
@@ -281,6 +289,28 @@ pub(super) struct Stop {
     /// Nothing else than that signal can have woken the process.
     pub(super) is_proven: bool,
     pub(super) time_out: TimeOut,
+}
+
+/// Whether a process was one of several equal ones, of which another one ended well shortly before: their owner closed the
+/// pool, and the time-out was the one of a worker that was to end by itself.
+fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
+    let stopped = analysis.process(ix);
+    let command = |process: &Process| process.execs.last().map(|exec| exec.argv.clone());
+    let life = stopped.end.since(stopped.start);
+    let Some(owner) = stopped.parent else {
+        return false;
+    };
+    let children = analysis.process(owner).children.iter().rev().take(NEAR);
+    let mut others = children.filter(|other| **other != ix);
+    others.any(|other| {
+        let other = analysis.process(*other);
+        let before = stopped.end.since(other.end.min(stopped.end));
+        other.status == Some(0)
+            && other.end <= stopped.end
+            && before <= life / CLOSING
+            && other.end.since(other.start) >= life / 2
+            && command(other) == command(stopped)
+    })
 }
 
 /// The processes that a signal of another one killed on purpose, with its sender.

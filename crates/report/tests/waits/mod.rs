@@ -256,6 +256,30 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
     }
 }
 
+/// The owner of a pool stops the worker that does not end by itself when the others have ended: no time-out. A worker that
+/// ended long before, or that failed, shows no such end.
+#[test]
+fn a_pool_that_is_closed_had_no_time_out() {
+    for (end, status, is_named) in [(652, 0, false), (300, 0, true), (652, EXIT_1, true)] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 100, 11, 1);
+        starts(&mut hand, 10, 101, 12, 2);
+        sleeps(&mut hand, (11, 1), 110, (Reason::Timer, SLEEPS));
+        sleeps(&mut hand, (10, 0), 120, (Reason::Poll, SLEEPS));
+        ends(&mut hand, (12, 2), end, status);
+        wakes(&mut hand, 0, 700, (10, 0));
+        wakes(&mut hand, 10, 701, (11, 1));
+        ends(&mut hand, (11, 1), 702, TERM);
+        ends(&mut hand, (10, 0), 750, EXIT_1);
+        let text = failed(&analyzed(&hand));
+        assert_eq!(
+            text.contains("stopped by"),
+            is_named,
+            "{end} {status}: {text}"
+        );
+    }
+}
+
 /// A parent that looks again and again whether its child has ended, and stops it at last, had a time-out, perhaps.
 #[test]
 fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
