@@ -382,7 +382,8 @@ impl Finder<'_> {
                     || chosen.contains(&ix);
                 self.sure.own.has(ix) && chosen
             });
-            if is_chosen && !ix.is_some_and(&is_told) {
+            let is_no_failure = |ix| is_told(ix) || self.sure.was_closed(ix);
+            if is_chosen && !ix.is_some_and(is_no_failure) {
                 tests.push(Failure {
                     above: self.above_a_job(ix),
                     ..self.step(*at, step)

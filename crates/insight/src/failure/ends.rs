@@ -146,6 +146,7 @@ impl<'a> ProcessEnds<'a> {
             let mut above = analysis.ancestors(ix).take(DEEP);
             if above.any(|above| above == sender.process) {
                 let is_parent = analysis.process(ix).parent == Some(sender.process);
+                let is_of_a_closed_pool = is_of_a_closed_pool(analysis, ix);
                 let stop = Stop {
                     by: if is_parent {
                         "its parent"
@@ -153,7 +154,8 @@ impl<'a> ProcessEnds<'a> {
                         "what started it"
                     },
                     is_proven: sender.is_proven,
-                    time_out: if is_of_a_closed_pool(analysis, ix) {
+                    is_of_a_closed_pool,
+                    time_out: if is_of_a_closed_pool {
                         TimeOut::No
                     } else {
                         sender.time_out
@@ -181,6 +183,12 @@ impl<'a> ProcessEnds<'a> {
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
+    }
+
+    /// Whether the owner of a pool stopped a process that was not needed any more.
+    pub(super) fn was_closed(&self, ix: ProcessIx) -> bool {
+        let stop = self.stop(ix);
+        stop.is_some_and(|stop| stop.is_proven && stop.is_of_a_closed_pool)
     }
 
     /// Whether something above a process stopped it after a time-out, as far as the recording shows the sender.
@@ -288,6 +296,8 @@ pub(super) struct Stop {
     by: &'static str,
     /// Nothing else than that signal can have woken the process.
     pub(super) is_proven: bool,
+    /// The owner of a pool stopped a worker that was not needed any more.
+    pub(super) is_of_a_closed_pool: bool,
     pub(super) time_out: TimeOut,
 }
 

@@ -31,7 +31,8 @@ impl Finder<'_> {
     pub(super) fn is_hung_test(&self, ix: ProcessIx) -> bool {
         let parent = self.analysis.process(ix).parent;
         let runner = parent.filter(|ix| passes(self.analysis.process(*ix)) == Passes::Tests);
-        let is_proven = self.sure.stop(ix).is_some_and(|stop| stop.is_proven);
+        let stop = self.sure.stop(ix);
+        let is_proven = stop.is_some_and(|stop| stop.is_proven) && !self.sure.was_closed(ix);
         let is_late =
             |runner| self.sure.was_stopped_late(ix) || !self.was_killed_for_another(ix, runner);
         self.tests.is_failed.contains(&ix) && is_proven && runner.is_some_and(is_late)
