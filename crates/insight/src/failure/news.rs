@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 use tr_programs::words;
 
@@ -323,7 +323,7 @@ impl Finder<'_> {
             let is_near = writer.parent == Some(shell)
                 && writer.start < process.start
                 && process.start.since(writer.start) <= AT_ONCE
-                && process.start < writer.end;
+                && (process.start < writer.end || !self.waited_between(shell, writer, process));
             let (written, read) = (self.exit(writer), self.exit(process));
             let (is_first, is_soon) = (written <= read, read.since(written.min(read)) <= AT_ONCE);
             let is_read = || {
@@ -335,6 +335,20 @@ impl Finder<'_> {
                 members.any(|member| self.reads(*member, *ix))
             };
             is_near && is_first && (is_soon || is_read())
+        })
+    }
+
+    /// Whether a shell waited for a child between the starts of two of its children. It starts the members of a pipe without
+    /// such a wait, even if the first one ends before the last one begins. True if the recording does not show it.
+    fn waited_between(&self, shell: ProcessIx, first: &Process, second: &Process) -> bool {
+        let main = self.analysis.process(shell).threads.first();
+        let Some((timeline, main)) = self.analysis.timeline.as_ref().zip(main) else {
+            return true;
+        };
+        let between = timeline.since(*main, first.start);
+        let mut between = between.take_while(|stretch| stretch.from < second.start);
+        between.any(|stretch| {
+            matches!(stretch.doing, Bucket::Wait(_)) && stretch.reason == Reason::Child
         })
     }
 

@@ -2,6 +2,7 @@
 
 import type * as Packed from "./doc";
 import { readStacks, type Stacks } from "./stacks";
+import { time } from "./units";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
@@ -237,6 +238,11 @@ export class Data {
   }
   stepWall(row: number): number {
     return this.doc.steps.to[row] - this.doc.steps.from[row];
+  }
+  /** The error of its place in time, which another tool's report gives: "± 39 ms"; empty: none. */
+  stepError(row: number): string {
+    const error = this.doc.steps.error[row];
+    return error === null ? "" : `± ${time(error)}`;
   }
   /** How it ended, in words; empty: as it should, as far as is known. */
   stepEnd(row: number): string {

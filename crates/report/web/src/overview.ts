@@ -329,7 +329,7 @@ export class Overview {
           ),
           bar(data, row, most, own(row)),
           h("span", { class: "num" }, time(own(row))),
-          h("span", { class: "num dim" }, data.stepEnd(row)),
+          h("span", { class: "num dim" }, [data.stepError(row), data.stepEnd(row)].filter(Boolean).join(" · ")),
         );
       }),
     );

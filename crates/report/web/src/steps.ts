@@ -66,11 +66,10 @@ function verdict(data: Data, row: number): string {
 }
 
 function columns(data: Data, store: Store, most: () => number): Column<number>[] {
-  const { uses, on_cpu, on_path, processes, kind, from, at_once, error, open: least } = data.doc.steps;
+  const { uses, on_cpu, on_path, processes, kind, from, at_once, open: least } = data.doc.steps;
   const whole = data.doc.path?.length.reduce((a, b) => a + b, 0) ?? 0;
   const name = (row: number) => data.stepName(row);
-  /** The error of a place in time that another tool's report gives. */
-  const within = (row: number) => (error[row] === null ? "" : `± ${time(error[row])}`);
+  const within = (row: number) => data.stepError(row);
   const wall = (row: number) => `${least[row] ? "≥ " : ""}${time(data.stepWall(row))}`;
   const waits = (row: number) => waited(data, row).reduce((sum, [ns]) => sum + ns, 0);
   const ns = (key: string, title: string, hint: string, values: (number | null)[], hidden = false): Column<number> => ({
@@ -96,7 +95,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
           "span",
           { class: "step-name" },
           h("a", { class: "link", href: open(data, store, row) }, cutName(data.stepTitle(row))),
-          error[row] === null
+          within(row) === ""
             ? null
             : h("span", { class: "dim place", title: "The error of its place in time" }, ` ${within(row)}`),
         ),
@@ -341,7 +340,11 @@ export class Steps {
     if (state.chart) {
       this.chart.show(alone);
     } else this.grid.show(rows, (row) => row);
-    this.note.textContent = `${count(rows.length)} of ${count(this.all.length)} steps${store.zoomed ? " · those in the range, with their whole times" : ""}`;
+    const range = store.zoomed ? " · those in the range, with their whole times" : "";
+    const what = state.chart
+      ? `${count(alone.length)} of ${count(this.all.length)} steps: those that hold no others`
+      : `${count(rows.length)} of ${count(this.all.length)} steps · run queue and waits: parts of the wall time; CPU: of all tasks`;
+    this.note.textContent = what + range;
   }
 
   themeChanged() {

@@ -292,7 +292,7 @@ export class Table {
       this.most = Math.max(1, ...groups.map(({ times }) => times[0] ?? 0));
       this.groups.show(groups, ({ first }) => first);
     } else this.grid.show(rows, (ix) => ix);
-    this.note.textContent = `${count(rows.length)} of ${count(data.n)} processes${store.zoomed ? ` · times in the range ${at(state.t0)} to ${at(state.t1)}${figures(data, store).exact ? "" : ", approximate"}` : ""}`;
+    this.note.textContent = `${count(rows.length)} of ${count(data.n)} processes · CPU, run queue, blocked and sleep: sums over all threads${store.zoomed ? ` · times in the range ${at(state.t0)} to ${at(state.t1)}${figures(data, store).exact ? "" : ", approximate"}` : ""}`;
   }
 
   reveal() {

@@ -148,7 +148,8 @@ export class UnitsChart extends TimeView {
         ctx.strokeRect(l + 0.5, y + 0.5, w - 1, HEIGHT - 1);
       }
       ctx.fillStyle = failed[row] ? theme.css.bad : theme.css.ink;
-      const text = `${failed[row] ? "✕ " : ""}${data.stepTitle(row)} ${time(data.stepWall(row))}`;
+      const text =
+        `${failed[row] ? "✕ " : ""}${data.stepTitle(row)} ${time(data.stepWall(row))} ${data.stepError(row)}`.trim();
       const name = fit(ctx, text, Math.max(width - right - 8, left - 8, 60));
       const wide = ctx.measureText(name).width;
       // Behind the bar, or before it where the picture ends.
@@ -242,7 +243,7 @@ export class UnitsChart extends TimeView {
       h(
         "div",
         { class: "dim" },
-        `from ${at(from[row])} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`,
+        `from ${at(from[row])} ${data.stepError(row)} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`,
       ),
       h("div", {}, data.string(spent[row])),
       names("Names files of", link?.needs),

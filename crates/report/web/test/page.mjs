@@ -1935,7 +1935,8 @@ const tests = {
     assert.equal(await page.textContent(".scope > .dim:last-child"), `${largest.tree.processes} processes`);
     // The other views show that subtree.
     await page.view("table");
-    assert.ok((await page.textContent("#view-table [role=status]")).startsWith(`${largest.tree.processes} of`));
+    const note = await page.textContent("#view-table [role=status]");
+    assert.ok(note.startsWith(`${largest.tree.processes} of`) && note.includes("sums over all threads"), note);
     await page.view("tree");
     await page.mouse.click(...(await place(0.05, 0)));
     await settle(page);
@@ -2045,6 +2046,8 @@ const tests = {
       const [head, ...rows] = lines;
       const column = (key) => head.indexOf(key);
       assert.equal(rows.length, told.length);
+      const note = await page.textContent("#view-steps [role=status]");
+      assert.ok(note.includes("run queue and waits: parts of the wall time"), note);
       const sorted = (all) => all.map(Number).sort((a, b) => a - b);
       for (const key of ["wall_ns", "on_cpu_ns", "critical_path_ns", "start_ns"]) {
         assert.deepEqual(sorted(rows.map((row) => row[column(key)])), sorted(told.map((step) => step[key])), key);
