@@ -220,8 +220,12 @@ fn short_lives() -> Result<(), Failed> {
             })?;
             ends += 1;
         }
-        ensure(ends > 0, || format!("{}: no end", file.display()))?;
         let analysis = analyze(file)?;
+        // A recorder that had no CPU for the whole time of a part begins the next one at once.
+        let is_short = int(&analysis["trace"], "duration_ns") < 100_000_000;
+        ensure(ends > 0 || is_short, || {
+            format!("{}: no end", file.display())
+        })?;
         let mut all = HashSet::new();
         let mut alive = HashSet::new();
         for process in list(&analysis, "processes") {
