@@ -3,7 +3,8 @@
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 
-/// All processes; a parent comes before its children, and these in order of start.
+/// All processes, sorted so that a parent comes before its children. The children of one parent are in the order of
+/// their starts.
 pub(crate) fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
     let mut order = Vec::with_capacity(analysis.processes.len());
     let roots = analysis.process_ids();
@@ -17,8 +18,8 @@ pub(crate) fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
     order
 }
 
-/// A value for each process, which `of` makes of its parent's: each is made once, in chains of
-/// any length.
+/// Computes a value for each process from the value of its parent. `of` is called once for each process, however long
+/// the chain of parents is.
 pub fn down<T: Default>(
     analysis: &Analysis,
     mut of: impl FnMut(ProcessIx, Option<&T>) -> T,

@@ -13,50 +13,53 @@ use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 use crate::label;
 use tr_text::units;
 
-/// The comparison of all tasks that started and ended in the span.
+/// The comparison of the times by the events with the times by the kernel, for all tasks that started and ended in the
+/// span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     pub tasks: u64,
-    /// The number of switches, by the events.
+    /// The number of context switches, as counted from the events.
     #[serde(skip)]
     switches: u64,
-    /// Tasks with equal numbers of voluntary and of involuntary switches.
+    /// The number of tasks whose voluntary and involuntary switches are equal by the events and by the kernel.
     pub switches_equal: u64,
     pub switches_equal_in_sum: u64,
-    /// Time on a CPU in ns, by the events.
+    /// The time on a CPU in nanoseconds, as computed from the events.
     pub on_cpu_ns: u64,
-    /// Unknown time in ns, by the events.
+    /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,
-    /// `sum_exec_runtime` in ns, by the kernel.
+    /// The time on a CPU in nanoseconds, as counted by the kernel (`sum_exec_runtime`).
     pub kernel_ns: u64,
-    /// The tasks' absolute differences in ns: median, 90 %, 99 %, maximum.
+    /// The absolute differences in nanoseconds between the events' and the kernel's CPU time of a task: the median, the
+    /// 90 % and the 99 % quantile and the maximum.
     pub differences_ns: [u64; 4],
-    /// The tasks' differences divided by their switches, in nanoseconds, with the same four figures: the
-    /// distance between the two timestamps of a switch. Tasks with unknown time are left out.
+    /// The differences of the tasks divided by the number of their switches, in nanoseconds, with the four figures of
+    /// `differences_ns`. This is the distance between the two timestamps of a switch. Tasks with unknown time are left
+    /// out.
     pub switch_differences_ns: [u64; 4],
-    /// The sum of the differences of the tasks to which the events give more. It
-    /// contains all that the kernel leaves out: interrupts and steal.
+    /// The sum of the differences in nanoseconds of the tasks that have more CPU time by the events than by the kernel.
+    /// It contains everything that the kernel does not count: interrupts and steal.
     pub events_more_ns: u64,
-    /// The sum of the differences of the tasks to which the kernel gives more,
-    /// less their unknown time.
+    /// The sum of the differences in nanoseconds of the tasks that have more CPU time by the kernel than by the events,
+    /// without their unknown time.
     pub kernel_more_ns: u64,
-    /// Time in run queues; absent where the kernel does not count it.
+    /// The comparison of the times in run queues; `None` where the kernel does not count them.
     pub run_queue: Option<RunQueueByKernel>,
-    /// Tasks whose `run_delay` cannot be right, which `run_queue` leaves out.
+    /// The tasks whose `run_delay` cannot be right, which `run_queue` leaves out.
     pub impossible: Option<Impossible>,
-    /// The figures that differ by more than their stamps, interrupts and steal explain.
+    /// The figures that differ by more than the timestamps, interrupts and steal explain.
     pub beyond_bounds: Vec<Doubt>,
     pub worst: Vec<Worst>,
 }
 
-/// A figure by the events that the kernel contradicts.
+/// A figure computed from the events that the kernel's figure contradicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doubt {
-    /// `on_cpu` or `run_queue`.
+    /// The name of the figure: `on_cpu` or `run_queue`.
     pub figure: &'static str,
     /// The time in nanoseconds, by the events.
     pub events_ns: u64,
-    /// Unknown time in ns, by the events.
+    /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,
     /// The time in nanoseconds, by the kernel.
     pub kernel_ns: u64,
@@ -76,12 +79,13 @@ impl Doubt {
     }
 }
 
-/// Nothing follows from less in a task, and at a switch, in ns: the two stamps of a switch and of a waking differ. A
-/// guess: with less, every recording of a virtual machine would be in doubt.
+/// The difference in nanoseconds below which nothing is in doubt, for a task and for a switch, because the two
+/// timestamps of a switch and of a wake-up differ. A guess: with less, every recording of a virtual machine would be in
+/// doubt.
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl Audit {
-    /// The sums, without what needs all tasks in an order.
+    /// The sums of an audit. Figures that need all tasks in sorted order are left out.
     fn sums(analysis: &Analysis) -> Audit {
         let mut sums = Audit::default();
         whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
@@ -167,9 +171,9 @@ impl Audit {
     }
 }
 
-/// The most time in ns that a task can have waited in run queues. `None`: events may be missing,
-/// because the kernel counted other switches. Else each of its sleeps has its switch-out and its
-/// waking: the task was in no run queue then.
+/// The longest time in nanoseconds that a task can have waited in run queues. `None` if events may be missing, because
+/// the kernel counted another number of switches. If no event is missing, each sleep of the task has its switch-out and
+/// its wake-up, and the task was in no run queue between them.
 fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<u64> {
     let (switches, counted) = switches(thread, kernel);
     if switches != counted {
@@ -181,8 +185,8 @@ fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<
     Some(most.saturating_add(noise))
 }
 
-/// The threads that began and ended in the span, with the kernel's figures. Those of an older
-/// task contain time before the trace.
+/// The threads that began and ended in the span, with the kernel's figures. A thread that began earlier is left out,
+/// because the kernel's figures contain its time before the trace.
 fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)> {
     let threads = analysis.threads.iter();
     threads.filter_map(|thread| {
@@ -191,7 +195,7 @@ fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)>
     })
 }
 
-/// A thread's switches by the events, and by the kernel.
+/// The number of a thread's switches as counted from the events, and as counted by the kernel.
 fn switches(thread: &Thread, kernel: &KernelFigures) -> (u64, u64) {
     let switches = thread.switches.voluntary + thread.switches.involuntary;
     (switches, kernel.nvcsw.saturating_add(kernel.nivcsw))
@@ -207,14 +211,14 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
     Audit::sums(analysis).impossible
 }
 
-/// Tasks for which the kernel counted more time in run queues than they had: they slept then, as
-/// the events of their sleeps show.
+/// The tasks for which the kernel counted more time in run queues than is possible, because the events show that the
+/// tasks slept in a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
     pub tasks: u64,
-    /// `run_delay` in ns, by the kernel.
+    /// The time in run queues in nanoseconds, as counted by the kernel (`run_delay`).
     pub kernel_ns: u64,
-    /// The most that it can have been, in ns.
+    /// The longest possible time in run queues in nanoseconds.
     pub at_most_ns: u64,
 }
 
@@ -236,14 +240,14 @@ impl Impossible {
     }
 }
 
-/// Time in run queues, of the tasks for which the kernel counts it.
+/// The time in run queues of the tasks for which the kernel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunQueueByKernel {
     /// The time in nanoseconds, by the events.
     pub events_ns: u64,
-    /// Unknown time in ns, by the events.
+    /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,
-    /// `run_delay` in ns, by the kernel.
+    /// The time in run queues in nanoseconds, as counted by the kernel (`run_delay`).
     pub kernel_ns: u64,
 }
 
@@ -259,17 +263,17 @@ impl RunQueueByKernel {
 pub struct Worst {
     pub tid: u32,
     pub label: String,
-    /// Time on a CPU in ns, by the events.
+    /// The time on a CPU in nanoseconds, as computed from the events.
     pub on_cpu_ns: u64,
-    /// Unknown time in ns, by the events.
+    /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,
-    /// `sum_exec_runtime` in ns, by the kernel.
+    /// The time on a CPU in nanoseconds, as counted by the kernel (`sum_exec_runtime`).
     pub kernel_ns: u64,
     pub switches: u64,
     pub kernel_switches: u64,
 }
 
-/// The most tasks with a difference that are shown.
+/// The largest number of tasks with a difference that are shown.
 const WORST: usize = 5;
 
 pub fn audit(analysis: &Analysis) -> Audit {
@@ -305,7 +309,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     out
 }
 
-/// The median, 90 %, 99 % and maximum of sorted values.
+/// The median, the 90 % quantile, the 99 % quantile and the maximum of sorted values.
 fn quantiles(sorted: &[u64]) -> [u64; 4] {
     [500, 900, 990, 1000].map(|share| {
         let place = sorted.len().saturating_sub(1) * share / 1000;

@@ -2,7 +2,7 @@
 
 use syscalls::{aarch64, arm, x86, x86_64};
 
-/// The name of a call on this machine (`uname -m`).
+/// The name of a system call on a machine with this name (`uname -m`).
 pub fn name_of(machine: &str, number: u32, compat: bool) -> String {
     let at = number as usize;
     let name = match (machine, compat) {

@@ -6,10 +6,10 @@ use tr_format::meta::Metadata;
 
 use tr_text::escape;
 
-/// The identifiers that people and tables are shown; JSON and datasets have all.
+/// The CI identifiers that text and tables show. JSON and datasets have all identifiers.
 const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];
 
-/// The identifiers that a recording has: name, value.
+/// The identifiers of the CI run that a recording was made in, each with a name and a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Ci(Vec<(&'static str, String)>);
@@ -30,7 +30,7 @@ impl Ci {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// `run 17`, `commit 1f3a…`, for people.
+    /// The identifiers in words for people, such as `run 17` and `commit 1f3a…`.
     pub fn words(&self) -> Vec<String> {
         let words = self.shown();
         words
@@ -38,7 +38,7 @@ impl Ci {
             .collect()
     }
 
-    /// The object in JSON; `None` outside of CI.
+    /// The identifiers as a JSON object; `None` if the recording was not made in CI.
     pub fn json(&self) -> Option<Value> {
         let members = self.0.iter();
         let members = members.map(|(name, value)| ((*name).to_owned(), value.clone().into()));

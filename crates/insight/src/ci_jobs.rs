@@ -4,13 +4,13 @@ use tr_analyze::model::Analysis;
 
 use crate::ci::Ci;
 
-/// The most jobs of a CI run.
+/// The largest number of jobs of a CI run that are read.
 pub const MOST: usize = 1_000;
 
 /// A job as the CI system reports it; times in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiJob {
-    /// The name as the CI system has it, not escaped.
+    /// The name of the job as the CI system has it, not escaped.
     pub name: String,
     /// The names of the jobs that this job needs, if the CI system reports them.
     pub needs: Option<Vec<String>>,
@@ -21,7 +21,7 @@ pub struct CiJob {
     pub queued: u64,
     /// Whether the job failed.
     pub failed: bool,
-    /// The runner's name, not escaped.
+    /// The name of the runner that ran the job, not escaped.
     pub runner: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct CiJob {
 /// in ns. A guess: whole seconds of the CI system, and clocks that network time has not adjusted yet.
 const SLACK: u64 = 5_000_000_000;
 
-/// A recording that is of an unknown job; times in ns since 1970.
+/// A recording for which the CI job is searched. The times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedJob<'a> {
     /// The name of the job in the recording's environment.
@@ -61,7 +61,7 @@ impl CiJob {
     }
 }
 
-/// The job of a recording, and its name if it is the leg of a matrix.
+/// The job that a recording was made in, and the job's full name if it is one job of a matrix.
 pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, Option<&'a str>)> {
     let ci = Ci::new(&analysis.meta);
     let name = ci.get("job").unwrap_or_default();
@@ -86,7 +86,7 @@ pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, O
     Some((one, is_leg.then_some(one.name.as_str())))
 }
 
-/// The job that a recording is of.
+/// The place in `ci_jobs` of the job that a recording was made in.
 pub fn find(ci_jobs: &[&CiJob], job: &RecordedJob<'_>) -> Option<usize> {
     let only = |fits: &dyn Fn(&CiJob) -> bool| {
         let mut all = ci_jobs.iter().enumerate().filter(|(_, one)| fits(one));

@@ -35,7 +35,7 @@ impl CompileCommand {
 }
 
 named! {
-    /// The reason why a call of a compiler is no entry.
+    /// The reason why a call of a compiler is left out of the compilation database.
     #[derive(Hash)]
     pub enum LeftOut {
         Failed = "failed", "failed";
@@ -55,12 +55,12 @@ named! {
 pub struct CompileCommands {
     /// The entries, in the order in which the compilers were started.
     pub entries: Vec<CompileCommand>,
-    /// The numbers of sources, or of calls whose sources are not known, that are no entries.
+    /// The number of sources that are left out, by the reason. A call whose sources are not known counts as one.
     pub left_out: BTreeMap<LeftOut, u64>,
 }
 
 impl CompileCommands {
-    /// The compilations of these processes.
+    /// The compilations by the chosen processes.
     pub fn of(analysis: &Analysis, chosen: &[ProcessIx]) -> CompileCommands {
         let origins = down(analysis, |ix, parent| Origin::of(analysis, ix, parent));
         let mut found = CompileCommands::default();
@@ -141,9 +141,10 @@ impl CompileCommands {
 /// The part that the ancestors of a process give to a compiler in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
-    /// A compiler's or a cache's call started the process: it is a part of that call.
+    /// Whether a call of a compiler or of a compiler's cache started the process, so that the process is a part of that
+    /// call.
     is_part: bool,
-    /// The process is a check of a configuration, or a part of one.
+    /// Whether the process is a check of a configuration, or a part of such a check.
     is_probe: bool,
 }
 
@@ -162,7 +163,8 @@ impl Origin {
     }
 }
 
-/// The reason why a compiler's program is no entry, if its end or its recording is one.
+/// The reason to leave out a compiler's program that lies in how it ended or in how it was recorded; `None` if there is
+/// no such reason.
 fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftOut> {
     if origin.is_probe || exec.argv.args().any(is_scratch) {
         return Some(LeftOut::Probe);
@@ -178,7 +180,8 @@ fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftO
     exec.directory.is_empty().then_some(LeftOut::NoDirectory)
 }
 
-/// Whether an argument names a file that only checks use: autoconf's, or none.
+/// Whether an argument names a file that only checks of a configuration use, such as autoconf's test files or
+/// `/dev/null`.
 fn is_scratch(arg: &[u8]) -> bool {
     let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
     name.starts_with(b"conftest.") || arg == b"/dev/null"
@@ -201,7 +204,7 @@ fn is_compilation(exec: &ExecSpan) -> bool {
     }
 }
 
-/// The entry of a source; `None` if it has a text that is not UTF-8.
+/// The compilation of one source; `None` if one of its texts is not UTF-8.
 fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
     let mut arguments = Vec::with_capacity(entry.arguments.len());
@@ -230,7 +233,7 @@ fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
     })
 }
 
-/// A path in a directory. `..` stays: it may lead through a link.
+/// Joins a path to a directory. `..` remains, because it may lead through a symbolic link.
 fn absolute(directory: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();

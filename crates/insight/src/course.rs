@@ -5,13 +5,13 @@ use tr_analyze::model::Analysis;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 
-/// The number of columns of the picture, which are equal parts of the time.
+/// The number of columns of the picture of a recording's course. Each column is an equal part of the time.
 pub const PARTS: usize = 10;
-/// The shortest recording with such a picture, in ns: the counters are read once a second. With two samples, the
-/// columns of a shorter one would be made up.
+/// The shortest recording with a picture of its course, in nanoseconds. The counters are read once a second, so that a
+/// shorter recording has too few samples for the columns.
 const SHORTEST: u64 = 2_000_000_000;
 
-/// The beginnings and the ends of the parts of a recording; none of one that is too short.
+/// The beginning and the end of each part of a recording; empty if the recording is too short.
 pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let wall = analysis.wall();
     if wall < SHORTEST {

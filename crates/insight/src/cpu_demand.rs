@@ -6,43 +6,43 @@ use tr_analyze::what_if;
 use crate::path;
 use crate::view::View;
 
-/// The numbers of CPUs for which a forecast is made: the recording's, and larger ones.
+/// The numbers of CPUs for which a forecast is made: the number in the recording, and larger numbers.
 pub fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     let larger = (1..=16).map(|power| 1 << power);
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
-/// The larger machines that the tasks wanting a CPU at once could have used.
+/// The larger numbers of CPUs that the tasks of the recording could have used at once.
 pub fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
     let used = |cpus| found.could_use(cpus);
     machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
 }
 
-/// The number of tasks on a CPU or waiting for one.
+/// The number of tasks on a CPU or waiting for one, over the time of a recording.
 pub struct CpuDemand {
     pub cpus: u64,
     /// Whether the build was allowed to use fewer CPUs than the machine has.
     pub is_limited: bool,
-    /// The time with more such tasks than CPUs.
+    /// The time in nanoseconds in which more tasks wanted a CPU than there are CPUs.
     pub starved_ns: u64,
-    /// The time in which their number is known, and the rest.
+    /// The time in nanoseconds in which the number of tasks that want a CPU is known.
     pub known_ns: u64,
     pub unknown_ns: u64,
     pub machines: Vec<MachineSize>,
 }
 
-/// A machine of another size, with the recorded demand.
+/// The use that a machine with another number of CPUs would have for the recorded demand.
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,
-    /// The CPU time that it gives in the same wall time: of all its CPUs, or of
-    /// as many as there are tasks that want one.
+    /// The CPU time in nanoseconds that tasks could use in the recorded wall time. At each moment it counts all CPUs,
+    /// or the number of tasks that want one if that is smaller.
     pub could_use_ns: u64,
-    /// The least wall time of the build, by its critical path.
+    /// The shortest possible wall time of the build in nanoseconds, by its critical path.
     pub at_least_ns: Option<u64>,
 }
 
-/// The number of tasks that wanted a CPU, if it is known.
+/// The demand for CPUs in a recording; `None` if the number of tasks that wanted a CPU is not known.
 pub fn demand(view: &View<'_>) -> Option<CpuDemand> {
     let analysis = view.analysis;
     let groups = path::groups(analysis);

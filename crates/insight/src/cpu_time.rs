@@ -8,18 +8,18 @@ use tr_analyze::timeline::Bucket;
 pub struct RunSlice {
     pub from: u64,
     pub to: u64,
-    /// ns on a CPU in it.
+    /// The time on a CPU in this part, in nanoseconds.
     on_cpu: u64,
 }
 
 impl RunSlice {
-    /// ns on a CPU from its beginning to `at`.
+    /// The time on a CPU from the beginning of this part until `at`, in nanoseconds.
     pub fn until(&self, at: u64) -> u64 {
         share(self.on_cpu, at - self.from, self.to - self.from)
     }
 }
 
-/// A process's stretches or samples with time on a CPU, thread by thread.
+/// The stretches or the samples of a process that have time on a CPU, thread by thread.
 pub fn on_cpu<'a>(
     analysis: &'a Analysis,
     process: &'a Process,

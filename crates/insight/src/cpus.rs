@@ -12,44 +12,44 @@ use tr_format::meta::Scope;
 use crate::label;
 use crate::view::View;
 
-/// The figures of one CPU, or of several ones together.
+/// The figures of one CPU, or of several CPUs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// The CPU's number; `None` for time on an unknown CPU: of a task that ran
-    /// from before the span to after it.
+    /// The number of the CPU. `None` stands for time on an unknown CPU, which a task has that ran from before the span
+    /// until after it.
     pub cpu: Option<u16>,
-    /// The time of this build, in ns.
+    /// The time in nanoseconds that the CPU ran tasks of this build.
     pub build_ns: u64,
-    /// The time of other tasks, kernel threads included.
+    /// The time in nanoseconds that the CPU ran other tasks, including kernel threads.
     pub others_ns: Option<u64>,
     pub idle_ns: Option<u64>,
-    /// The rest of the span.
+    /// The time of the span in nanoseconds in which the CPU's task is not known.
     pub unknown_ns: u64,
-    /// Switches away from recorded threads.
+    /// The number of switches away from recorded threads.
     pub switches: u64,
-    /// Involuntary ones of them.
+    /// The number of involuntary switches away from recorded threads.
     pub involuntary: u64,
-    /// Recorded threads that came from another CPU.
+    /// The number of times that a recorded thread moved here from another CPU.
     pub migrations: u64,
-    /// Preemptions of this build's threads by others.
+    /// The number of times that tasks outside of this build preempted a thread of this build.
     pub preempted: u64,
-    /// The waits after these preemptions, in ns.
+    /// The time in nanoseconds that the preempted threads then waited in run queues.
     pub preempted_wait_ns: u64,
 }
 
 /// The figures of the CPUs of a recording.
 pub struct CpuTimes {
     pub cpus: Vec<Cpu>,
-    /// The time of others, by program, in ns; the longest first.
+    /// The time of other tasks in nanoseconds by program, the longest first.
     pub others: Vec<(String, u64)>,
-    /// The processes that "this build" means.
+    /// The words that describe which processes "this build" means.
     pub build: &'static str,
     /// Whether all tasks of the machine were recorded.
     pub all: bool,
 }
 
 impl CpuTimes {
-    /// Sums up the timeline.
+    /// Computes the figures of the CPUs from the timeline.
     pub fn new(view: &View) -> CpuTimes {
         let analysis = view.analysis;
         let all = analysis.meta.scope == Scope::All && analysis.meta.options.cpus.is_empty();
@@ -98,7 +98,7 @@ impl CpuTimes {
         }
     }
 
-    /// The figures of all CPUs together; of unknown parts `None`.
+    /// The figures of all CPUs together. A figure is `None` if one of its parts is not known.
     pub fn sum(&self) -> Cpu {
         let sum = |of: fn(&Cpu) -> u64| self.cpus.iter().map(of).fold(0, u64::saturating_add);
         let known = |sum: u64, ns: Option<u64>| Some(sum.saturating_add(ns?));
@@ -120,10 +120,10 @@ impl CpuTimes {
     }
 }
 
-/// Sums over the threads' timelines.
+/// The sums over the timelines of the threads, while they are added up.
 struct CpuSums<'a> {
     analysis: &'a Analysis,
-    /// The processes of this build.
+    /// Whether each process belongs to this build.
     own: Arena<ProcessIx, bool>,
     cpus: BTreeMap<Option<CpuId>, Cpu>,
     /// The time of each other process, in ns.
@@ -174,8 +174,8 @@ impl CpuSums<'_> {
     }
 }
 
-/// The processes of this build, and their description: the chosen ones; of a
-/// recording of the whole machine COMMAND and its descendants; otherwise all.
+/// For each process, whether it belongs to this build, and words that describe this build. It is the chosen processes;
+/// or COMMAND with its descendants in a recording of the whole machine; or else all processes.
 pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");
@@ -189,7 +189,7 @@ pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     (own.into_table(), build)
 }
 
-/// The time of processes by program, the longest first.
+/// The sum of the times of processes for each program, the longest first.
 fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(String, u64)> {
     let mut programs: BTreeMap<String, u64> = BTreeMap::new();
     for (ix, ns) in times {

@@ -12,46 +12,46 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// A sum over all processes of a recording.
+    /// A resource of which a recording's processes together used an amount.
     pub enum Demand {
-        /// Waits of all threads, in ns.
+        /// Waits of all threads for disks and files, in nanoseconds.
         DiskWait = "disk-wait", "waits for disks and files";
-        /// Part of `DiskWait`.
+        /// Waits of all threads in fsync, in nanoseconds. They are a part of `DiskWait`.
         Sync = "fsync", "waits in fsync";
-        /// Part of the critical path.
+        /// Waits for disks on the critical path, in nanoseconds.
         DiskPath = "disk-path", "waits for disks on the critical path";
-        /// In bytes.
+        /// Data read from disks, in bytes.
         Read = "disk-read", "read from disks";
-        /// In bytes.
+        /// Data written to disks, in bytes.
         Written = "disk-written", "written to disks";
-        /// Connections begun or accepted.
+        /// The number of TCP connections that were begun or accepted.
         Connections = "connections", "TCP connections";
         Failed = "failed-connections", "failed TCP connections";
-        /// Time to connect, in ns.
+        /// The time until connections were established, in nanoseconds.
         Connecting = "connecting", "connecting";
-        /// Part of the critical path.
+        /// Waits for the network on the critical path, in nanoseconds.
         NetworkPath = "network-path", "waits for the network on the critical path";
-        /// In bytes.
+        /// Data received by TCP, in bytes.
         Received = "received", "received by TCP";
-        /// In bytes.
+        /// Data sent by TCP, in bytes.
         Sent = "sent", "sent by TCP";
         /// The resident memory of all processes together, in bytes.
         Resident = "resident", "resident memory of all processes";
-        /// Page faults that read from a disk.
+        /// The number of page faults that read from a disk.
         MajorFaults = "major-faults", "major faults";
-        /// In ns.
+        /// The time in direct reclaim of memory, in nanoseconds.
         Reclaim = "reclaim", "direct reclaim";
-        /// In ns.
+        /// The time of waits for pages from swap, in nanoseconds.
         Swap = "swap", "waits for pages from swap";
         OomKills = "oom-kills", "killed for lack of memory";
     }
 }
 
-/// The sums of a run, where they are known.
+/// The known amounts that the processes of a run used, by resource.
 pub type Demands = BTreeMap<Demand, u64>;
 
 impl Demand {
-    /// A value in its unit.
+    /// The value as text with its unit.
     pub fn show(self, value: u64) -> String {
         match self {
             Demand::Read | Demand::Written | Demand::Received | Demand::Sent => units::bytes(value),
@@ -64,7 +64,7 @@ impl Demand {
     }
 }
 
-/// The sums of a whole recording.
+/// The amounts that the processes of a whole recording used.
 pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
     let threads: Vec<ThreadIx> = analysis.thread_ids().collect();
     let disk = disk::totals(analysis, &threads, path);

@@ -19,11 +19,11 @@ const MAKERS: &[&str] = &[
 ];
 /// Options before the name of a file that is made.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// A file that so many jobs name, and none makes, ties them together: the lines of a recipe. A guess: with more,
-/// headers that a few jobs share would tie them together.
+/// A file that more than this many jobs name, and that no job makes, does not connect these jobs. A guess: with more,
+/// headers that a few jobs share would connect them.
 const RARE: usize = 3;
 
-/// The beginning of a name that cargo's jobs give to what they make, which is no file.
+/// The beginning of the name under which a crate of cargo counts as an output. It is not the name of a file.
 const CRATE: &str = "crate ";
 const SCRIPT: &str = "script ";
 const RESULT: &str = "output of ";
@@ -38,7 +38,7 @@ fn is_of_cargo(name: &str) -> bool {
 struct Files {
     made: BTreeSet<String>,
     named: BTreeSet<String>,
-    /// The program with the most CPU time.
+    /// The program of the job with the most CPU time, and that time in nanoseconds.
     program: (u64, String),
 }
 
@@ -58,7 +58,7 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
     })
 }
 
-/// The tools that start as many workers as there are CPUs, and whose jobs are not known.
+/// The names of the tools that start as many workers as there are CPUs, and whose jobs are not known.
 pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = execution.program.split(' ').next()?;
@@ -69,14 +69,14 @@ pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// A process's files are those of the jobs so many processes above it: in a chain of makes each is a part of all. A
-/// bound of the work.
+/// The largest number of ancestors up to which the files of a process count for a job. In a chain of makes, each job is
+/// a part of all jobs above it. A bound of the work.
 const DEEP: usize = 64;
 
-/// The jobs that each job needs: with certainty, likely, and at worst.
+/// The jobs that a job needs: certainly, probably, and in the worst case.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// The jobs of a recording that name a file which other jobs make, and these other jobs.
+/// The jobs that name a file which other jobs make. Each is listed with these other jobs.
 pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
@@ -124,11 +124,11 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
 
 /// The reasons for which a tool's jobs may need each other.
 enum Needs {
-    /// The jobs need those that make the files which they name.
+    /// The jobs need the jobs that make the files which they name.
     Files,
-    /// The jobs need nothing, unless a test's properties or a rule say so. Files show what is possible.
+    /// The jobs need only what a test's properties or a rule declare. The files show what else is possible.
     Declared,
-    /// Nothing: there is no way to say it.
+    /// The jobs need nothing, because the tool has no way to declare a need.
     None,
 }
 
@@ -144,7 +144,8 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
     }
 }
 
-/// A file that several tests make or remove is each one's own: no test makes it for others.
+/// Removes the files that several tests make or remove: each test makes such a file for itself, and not for another
+/// test.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
     let mut makers: BTreeMap<String, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {
@@ -209,7 +210,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
     }
 }
 
-/// The files of each job, from the command lines of all processes below it.
+/// The files that each job names, from the command lines of the job's process and its descendants.
 fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
     let of: HashMap<ProcessIx, usize> = jobs
         .iter()
@@ -233,7 +234,7 @@ fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
     files
 }
 
-/// The jobs that a process is part of: of a make in a make several.
+/// The jobs that a process is a part of. If one make runs inside another, there are several.
 fn jobs_of<'a>(
     analysis: &'a Analysis,
     of: &'a HashMap<ProcessIx, usize>,
@@ -305,7 +306,8 @@ impl Files {
         }
     }
 
-    /// A call of rustc by cargo: a crate is named by its name and its hash, in any of its files.
+    /// Adds the crate that a call of rustc by cargo makes or needs. The name of a crate with its hash identifies it in
+    /// any of its files.
     fn add_crate(&mut self, words: &[String]) {
         let mut name = "";
         let mut hash = "";

@@ -14,23 +14,22 @@ use tr_format::meta::Extra;
 
 use crate::known::{major_faults, processes_of};
 
-/// The figures of threads and their processes.
+/// The figures about disks for some threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskSum {
-    /// Bytes read from and written to storage, of the threads that have exited; `None`: not
-    /// known of any.
+    /// The bytes read from and written to storage by the threads that have exited; `None` if they are known for no
+    /// thread.
     pub io: Option<(u64, u64)>,
-    /// Whether a process has not reported its bytes, or not those of all its threads, because it has not
-    /// exited.
+    /// Whether the bytes are incomplete, because a process or a part of its threads has not exited.
     pub part: bool,
     pub major_faults: Option<u64>,
-    /// Waits for block I/O, and for files without block I/O of the thread's own.
+    /// The waits in nanoseconds for block I/O, and for files without block I/O by the thread itself.
     pub waited: u64,
-    /// The part of `waited` in fsync and its relatives.
+    /// The part of `waited` in nanoseconds that was in fsync and related calls.
     pub sync: u64,
-    /// The part of `waited` in page faults.
+    /// The part of `waited` in nanoseconds that was in page faults.
     pub fault: u64,
-    /// The time on the critical path, or `None` without a path.
+    /// The part of the waits in nanoseconds that is on the critical path; `None` without a path.
     pub path: Option<u64>,
 }
 
@@ -40,12 +39,12 @@ impl DiskSum {
         read | written | self.major_faults.unwrap_or(0) | self.waited == 0
     }
 
-    /// Bytes read from and written to storage; `None`: not known of all processes.
+    /// The bytes read from and written to storage; `None` if they are not known for all processes.
     pub fn io(&self) -> Option<(u64, u64)> {
         self.io.filter(|_| !self.part)
     }
 
-    /// Adds a thread's waits.
+    /// Adds the disk waits of a thread.
     fn wait(&mut self, analysis: &Analysis, thread: ThreadIx) {
         let Some(timeline) = &analysis.timeline else {
             return;
@@ -66,7 +65,7 @@ impl DiskSum {
     }
 }
 
-/// The time of each thread on the critical path in which it waited for a disk.
+/// The time in nanoseconds that each thread waited for a disk on the critical path.
 pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
     for segment in path
@@ -80,7 +79,7 @@ pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     waits
 }
 
-/// The figures of a whole recording.
+/// The figures about disks for a whole recording.
 pub(crate) fn totals(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -89,7 +88,7 @@ pub(crate) fn totals(
     sum(analysis, threads, path.map(path_waits).as_ref())
 }
 
-/// The figures of these threads and their processes.
+/// The figures about disks for some threads and their processes.
 pub fn sum(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -118,17 +117,17 @@ pub fn sum(
     sum
 }
 
-/// The waits of some threads for a disk or a file.
+/// The waits of some threads for one disk or for one file.
 pub struct WaitSum<T> {
-    /// `None`: it is not known which.
+    /// The disk or file that the threads waited for; `None` if it is not known.
     pub what: Option<T>,
     pub count: u64,
     /// The time of the waits in nanoseconds.
     pub ns: u64,
 }
 
-/// The waits of these threads, summed up by what `what` says that they were for, the longest ones first. `None` if the
-/// recording does not have the disks.
+/// The waits of these threads, summed up by what the closure `what` returns for each wait, the longest sum first.
+/// `None` if the recording does not have the disks.
 fn wait_sums<T: Ord>(
     analysis: &Analysis,
     threads: &[ThreadIx],

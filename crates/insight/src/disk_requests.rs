@@ -18,7 +18,7 @@ pub struct DiskRequests<'a> {
     /// The requests by their kind, in the order of [`GROUPS`](tr_format::device::GROUPS).
     pub groups: [Requests; 4],
     pub all: Requests,
-    /// The analysis's intervals of this disk.
+    /// The samples of this disk: the number of an interval of the analysis, and the figures of the interval.
     pub samples: Vec<(u64, &'a Block)>,
 }
 
@@ -47,7 +47,7 @@ pub fn disks<'a>(view: &View<'a>) -> Vec<DiskRequests<'a>> {
 }
 
 impl DiskRequests<'_> {
-    /// The bytes of a group of requests.
+    /// The number of bytes in the requests of a group.
     pub fn bytes(&self, group: usize) -> u64 {
         self.groups.get(group).map_or(0, |group| group.bytes)
     }
@@ -58,7 +58,7 @@ impl DiskRequests<'_> {
     }
 }
 
-/// Adds requests to a sum; the longest latency is the longer one of both.
+/// Adds the figures of requests to a sum. The longest latency becomes the longer one of the two.
 pub fn add(sum: &mut Requests, more: &Requests) {
     let sums = [
         (&mut sum.count, more.count),
@@ -72,7 +72,7 @@ pub fn add(sum: &mut Requests, more: &Requests) {
     sum.longest = sum.longest.max(more.longest);
 }
 
-/// A latency that at least so many percent of the requests do not exceed: the end of their bucket,
+/// The latency that at least `part` percent of the requests do not exceed. It is the end of a bucket of the histogram,
 /// or the longest latency.
 pub fn percentile(of: &Requests, part: u64) -> Option<u64> {
     let add = |sum: u128, count: &u64| sum + u128::from(*count);

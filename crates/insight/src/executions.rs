@@ -13,7 +13,7 @@ use tr_text::{escape, units};
 pub struct Execution<'a> {
     pub process: &'a Process,
     pub exec: &'a ExecSpan,
-    /// Whether it is the process's last execution; another one ended each of the others.
+    /// Whether this is the last execution of its process. Every earlier execution ended when the next one began.
     pub last: bool,
 }
 
@@ -23,7 +23,7 @@ impl Execution<'_> {
         self.process.status.filter(|_| self.last)
     }
 
-    /// Whether the program still ran at the end of the recording.
+    /// Whether the program was still running at the end of the recording.
     pub fn alive(&self) -> bool {
         self.last && self.process.status.is_none() && self.process.alive
     }
@@ -38,7 +38,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The label of its program; its file or comm without arguments.
+    /// The label of the execution's program; if there is none, the name of its file or its comm without arguments.
     pub fn label(&self) -> String {
         if self.exec.argv.bytes.is_empty() {
             self.command()
@@ -47,7 +47,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The command line, or else the file or the comm.
+    /// The command line of the execution; if it is not recorded, the file or the comm.
     pub fn command(&self) -> String {
         let argv = &self.exec.argv;
         let mut out = if !argv.bytes.is_empty() {
@@ -74,8 +74,8 @@ pub fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
     })
 }
 
-/// Sorts in descending order, but by start and pid in ascending order; equal
-/// executions by start.
+/// Sorts executions by a figure in descending order, or by start and pid in ascending order. Executions with an equal
+/// figure are sorted by start.
 pub fn sort(rows: &mut [Execution], by: Sort) {
     rows.sort_by_key(|Execution { process, exec, .. }| {
         let tree = process.tree.times.on_cpu;

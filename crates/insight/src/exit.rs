@@ -11,7 +11,7 @@ use tr_format::meta::{CommandEnd, EndReason, Metadata, Summary};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// A status in JSON: one of the two is known.
+/// The exit status of a process as an object in JSON. It has either a code or a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Exit {
     code: Option<u32>,
@@ -27,7 +27,7 @@ impl From<u32> for Exit {
     }
 }
 
-/// `exit 0`, `killed by SIGKILL`.
+/// A raw exit status in words, such as `exit 0` or `killed by SIGKILL`.
 pub fn words(status: u32) -> String {
     let killed = match killed_by(Some(status)) {
         Some(_) => "killed by ",
@@ -36,7 +36,7 @@ pub fn words(status: u32) -> String {
     format!("{killed}{}", signal_or_code(status))
 }
 
-/// `exit 0`, `SIGKILL`.
+/// A raw exit status in short words, such as `exit 0` or `SIGKILL`.
 pub fn signal_or_code(status: u32) -> String {
     let Some(signal) = killed_by(Some(status)) else {
         return format!("exit {}", code(status).unwrap_or(0));
@@ -49,7 +49,7 @@ pub fn signal_or_code(status: u32) -> String {
     format!("{}{core}", name(signal))
 }
 
-/// COMMAND's end in words; `None`: it is not known, or there is no COMMAND.
+/// The end of COMMAND in words; `None` if it is not known, or if there is no COMMAND.
 pub fn of_command(analysis: &Analysis) -> Option<String> {
     match &analysis.summary {
         Some(summary) => summary.status.map(words),
@@ -57,13 +57,13 @@ pub fn of_command(analysis: &Analysis) -> Option<String> {
     }
 }
 
-/// The words in place of the end of a process that has not ended.
+/// The words that are shown for a process that has not ended, in place of its exit status.
 pub const NO_END: &str = "no end";
 
 /// The words for a recording that [`is_unfinished`].
 pub const UNFINISHED: &str = "ended before its command did";
 
-/// The recorded time in words. If COMMAND ran on after the recording, its whole time follows.
+/// The recorded time in words. If COMMAND continued after the end of the recording, COMMAND's whole time follows.
 pub fn wall(analysis: &Analysis) -> String {
     let recorded = units::time(analysis.wall());
     match command_after(analysis) {
@@ -80,8 +80,8 @@ fn command_after(analysis: &Analysis) -> Option<CommandEnd> {
     analysis.summary.as_ref()?.full?.command
 }
 
-/// One sentence about a recording that ended at its limit of size, and about what COMMAND did then. `end` is the end of
-/// the recording.
+/// A sentence about a recording that ended at its size limit, and about what COMMAND did afterwards. `end` is the end
+/// of the recording.
 pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
     let full = summary.full.as_ref()?;
     let after = units::time(end.since(meta.start));
@@ -116,7 +116,7 @@ pub fn is_unfinished(analysis: &Analysis) -> bool {
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 
-/// Adds the columns of a status: `of` has it, and that the process is alive.
+/// Adds the columns of an exit status to a table. `of` returns the status of a row, and whether the process is alive.
 pub fn columns<'a, R: 'a>(
     table: Table<'a, R>,
     title: &str,

@@ -49,10 +49,10 @@ use crate::Recording;
 use crate::{exit, label, who};
 use tr_text::units;
 
-/// The failed process, by its label, or the failed step, by its name.
+/// The process or the step that failed. A process has its label, and a step its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedTask {
-    /// COMMAND, among the processes that a failure made fail.
+    /// COMMAND itself, which failed because of another failure.
     Command(String),
     Process(String),
     /// A process that is not a descendant of COMMAND.
@@ -66,10 +66,10 @@ impl Default for FailedTask {
     }
 }
 
-/// The reason that delayed a process or a step meanwhile.
+/// The reason that delayed a failed process or step while it ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The name of the step that was held back, if that is another one.
+    /// The name of the step that was held back, if it is another step than the failed one.
     pub step: Option<String>,
     pub verdict: Verdict,
 }
@@ -88,25 +88,26 @@ impl std::fmt::Display for Held {
 pub struct Failure {
     pub task: FailedTask,
     pub end: FailureEnd,
-    /// How long it had run, in ns: of a process its last program.
+    /// The time in nanoseconds that the process or step ran before it failed. For a process, only its last program
+    /// counts.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
-    /// The processes that this failure made fail, up to COMMAND.
+    /// The ancestors that failed because of this failure, from the nearest one up to COMMAND.
     pub above: Vec<Failure>,
-    /// For a failure in `above`: whether the failure before it is only one possible reason.
+    /// Whether the failure before this one in `above` is only one possible reason for this failure.
     pub perhaps: bool,
-    /// For COMMAND in `above`: it has no status of a failure.
+    /// Whether this failure is COMMAND's, in `above`, although COMMAND's exit status shows no failure.
     pub is_hidden: bool,
-    /// The kernel killed descendants at once with it.
+    /// Whether the kernel killed descendants of the process at once with it.
     pub with_descendants: bool,
     /// The time of the failure.
     at: Ktime,
-    /// The step, if it is one.
+    /// The failed step, if it is a step that failed.
     step: Option<StepIx>,
-    /// The reason that delayed the process or step meanwhile, with the evidence.
+    /// The reason that delayed the process or step while it ran, with the evidence.
     pub held: Option<Held>,
-    /// A limit of time ended it, so that what held it back can be the reason.
+    /// Whether a time limit ended the process or step, so that the delay can be the reason for the failure.
     pub was_late: bool,
 }
 
@@ -120,7 +121,7 @@ impl Failure {
         }
     }
 
-    /// The name of what failed.
+    /// The name of the process or step that failed.
     pub fn name(&self) -> String {
         match &self.task {
             FailedTask::Command(name) | FailedTask::Process(name) | FailedTask::Step(name) => {
@@ -130,7 +131,7 @@ impl Failure {
         }
     }
 
-    /// The end in words: `exit 1`, `killed: out of memory`.
+    /// How the process or step ended, in words such as `exit 1` or `killed: out of memory`.
     pub fn ended(&self) -> String {
         let descendants = if self.with_descendants {
             " with those below it"
@@ -147,7 +148,7 @@ impl Failure {
         held.map(Held::to_string)
     }
 
-    /// The end, and when it came.
+    /// The sentence that says how the failed process or step ended, and when.
     pub fn fact(&self) -> String {
         format!("{} after {}", self.ended(), units::time(self.after))
     }
@@ -155,36 +156,40 @@ impl Failure {
 
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// The failures that matter: first the processes that a signal killed, then those that were stopped after a
+    /// The failures that matter: first the processes that a signal killed, then the processes that were stopped after a
     /// time-out, then all others in the order of time.
     pub told: Vec<Failure>,
-    /// COMMAND failed: the place among them of what explains that.
+    /// The place in `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or nothing
+    /// explains it.
     pub command: Option<usize>,
     /// The number of COMMAND's processes that failed without consequences: probes of a process that
     /// succeeded, or failures of an earlier program of the same process.
     pub tolerated: usize,
-    /// The number of COMMAND's other processes that failed: what they led to is not known.
+    /// The number of other processes of COMMAND that failed. The recording does not show whether these failures had
+    /// consequences.
     pub unclear: usize,
-    /// The longest of the unclear failures, in the order of time: children of the last process whose failure
-    /// is explained for certain. The children of a configure script are probes.
+    /// The longest-running of the failures without known consequences, in the order of time: children of the last
+    /// process whose failure is explained for certain. The children of a configure script are left out, because they
+    /// are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences, including those that are not COMMAND's.
     pub calm: Vec<ProcessIx>,
 }
 
-/// The most failures that led to COMMAND's, beside the one that explains it best, that are reported with
+/// The largest number of failures that led to COMMAND's failure, beside the best explanation, that are reported with
 /// their consequences.
 const BRANCHES: usize = 100;
 
-/// The most failures beside that are named. A guess: as many as a reader takes in at once.
+/// The largest number of failures without known consequences that are named. A guess: as many as a reader takes in at
+/// once.
 const BESIDE: usize = 3;
-/// The longest name of COMMAND at the end of a chain, in columns.
+/// The longest name of COMMAND at the end of a chain of failures, in columns.
 const COMMAND: usize = 30;
 
 /// The order in which failures are reported. Failures of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// The kernel killed the process for lack of memory, or a signal did that nobody sends on purpose.
+    /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose.
     Killed,
     /// The process explains COMMAND's failure, or is a failed test, and was stopped after a time-out.
     Late,
@@ -199,7 +204,7 @@ enum Rank {
 /// A failure that matters, with its place in the order.
 struct RankedFailure {
     rank: Rank,
-    /// This failure explains COMMAND's best.
+    /// Whether this failure is the best explanation of COMMAND's failure.
     is_command: bool,
     failed: Failure,
 }
@@ -215,8 +220,8 @@ impl RankedFailure {
 }
 
 impl Failures {
-    /// The failures of these processes; for a recording of the whole machine, COMMAND's failures. `judged`:
-    /// the recording's steps, where they are known already.
+    /// The failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's processes.
+    /// `judged` has the verdicts on the recording's steps, where they have been computed already.
     pub fn new(
         recording: &Recording,
         chosen: &[ProcessIx],
@@ -320,7 +325,7 @@ impl Finder<'_> {
         }
     }
 
-    /// For each process, whether a time-out above ended it.
+    /// For each process, whether one of its ancestors ended it after a time-out.
     fn killed_in_time(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let parent = self.analysis.process(ix).parent;
@@ -328,7 +333,7 @@ impl Finder<'_> {
         })
     }
 
-    /// For each process, whether something above it went on after its failure, and succeeded.
+    /// For each process, whether one of its ancestors went on after its failure and succeeded.
     fn answered(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
@@ -339,7 +344,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The rank of what explains a failure, by the first process of its chain.
+    /// The rank of a chain of failures, which depends on the first process of the chain.
     fn rank_of_chain(&self, chain: &[ProcessIx]) -> Rank {
         let first = chain.first().copied();
         let is_killed = first.is_some_and(|ix| {
@@ -353,7 +358,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The rank of a failure that is no crash: one that was stopped after a time-out comes first.
+    /// The rank of a failure that is not a crash. A process that was stopped after a time-out ranks before other
+    /// processes.
     fn rank_by_time(&self, process: Option<ProcessIx>) -> Rank {
         if process.is_some_and(|ix| self.was_too_late(ix)) {
             Rank::Late
@@ -362,7 +368,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The failed tests of chosen processes that have no line by their process.
+    /// The failed tests of the chosen processes that no failed process reports.
     fn failed_tests(
         &self,
         judged: &StepVerdicts<'_>,
@@ -393,8 +399,8 @@ impl Finder<'_> {
         tests
     }
 
-    /// The failures above a test that is a job of a make, if the make may have ignored it: that the test failed is no reason
-    /// then for what the make did.
+    /// The failures above a test that is a job of a make. If the make may have ignored the test's failure, that failure
+    /// is not a reason for the make's own failure.
     fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
         let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
             return Vec::new();
@@ -472,7 +478,7 @@ impl Finder<'_> {
         beside
     }
 
-    /// The cause of COMMAND's failure, with the failures that it led to.
+    /// The failure that caused COMMAND's failure, with the failures that it led to.
     fn cause(&self, chain: &Chain) -> Option<Failure> {
         let (first, above) = chain.processes.split_first()?;
         let pairs = (1..).zip(&chain.processes).zip(above);
@@ -495,7 +501,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The rank of a process's failure, if it matters and is no failed test's.
+    /// The rank of the failure of a process; `None` if the failure does not matter or belongs to a failed test.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
         if self.sure.out_of_memory.contains_key(&ix) {
             return Some(Rank::Killed);
@@ -518,7 +524,7 @@ impl Finder<'_> {
         leads.then_some(Rank::Failed)
     }
 
-    /// A process, which may have been killed with what was below it.
+    /// The failure of a process that may have been killed together with its descendants.
     fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         Failure {

@@ -8,12 +8,12 @@ use tr_format::stack::{Module, Place};
 use tr_text::escape;
 use tr_text::units::hex;
 
-/// A function, or what is known in its place. Texts are escaped.
+/// The name of a function, or words in its place if it is not known. The texts are escaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// The function; in brackets if it is not known: the file, `[kernel]` or `[unknown]`.
+    /// The name of the function. If it is not known, it is the file, `[kernel]` or `[unknown]` in brackets.
     pub function: String,
-    /// The file's name; `kernel`; empty for code that is in no file.
+    /// The name of the file that contains the function, or `kernel`. It is empty for code that is in no file.
     pub binary: String,
 }
 
@@ -23,7 +23,7 @@ pub struct Names<'a> {
     stacks: &'a Stacks,
     names: Vec<Name>,
     numbers: HashMap<Name, usize>,
-    /// The numbers of a frame's functions, innermost first.
+    /// For each frame, the numbers of its functions, the innermost function first.
     frames: HashMap<u32, Vec<usize>>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The numbers of a stack's functions, innermost first, those inlined included.
+    /// The numbers of the functions of a stack, the innermost function first. Inlined functions are included.
     pub fn of_stack(&mut self, stack: u32) -> Vec<usize> {
         let stacks = self.stacks;
         let mut all = Vec::new();
@@ -47,7 +47,7 @@ impl<'a> Names<'a> {
         all
     }
 
-    /// The numbers of a frame's functions, innermost first: the last one is not inlined.
+    /// The numbers of the functions of a frame, the innermost function first. Only the last one is not inlined.
     pub fn of_frame(&mut self, frame: u32) -> &[usize] {
         if !self.frames.contains_key(&frame) {
             let numbers = self.find(frame);
@@ -56,7 +56,7 @@ impl<'a> Names<'a> {
         self.frames.get(&frame).map_or(&[], |all| all)
     }
 
-    /// The number of the innermost function in user mode.
+    /// The number of the innermost function of a stack in user mode.
     pub fn in_user_mode(&mut self, stack: u32) -> Option<usize> {
         let stacks = self.stacks;
         let mut frames = stacks.frames(stack);
@@ -65,7 +65,7 @@ impl<'a> Names<'a> {
         self.of_frame(frame).first().copied()
     }
 
-    /// The name of a number.
+    /// The name of the function with this number.
     pub fn name(&self, number: usize) -> Option<&Name> {
         self.names.get(number)
     }
@@ -115,7 +115,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The last part of a file's path or, without one, the beginning of its build id.
+/// The name of a file that contains code. Without a path, it is the beginning of the file's build id.
 fn of_module(module: &Module) -> String {
     match module.path.rsplit(|byte| *byte == b'/').next() {
         Some(name) if !name.is_empty() => escape::raw(name),

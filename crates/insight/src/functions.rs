@@ -12,11 +12,11 @@ use tr_format::stack::Doing;
 
 use crate::frames::{Name, Names};
 
-/// The most stretches of a thread's time in a sampled wait. A guess: there are three, one on a CPU before the wait, the
-/// wait, and one for a CPU. A file by a stranger may have any number.
+/// The largest number of stretches of a thread's time that are examined for one sampled wait. A guess: there are three,
+/// one on a CPU before the wait, the wait, and one for a CPU. A forged file may have any number.
 const STRETCHES: usize = 8;
 
-/// Samples, and the time that they stand for.
+/// A number of samples, and the time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SampleSum {
     pub samples: u64,
@@ -31,20 +31,20 @@ impl SampleSum {
     }
 }
 
-/// Samples with one stack.
+/// The samples that have one stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSamples {
     /// The number of the stack.
     pub stack: u32,
-    /// On a CPU, or off CPU.
+    /// Whether the samples were taken on a CPU or off CPU.
     pub doing: Doing,
-    /// The reason of a wait; `None`: it was not looked for.
+    /// The reason of the waits; `None` if it was not determined.
     pub reason: Option<WaitReason>,
     pub sum: SampleSum,
 }
 
 impl StackSamples {
-    /// The sum of one sample, which stands for so many nanoseconds.
+    /// The sum of one sample, which stands for `ns` nanoseconds.
     pub fn of(analysis: &Analysis, sample: &Timed, ns: u64) -> StackSamples {
         let wait = Some(sample).filter(|sample| sample.doing == Doing::OffCpu);
         StackSamples {
@@ -56,35 +56,36 @@ impl StackSamples {
     }
 }
 
-/// A function in all samples, or in the samples of one group.
+/// The figures of a function over all samples, or over the samples of one group.
 #[derive(Debug)]
 pub struct FunctionRow {
-    /// The number of the group.
+    /// The number of the group of samples.
     pub group: Option<usize>,
     pub name: Name,
     pub doing: Doing,
-    /// The reason of a wait; `None`: it was not looked for.
+    /// The reason of the waits; `None` if it was not determined.
     pub reason: Option<WaitReason>,
-    /// The function was the innermost one; of waits, the innermost one in user mode.
+    /// The samples in which the function was the innermost one. For waits, it was the innermost one in user mode.
     pub own: SampleSum,
-    /// The function was in the stack.
+    /// The samples in which the function was anywhere in the stack.
     pub total: SampleSum,
 }
 
-/// The facts that the samples of a row share: the group, what the tasks did and why, the function.
+/// The facts that all samples of a row share: the group, the activity of the tasks, the reason of a wait, and the
+/// function.
 type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 
-/// The functions of some samples.
+/// The figures of the functions of some samples.
 #[derive(Debug, Default)]
 pub struct Functions {
     all: BTreeMap<Doing, SampleSum>,
     reasons: BTreeMap<WaitReason, SampleSum>,
-    /// The row with the longest time of its own first.
+    /// The rows of the functions, the one with the longest time of its own first.
     rows: Vec<FunctionRow>,
 }
 
 impl Functions {
-    /// Sums up samples, each with the number of its group.
+    /// Sums up samples, each of which comes with the number of its group.
     pub fn new(
         stacks: &Stacks,
         samples: impl Iterator<Item = (Option<usize>, StackSamples)>,
@@ -130,7 +131,7 @@ impl Functions {
         found
     }
 
-    /// The sum of all samples of tasks that did this.
+    /// The sum of all samples that were taken on a CPU, or of all that were taken off CPU.
     pub fn sum(&self, doing: Doing) -> SampleSum {
         self.all.get(&doing).copied().unwrap_or_default()
     }
@@ -140,7 +141,7 @@ impl Functions {
         self.all.is_empty()
     }
 
-    /// The rows, the one with the longest time of its own first.
+    /// The rows of the functions, the one with the longest time of its own first.
     pub fn rows(&self) -> &[FunctionRow] {
         &self.rows
     }
@@ -150,7 +151,7 @@ impl Functions {
         !self.reasons.is_empty()
     }
 
-    /// The sums of the waits by reason, the longest one first.
+    /// The sums of the waits by reason, the longest sum first.
     pub fn by_reason(&self) -> Vec<(WaitReason, SampleSum)> {
         let mut sums: Vec<(WaitReason, SampleSum)> =
             self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
@@ -159,8 +160,8 @@ impl Functions {
     }
 }
 
-/// The wait of a sample off CPU: the longest one in the thread's timeline in that time. The
-/// recorder stamps the ends of a sample and those of a wait one after the other.
+/// The wait that a sample off CPU was taken in. It is the longest wait in the thread's timeline at that time, because
+/// the recorder takes the timestamps of the sample and of the wait one after the other.
 pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
     let thread = sample.thread;

@@ -5,24 +5,23 @@ use tr_format::event::CpuId;
 
 use crate::members::Collect;
 
-/// Durations in ns.
+/// The distribution of durations in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hist {
     lengths: Vec<u64>,
     total: u64,
-    /// Durations without a known start or end: their number, and the sum of
-    /// their lower bounds.
+    /// The durations without a known start or end: their number, and the sum of their lower bounds in nanoseconds.
     cut: (u64, u64),
 }
 
 /// A slot of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slot {
-    /// The shortest duration, in whole µs.
+    /// The shortest duration of the slot, in whole µs.
     pub from_us: u64,
-    /// The longest duration, in whole µs.
+    /// The longest duration of the slot, in whole µs.
     pub to_us: u64,
-    /// The number of durations.
+    /// The number of durations in the slot.
     pub count: u64,
     pub ns: u64,
 }
@@ -33,23 +32,23 @@ impl Hist {
         self.lengths.len() as u64
     }
 
-    /// The sum of the durations with known ends.
+    /// The sum of the durations with known ends, in nanoseconds.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The number of the other durations, and the sum of their lower bounds.
+    /// The number of durations without known ends, and the sum of their lower bounds in nanoseconds.
     pub fn cut(&self) -> (u64, u64) {
         self.cut
     }
 
-    /// A quantile by nearest rank.
+    /// The quantile of the durations in nanoseconds, by the nearest rank. `permille` is its rank in thousandths.
     pub fn quantile(&self, permille: usize) -> Option<u64> {
         let rank = (self.lengths.len() * permille).div_ceil(1000);
         self.lengths.get(rank.max(1) - 1).copied()
     }
 
-    /// The slots from 0 µs to the longest duration's.
+    /// The slots of the histogram from 0 µs up to the slot of the longest duration.
     pub fn slots(&self) -> Vec<Slot> {
         // bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
         let place = |ns: u64| (ns / 1000).max(1).ilog2();

@@ -9,8 +9,8 @@ use tr_format::meta::Metadata;
 
 use tr_text::units::hex;
 
-/// The id of a recording: no two begin at the same nanosecond of three clocks. Recordings that
-/// `tr redact` or `tr recover` made of one have the same.
+/// The identifier of a recording. No two recordings begin at equal nanoseconds of three clocks. The recordings that `tr
+/// redact` or `tr recover` makes of a recording have its identifier.
 pub fn id(meta: &Metadata) -> String {
     let mut hash = Sha256::new();
     let Ktime(start) = meta.start;
@@ -22,13 +22,13 @@ pub fn id(meta: &Metadata) -> String {
     hex(hash.finalize().iter().take(12))
 }
 
-/// The recordings of one comparison so far. One that is there twice is refused: it is one run, and counted as two
-/// it makes chance look like a difference, or a difference like none. A copy under another name is the same
-/// recording. An import is known by its name: it may not tell its time of the day.
+/// The recordings of one comparison so far. A recording that is given twice is refused, because one run counted as two
+/// makes chance look like a difference, or hides a difference. A copy under another name counts as one with its
+/// original. An import is identified by its name, because it may not contain its time of the day.
 #[derive(Debug, Default)]
 pub struct Runs {
     names: BTreeSet<String>,
-    /// The names of the recordings by their ids.
+    /// The name of each recording by its identifier.
     ids: BTreeMap<String, String>,
 }
 

@@ -14,42 +14,44 @@ use tr_text::{escape, units};
 use lookup::Lookup;
 pub(crate) use lookup::TOLERATED;
 
-/// The most spans of all files together. Each is a step of the reports.
+/// The largest number of spans of all files together. Each span is a step of the reports.
 pub const SPANS: usize = 100_000;
 
-/// A file of a known tool.
+/// A parsed file of a tool whose format is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum File {
-    /// The Chrome Trace Event format, which clang's `-ftime-trace` has, too, or OTLP.
+    /// A file in the Chrome Trace Event format, which clang's `-ftime-trace` uses, too, or in the OTLP format.
     Spans(spans::Spans),
-    /// `.ninja_log`.
+    /// A log of ninja (`.ninja_log`).
     Ninja(ninja::Log),
-    /// The page of `cargo build --timings`.
+    /// The HTML page that `cargo build --timings` writes.
     Cargo(cargo::Timings),
     Junit(junit::Report),
 }
 
-/// A parsed file and what the file system tells about it.
+/// A parsed file, and the facts about it from the file system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFile {
     pub path: Vec<u8>,
-    /// The time of the last write, in ns since 1970, if it is known. A copy of a file can have a later one.
+    /// The time of the last write to the file, in nanoseconds since 1970, if it is known. A copy of a file can have a
+    /// later one.
     pub written: Option<i64>,
     pub file: File,
 }
 
-/// A file of another tool: the number of its spans, and the number of spans with a place in the recording.
+/// The result of reading a file of another tool: the number of its spans, and how many of them have a place in the
+/// recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
     pub file: Box<[u8]>,
     pub spans: u64,
     /// The number of spans that belong to a recorded process.
     pub placed: u64,
-    /// The number of spans that are outside of the analyzed span of time.
+    /// The number of spans that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of spans that are left out because there are too many.
+    /// The number of spans that are left out because the files have too many.
     pub left_out: u64,
-    /// The reason why the file or a part of it has no place in the recording, or an assumption about the
+    /// The reason why the file or a part of it has no place in the recording, or an assumption that was made about the
     /// file's times.
     pub note: Option<String>,
     /// The tool and its version, if the file names them: `rustc 1.88.0`.
@@ -99,7 +101,7 @@ impl Imports {
     }
 }
 
-/// The file and the numbers of its spans.
+/// The sentence with the name of an imported file and the numbers of its spans.
 pub fn sentence(import: &Import) -> String {
     let file = escape::raw(&import.file);
     let (placed, all) = (units::count(import.placed), units::count(import.spans));
@@ -121,7 +123,8 @@ pub fn sentence(import: &Import) -> String {
     words
 }
 
-/// The sentence of a file that has spans without a place, or times with an assumption.
+/// The sentence about an imported file that has spans without a place in the recording, or whose times rest on an
+/// assumption; `None` for other files.
 pub fn incomplete(import: &Import) -> Option<String> {
     (import.placed < import.spans || import.note.is_some()).then(|| sentence(import))
 }

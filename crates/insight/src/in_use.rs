@@ -6,7 +6,7 @@ use tr_analyze::timeline::Bucket;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 
-/// The beginning and the end of one of equal parts of the recording.
+/// The beginning and the end of one of `parts` equal parts of the recording.
 fn part(analysis: &Analysis, number: u64, parts: u32) -> (Ktime, Ktime) {
     let at = |number: u64| {
         let ns = u128::from(analysis.wall()) * u128::from(number) / u128::from(parts.max(1));
@@ -15,7 +15,7 @@ fn part(analysis: &Analysis, number: u64, parts: u32) -> (Ktime, Ktime) {
     (at(number), at(number + 1))
 }
 
-/// The mean number of CPUs that the build used in each of equal parts of the time, in hundredths.
+/// The mean number of CPUs that the build used in each of `parts` equal parts of the recording, in hundredths.
 pub fn cpus(analysis: &Analysis, parts: u32) -> Vec<u64> {
     let (Some(timeline), 1..) = (&analysis.timeline, analysis.wall()) else {
         return Vec::new();
@@ -39,8 +39,8 @@ pub fn cpus(analysis: &Analysis, parts: u32) -> Vec<u64> {
     means.collect()
 }
 
-/// The memory in use in each of equal parts of the time, in MiB: the most of its samples; empty if a part is not known. `whole` is the
-/// memory of the machine in bytes.
+/// The memory in use in each of `parts` equal parts of the recording, in MiB: the largest sample of the part. Empty if
+/// a part has no sample. `whole` is the memory of the machine in bytes.
 pub fn memory(analysis: &Analysis, parts: u32, whole: u64) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let used = (0..parts).map(|number| {

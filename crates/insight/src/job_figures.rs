@@ -18,21 +18,21 @@ pub enum FigureUnit {
 /// A figure of a whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFigure {
-    /// The name, in words with underscores, without its unit.
+    /// The name of the figure in words with underscores, without its unit.
     pub name: &'static str,
     pub unit: FigureUnit,
     pub value: u64,
     pub about: &'static str,
 }
 
-/// The CPU time of a job, for which OpenTelemetry has a name of its own.
+/// The name of the figure for a job's CPU time. OpenTelemetry has its own name for it.
 pub const CPU: &str = "cpu";
-/// The bytes that a job read from disks.
+/// The name of the figure for the bytes that a job read from disks.
 pub const DISK_READ: &str = "disk_read";
-/// The bytes that a job wrote to disks.
+/// The name of the figure for the bytes that a job wrote to disks.
 pub const DISK_WRITTEN: &str = "disk_written";
 
-/// The figures that are known of a recording. The size is that of the job's runner.
+/// The known figures of a recorded job. `size` is the proposed size of the job's runner.
 pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFigure> {
     use FigureUnit::{Bytes, Cpus, Seconds};
     let times = &analysis.totals.times;

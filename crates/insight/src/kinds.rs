@@ -29,7 +29,7 @@ pub fn title(kind: Kind) -> &'static str {
     }
 }
 
-/// The state of a thread in a time of this kind: an index into [`tr_text::words::STATES`].
+/// The state of a thread during time of a kind, as an index into [`tr_text::words::STATES`].
 pub fn state(kind: Kind) -> usize {
     match kind {
         Kind::OnCpu => 0,
@@ -47,14 +47,15 @@ pub fn state(kind: Kind) -> usize {
 
 /// A column of a table with times of the critical path.
 pub struct Column {
-    /// In text.
+    /// The title of the column in text.
     pub title: &'static str,
-    /// In JSON, CSV and datasets.
+    /// The name of the column in JSON, CSV and datasets.
     pub name: &'static str,
     pub kinds: &'static [Kind],
 }
 
-/// The columns. Each kind is in one of them. Of what totals do not divide no state is known.
+/// The columns of a table with times of the critical path. Each kind is in one of them. The state is not known of time
+/// that totals do not divide.
 pub const COLUMNS: [Column; 7] = [
     column("CPU", &[Kind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
@@ -91,14 +92,14 @@ impl Column {
         times.of_all(self.kinds.iter().copied())
     }
 
-    /// The column's time, if a recording with times of that basis tells it.
+    /// The time in this column, if a recording whose times have this basis shows it.
     pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
         let told = |kind: &Kind| is_told(*kind, basis);
         self.kinds.iter().any(told).then(|| self.of(times))
     }
 }
 
-/// Whether times of that basis tell the time of a kind.
+/// Whether a recording whose times have this basis shows the time of a kind.
 pub fn is_told(kind: Kind, basis: Basis) -> bool {
     match basis {
         Basis::Events => true,
@@ -113,7 +114,7 @@ pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
     Kind::ALL.into_iter().filter(known)
 }
 
-/// The kinds in words, the longest first.
+/// The sentence that lists the times by kind, the longest first.
 pub fn sentence(times: &ByKind) -> String {
     let whole = times.sum();
     let all = of_steps().map(|kind| (times.of(kind), kind));
@@ -125,7 +126,8 @@ pub fn sentence(times: &ByKind) -> String {
     kinds.collect::<Vec<_>>().join(", ")
 }
 
-/// The waits for something else than a CPU, work of others too: their sum, and the longest.
+/// The sum of the waits for anything except a CPU, including waits for the work of others, and the kind with the
+/// longest time.
 pub fn waited(times: &ByKind) -> (u64, Kind) {
     let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
     // Of equal ones the first.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 
-/// A value that only scheduling events tell.
+/// Returns the value if the recording has the scheduling events that the value needs; otherwise `None`.
 pub fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
     (analysis.basis() == Basis::Events).then_some(value)
 }
@@ -23,7 +23,8 @@ pub(crate) fn major_faults(processes: &[&Process]) -> Option<u64> {
     faults.map(|(_, major)| major).reduce(u64::saturating_add)
 }
 
-/// A value that only the scheduling events of `tr` tell: causes of blocked time.
+/// Returns the value if the recording has the scheduling events of `tr` that the value needs, for example for causes of
+/// blocked time; otherwise `None`.
 pub fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
     by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
 }

@@ -5,8 +5,8 @@ use tr_analyze::model::{Process, Thread};
 use tr_programs::command_line;
 use tr_text::escape;
 
-/// A process's program: the name of its file or script, or a tool and its verb
-/// (`git clone`); the comm of a process without arguments.
+/// The name of a process's program: its file or script, or a tool with its verb (`git clone`). A process without
+/// arguments has its comm.
 pub fn program(process: &Process) -> String {
     if process.role.container.is_some() {
         return CONTAINER.to_owned();
@@ -14,7 +14,7 @@ pub fn program(process: &Process) -> String {
     command_line::program_of(&process.argv, &process.comm)
 }
 
-/// A process's label: `cc1 lparser.c`, `ld lua`, `make -C src`, `foo.py x`.
+/// The label of a process, such as `cc1 lparser.c`, `ld lua`, `make -C src` or `foo.py x`.
 pub fn label(process: &Process) -> String {
     if process.role.kthread {
         return format!("[{}]", escape::raw(process.comm.bytes()));
@@ -28,14 +28,14 @@ pub fn label(process: &Process) -> String {
     command_line::label_of(&process.argv, &process.comm, process.execs.is_empty())
 }
 
-/// The program of a container's first recorded process.
+/// The name that is shown as the program of a container's first recorded process.
 const CONTAINER: &str = "container";
 
-/// The digits of a container's id that docker shows.
+/// The number of digits of a container's id that docker shows.
 const SHORT_ID: usize = 12;
 
-/// Whether a program made this id of a container: 64 hexadecimal digits, or BuildKit's 25 of base 36.
-/// Any other one is a name that somebody gave.
+/// Whether a container's id was made by a program: it has 64 hexadecimal digits, or BuildKit's 25 digits of base 36.
+/// Any other id is a name that somebody gave.
 fn is_made(id: &[u8]) -> bool {
     let base36 = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
     match id.len() {
@@ -45,7 +45,8 @@ fn is_made(id: &[u8]) -> bool {
     }
 }
 
-/// A container: `container web (alpine:3)`; `container web (alpine:3, inferred)` if nobody has told whose it is.
+/// The name of a container for people, such as `container web (alpine:3)`. `container web (alpine:3, inferred)` means
+/// that no daemon has named the container's client.
 pub fn container(called: &Called) -> String {
     let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
     let short = short.unwrap_or(&called.id);
@@ -65,20 +66,20 @@ pub fn container(called: &Called) -> String {
     out
 }
 
-/// A server: `server postgres (shared)`. Some change their command line to their name, a colon and
-/// what they do.
+/// The name of a server for people, such as `server postgres (shared)`. Some servers change their command line to their
+/// name, a colon and what they do.
 pub fn server(process: &Process) -> String {
     let program = command_line::program_of(&process.argv, &process.comm);
     let name = program.split_once(": ").map_or(&*program, |(name, _)| name);
     format!("server {name} (shared)")
 }
 
-/// A thread's comm and its process's label.
+/// The name of a thread: its comm with the label of its process.
 pub fn thread(thread: &Thread, process: &Process) -> String {
     comm(thread) + &label(process)
 }
 
-/// A thread's comm, before the label of its process.
+/// The comm of a thread as it is shown before the label of its process.
 pub fn comm(thread: &Thread) -> String {
     format!("{} · ", escape::raw(thread.comm.bytes()))
 }

@@ -14,11 +14,11 @@ use tr_text::named;
 use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
-    /// CPU time that the machine gave to others, and waits for its resources.
+    /// CPU time that the machine gave to others, or waits for a resource of the machine.
     pub enum Load {
         Others = "others", "CPU time of other tasks";
         Stolen = "stolen", "stolen by the hypervisor";
-        /// The quota of the cgroup.
+        /// Time in which a quota of the cgroup kept tasks off the CPUs.
         Throttled = "throttled", "throttled by a quota";
         Cpu = "cpu-pressure", STALLED_CPU;
         Memory = "memory-pressure", STALLED_MEMORY;
@@ -29,16 +29,17 @@ named! {
 /// The facts that the machine withheld from a recording, and the system calls that were recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// In ns.
+    /// The time of each load in nanoseconds.
     pub loads: BTreeMap<Load, u64>,
     /// CPU time of the build without the part that the hypervisor took, in ns.
     pub work: Option<u64>,
-    /// System calls by name: calls, and their ns. `None`: not recorded.
+    /// The system calls by name, each with the number of calls and their time in nanoseconds; `None` if they were not
+    /// recorded.
     pub calls: Option<BTreeMap<String, (u64, u64)>>,
 }
 
 impl Loads {
-    /// A load in ns, if it is known.
+    /// The time of a load in nanoseconds, if it is known.
     pub fn load(&self, load: Load) -> Option<u64> {
         self.loads.get(&load).copied()
     }
@@ -85,8 +86,8 @@ fn work(analysis: &Analysis) -> Option<u64> {
     run_within(analysis, (analysis.start, analysis.end), on_cpu)
 }
 
-/// The part of a task's time on a CPU in which the hypervisor ran that CPU. A task keeps its CPU while the
-/// hypervisor runs others: its part of the stolen time is its part of the CPUs.
+/// The part of a task's time on a CPU in which the hypervisor ran that CPU. A task keeps its CPU while the hypervisor
+/// runs other guests. The stolen time is divided among the tasks by their parts of the CPU time.
 pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);

@@ -9,20 +9,20 @@ use tr_format::event::Ktime;
 use crate::view::View;
 use crate::{cpu_time, cpus};
 
-/// The figures of the analyzed span and of its parts.
+/// The figures of the machine in the analyzed span, and in each part of it.
 pub struct MachineFigures<'a> {
-    /// The number of CPUs of the recording.
+    /// The number of CPUs in the recording.
     pub cpus: u64,
-    /// The processes that "build" means.
+    /// The words that describe which processes "build" means.
     pub build: &'static str,
-    /// The time between two samples, or between a sample and an end of the span; in order.
+    /// The parts of the span in order. Each lies between two samples, or between a sample and an end of the span.
     pub intervals: Vec<Interval<'a>>,
-    /// The whole span.
+    /// The figures of the whole span.
     pub whole: Interval<'a>,
 }
 
 impl<'a> MachineFigures<'a> {
-    /// The samples of the analyzed span; `None` if there are none.
+    /// Computes the figures from the samples in the analyzed span; `None` if there are none.
     pub fn new(view: &View<'a>) -> Option<MachineFigures<'a>> {
         let analysis = view.analysis;
         let samples = Samples::of(analysis);
@@ -51,15 +51,15 @@ impl<'a> MachineFigures<'a> {
     }
 }
 
-/// The figures of a part of the span. `None`: not known.
+/// The figures of a part of the span. A figure is `None` if it is not known.
 pub struct Interval<'a> {
     samples: Samples<'a>,
     span: (Ktime, Ktime),
-    /// CPU time of the build, in ns.
+    /// The CPU time of the build in nanoseconds.
     pub build: u64,
-    /// CPU time of other tasks, in ns.
+    /// The CPU time of other tasks in nanoseconds.
     pub others: Option<u64>,
-    /// Idle time of the CPUs, in ns.
+    /// The idle time of the CPUs in nanoseconds.
     pub idle: Option<u64>,
 }
 
@@ -86,23 +86,23 @@ impl<'a> Interval<'a> {
         self.span.0
     }
 
-    /// The length of the part in ns.
+    /// The length of the part in nanoseconds.
     pub fn length(&self) -> u64 {
         self.span.1.since(self.span.0)
     }
 
-    /// The increase of a counter.
+    /// The increase of a counter in this part.
     pub fn total(&self, counter: Counter) -> Option<u64> {
         self.samples.increase(counter, self.span)
     }
 
-    /// The values of a counter.
+    /// The smallest, the mean and the largest value of a counter in this part.
     pub fn range(&self, counter: Counter) -> Option<Range> {
         self.samples.range(counter, self.span)
     }
 
-    /// The value of a counter: of times and totals the increase, of others the mean at
-    /// the interval's end.
+    /// The value of a counter in this part. For times and totals it is the increase, and for other counters the mean at
+    /// the end of the interval.
     pub fn value(&self, counter: Counter) -> Option<u64> {
         let end = (self.span.1, self.span.1);
         match counter.unit() {
@@ -115,7 +115,7 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// CPU time of the processes of the build in each interval between two edges, in ns.
+/// The CPU time in nanoseconds of the build's processes in each interval between two neighbouring edges.
 fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec<u64> {
     let edges: Vec<u64> = edges.iter().map(|edge| view.since(*edge)).collect();
     let mut sums = vec![0u64; edges.len().saturating_sub(1)];

@@ -9,16 +9,16 @@ use crate::label;
 use crate::query::{names, By};
 use crate::view::View;
 
-/// The threads of one row.
+/// The threads that one row of a table covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     pub name: String,
-    /// The pid (tid) of a row of one process (thread).
+    /// The pid of the row's process if the row is one process, or the tid if the row is one thread.
     pub pid: Option<u32>,
     pub threads: Vec<ThreadIx>,
 }
 
-/// The threads of the chosen processes by row, in the order of the first one.
+/// The rows of a table with the threads of the chosen processes, in the order of the first thread of each row.
 pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     let analysis = view.analysis;
     let mut rows: Vec<Members> = Vec::new();
@@ -54,25 +54,25 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     rows
 }
 
-/// A sum over values that come one by one.
+/// A sum to which values are added one by one.
 pub trait Collect<P>: Default {
     fn add(&mut self, value: &P);
 
-    /// Prepares the sum for questions, after its last value.
+    /// Prepares the sum for use, after its last value was added.
     fn finish(&mut self) {}
 }
 
-/// The sums of the values of threads: over all chosen processes, and by row.
+/// The sums of the values of threads: one over all chosen processes, and one for each row.
 #[derive(Clone, Debug, Default)]
 pub struct Grouped<S> {
     pub all: S,
-    /// The rows that have a value, those with the largest figure first.
+    /// The rows that have a value, the row with the largest figure first.
     pub groups: Vec<(Members, S)>,
 }
 
 impl<S> Grouped<S> {
-    /// Sums up the values of each thread. Rows are sorted by a figure of their sums, and those without it are left
-    /// out; `each` sees every value.
+    /// Sums up the values of each thread. Rows are sorted by a figure of their sums, and rows without that figure are
+    /// left out. `each` is called with every value.
     pub fn new<P, I: Iterator<Item = P>>(
         view: &View<'_>,
         by: By,

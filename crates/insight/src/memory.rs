@@ -11,24 +11,24 @@ use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
-/// Threads that reclaim memory so often evict pages that they read again. A guess: a build with enough memory
-/// reclaims some pages, too.
+/// The least number of direct reclaims by threads that shows that pages were evicted and read again. A guess: a build
+/// with enough memory reclaims some pages, too.
 const MANY_RECLAIMS: u64 = 100;
 
 pub(crate) fn evicts(reclaims: u64) -> bool {
     reclaims >= MANY_RECLAIMS
 }
 
-/// Whether page faults on the pages of files are those of a build short of memory.
+/// Whether the page faults on the pages of files show that a build was short of memory.
 pub(crate) fn reads_again(analysis: &Analysis) -> bool {
     let reclaims = waits(analysis).filter_map(|wait| wait.reclaims);
     evicts(reclaims.fold(0, u64::saturating_add))
 }
 
-/// Figures of threads and their processes.
+/// The figures about memory of some threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemorySum {
-    /// The largest resident set of a process; `None` before its exit.
+    /// The largest resident set of a process in bytes; `None` if none of the processes has exited.
     pub peak: Option<u64>,
     pub major_faults: Option<u64>,
     /// The number of direct reclaims. This field and those below are `None` where the recording lacks them.
@@ -50,14 +50,14 @@ impl MemorySum {
         figures.iter().all(|figure| figure.unwrap_or(0) == 0)
     }
 
-    /// Waits for memory, in whole ms.
+    /// The time of waits for memory in whole milliseconds.
     pub fn waited_ms(&self) -> u64 {
         let waits = [self.reclaimed, self.swapped];
         let waits = waits.into_iter().flatten();
         waits.fold(0, u64::saturating_add) / 1_000_000
     }
 
-    /// Without any fact, of a recording that may lack some kinds of them.
+    /// The sum without any figure. A figure that the recording lacks is `None`.
     fn of(analysis: &Analysis) -> MemorySum {
         let reclaim = analysis.meta.has(Extra::Memory).then_some(0);
         MemorySum {
@@ -94,11 +94,11 @@ pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
 
 /// The resident memory of all recorded processes together in the span, in bytes.
 pub struct Resident {
-    /// The largest reading between the span's first sample and its last; `None` without one.
+    /// The largest reading between the first and the last sample of the span; `None` if there is no sample.
     read: Option<u64>,
-    /// The largest resident set of one process; 0 if none is known.
+    /// The largest resident set of one process in bytes; 0 if none is known.
     peak: u64,
-    /// The largest resident set of a process that began in the span or was killed in it.
+    /// The largest resident set in bytes of a process that began in the span or was killed in it.
     inside: u64,
 }
 
@@ -127,32 +127,32 @@ impl Resident {
         }
     }
 
-    /// The largest reading; `None` if the readings have missed a process's peak.
+    /// The largest reading in bytes; `None` if the readings have missed the peak of a process.
     pub fn whole(&self) -> Option<u64> {
         let most = self.peak.max(self.inside);
         self.read.filter(|read| *read > 0 && *read >= most)
     }
 
-    /// A lower bound, if there are readings at all.
+    /// A lower bound of the resident memory in bytes, if there are readings at all.
     pub fn least(&self) -> Option<u64> {
         let least = self.read?.max(self.inside);
         Some(least).filter(|least| *least > 0)
     }
 }
 
-/// The process with the largest resident set, and that in bytes; of equal ones the first.
+/// The process with the largest resident set, and the set's size in bytes. Among equal ones it is the first process.
 pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64, &'a Process)> {
     let known = processes
         .filter_map(|process| Some((process.resources.max_rss.filter(|rss| *rss > 0)?, process)));
     known.max_by_key(|(rss, process)| (*rss, Reverse((process.start, process.pid))))
 }
 
-/// The figures of a whole recording.
+/// The figures about memory for a whole recording.
 pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> MemorySum {
     sum(analysis, threads, &facts(analysis))
 }
 
-/// The figures of these threads and their processes.
+/// The figures about memory for some threads and their processes.
 pub fn sum(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -170,7 +170,8 @@ pub fn sum(
     sum
 }
 
-/// The limit of the memory of COMMAND's cgroup, in bytes. Without one v1 has the largest number of pages.
+/// The memory limit of COMMAND's cgroup in bytes. In cgroup v1 a cgroup without a limit has the largest number of pages
+/// as its limit.
 pub fn limit(analysis: &Analysis) -> Option<u64> {
     let limits = samples(analysis).filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryLimit));
     limits.max().filter(|bytes| *bytes < 1 << 62)
@@ -181,8 +182,8 @@ pub fn of_machine(meta: &Metadata) -> Option<u64> {
     meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
-/// The largest memory of COMMAND's cgroup in the span, in bytes. The kernel's figure is that since the cgroup's
-/// beginning, so it belongs to the span only if it has grown there.
+/// The largest memory of COMMAND's cgroup in the span, in bytes. The kernel's figure counts from the beginning of the
+/// cgroup, so it is used only if it has grown in the span.
 pub fn cgroup_peak(analysis: &Analysis) -> Option<u64> {
     let values = samples(analysis);
     let mut values = values.filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryPeak));

@@ -10,7 +10,7 @@ use tr_format::network::{Address, Endpoint};
 
 use crate::who;
 
-/// The other end of connections.
+/// The remote end of a group of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
     /// Processes connected to this address and port.
@@ -28,7 +28,7 @@ impl Host {
         }
     }
 
-    /// The host that a wait for a connection is for.
+    /// The remote end that the process waited for; `None` if the wait has no connection.
     pub fn waited(analysis: &Analysis, wait: &Waited) -> Option<Host> {
         let connection = analysis.network.connections.get(wait.connection?)?;
         Some(Host::of(connection))
@@ -61,17 +61,18 @@ impl Host {
     }
 }
 
-/// The names of other ends.
+/// The names of the remote ends of connections.
 #[derive(Debug, Default)]
 pub struct Remotes {
-    /// The DNS names that were asked for.
+    /// The DNS name whose query returned each address.
     names: HashMap<Address, String>,
-    /// Programs of this machine that are not recorded, where all waits tell the same one.
+    /// For each remote end, the program of this machine that is not recorded and that ended the waits; `None` if the
+    /// waits name several programs.
     servers: HashMap<Host, Option<Comm>>,
 }
 
 impl Remotes {
-    /// `waited`: the waits of the critical path.
+    /// Collects the names of the remote ends. `waited` has the network waits of the critical path.
     pub fn new(analysis: &Analysis, waited: &[Waited]) -> Remotes {
         let mut remotes = Remotes::default();
         for lookup in &analysis.network.lookups {
@@ -98,7 +99,7 @@ impl Remotes {
         server.map(|comm| who::comm(&comm))
     }
 
-    /// The address, and who is there.
+    /// The address of a remote end, and the name of the host or the program there.
     pub fn text(&self, host: Host) -> String {
         match (self.server(host), self.name(host)) {
             (Some(server), _) => format!("{} ({server})", host.text()),
@@ -114,12 +115,12 @@ pub struct NetworkSum {
     pub failed: u64,
     pub connecting: u64,
     pub open: u64,
-    /// Bytes of those that are closed.
+    /// The bytes that the closed connections sent.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// The connections whose bytes are not known: established, and not closed.
+    /// The number of connections whose bytes are not known, because they were established and not closed.
     pub untold: u64,
-    /// The time on the critical path.
+    /// The time on the critical path in nanoseconds that was waited for these connections.
     pub path_wait: u64,
 }
 
@@ -150,18 +151,18 @@ impl NetworkSum {
         self.untold += u64::from(connection.bytes.is_none() && connection.established.is_some());
     }
 
-    /// Bytes sent, if they are known of all connections.
+    /// The bytes sent, if they are known for all connections.
     pub fn sent(&self) -> Option<u64> {
         (self.untold == 0).then_some(self.sent_bytes)
     }
 
-    /// Bytes received, if they are known of all connections.
+    /// The bytes received, if they are known for all connections.
     pub fn received(&self) -> Option<u64> {
         (self.untold == 0).then_some(self.received_bytes)
     }
 }
 
-/// The figures of a whole recording.
+/// The network figures of a whole recording.
 pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> NetworkSum {
     let mut sum = NetworkSum::of(analysis, &analysis.network.connections);
     let waited = path.map(|path| network::waited(analysis, path));

@@ -9,14 +9,14 @@ use tr_analyze::model::{Analysis, Process};
 
 use tr_programs::steps::StepKind;
 
-/// The part of the paths in arguments that counts, from most to least.
+/// The part of the paths in arguments that is kept when arguments are compared, from the largest part to the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// Whole paths, without COMMAND's working directory.
+    /// Keeps whole paths, without COMMAND's working directory.
     Whole,
-    /// For an absolute path outside the system's directories: the last directory and the name.
+    /// Keeps the last directory and the name of an absolute path outside of the system's directories.
     Two,
-    /// For an absolute path outside the system's directories: only the name.
+    /// Keeps only the name of an absolute path outside of the system's directories.
     Name,
 }
 
@@ -34,21 +34,21 @@ static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// A run of letters and digits.
+/// A pattern for a run of letters and digits.
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
 
-/// A path at the start, or after a separator or an option's letters.
+/// A pattern for a path that stands at the start of an argument, or after a separator or an option's letters.
 static PATH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
 
-/// Directories that every machine has.
+/// The directories that exist on every machine.
 const SYSTEM: [&str; 12] = [
     "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
     "/nix/", "/snap/",
 ];
 
-/// A hash or a timestamp: at least eight hexadecimal digits, one of them decimal,
-/// or nine decimal digits.
+/// Whether a word looks like a hash or a timestamp: it has at least eight hexadecimal digits, at least one of which is
+/// decimal, or nine decimal digits.
 fn random(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
@@ -62,8 +62,8 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
     }
 }
 
-/// An argument without the parts that differ between runs. `cwd` is COMMAND's
-/// working directory, `pids` are those of the process and its ancestors.
+/// An argument without the parts that differ between runs. `cwd` is COMMAND's working directory. `pids` has the pids of
+/// the process and its ancestors, which the argument may contain.
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {
@@ -103,7 +103,7 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     })
 }
 
-/// A hash of such arguments.
+/// A hash of a command line's arguments without the parts that differ between runs.
 pub fn key<'a>(
     args: impl Iterator<Item = &'a [u8]>,
     forked: bool,
@@ -120,7 +120,7 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// A hash of a text.
+/// A hash of a text without the parts that differ between runs.
 pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
     key(
         std::iter::once(text.as_bytes()),
@@ -131,7 +131,7 @@ pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
     )
 }
 
-/// The pids of a process and its ancestors: its arguments may contain them.
+/// The pids of a process and its ancestors. The arguments of the process may contain them.
 pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
     let above = process.parent.into_iter();
@@ -141,7 +141,7 @@ pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     pids.take(2 * GENERATIONS).collect()
 }
 
-/// A name without the part that is another in each run of a CI job.
+/// The name of a step without the part that differs between runs of a CI job.
 pub fn stable(kind: StepKind, name: &str) -> String {
     let cut = |lead: &str| {
         let rest = name.strip_prefix(lead)?;

@@ -13,24 +13,24 @@ use tr_text::units;
 pub struct Living<T> {
     /// The parent's pid; `None` for the recorded command.
     pub parent: Option<u32>,
-    /// The start of the process in nanoseconds.
+    /// The start of the process in nanoseconds since the start of the recording.
     pub since: u64,
     /// The event that the process waits for, as far as it is known.
     pub waits: Option<Waits>,
-    /// Whatever names it.
+    /// The name of the process, in whatever form the caller has it.
     pub name: T,
 }
 
 /// A wait of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// For a child's end.
+    /// The process waits for the end of a child.
     Child,
-    /// For bytes of a pipe: another process has the work.
+    /// The process waits for data in a pipe, so that another process has the work.
     Pipe,
 }
 
-/// The most ancestors of a process: pids of a file may form a circle.
+/// The largest number of ancestors of a process that are followed. The pids in a damaged file may form a circle.
 const DEEP: usize = 1000;
 
 /// The jobs at a moment.
@@ -39,9 +39,9 @@ pub struct Jobs {
     /// The number of jobs: processes without living children whose ancestors live up to the command, and that
     /// do not wait for a pipe.
     pub number: usize,
-    /// The pid of the one that has lived longest.
+    /// The pid of the job that has lived longest.
     pub longest: Option<u32>,
-    /// The ancestors that wait for that one's end alone.
+    /// The number of ancestors of the longest job that wait only for its end.
     pub waiting: usize,
 }
 
@@ -83,8 +83,8 @@ impl Jobs {
         all
     }
 
-    /// In words: `3 jobs run, longest cc1 big.c 41 s · 2 wait for it`. The longest has this name
-    /// and has lived for so many ns.
+    /// The jobs in words: `3 jobs run, longest cc1 big.c 41 s · 2 wait for it`. `longest` has the name of the longest
+    /// job, and the time in nanoseconds that it has lived.
     pub fn text(&self, longest: Option<(String, u64)>) -> String {
         let Some((name, time)) = longest else {
             return "no job runs".into();
@@ -105,7 +105,7 @@ impl Jobs {
     }
 }
 
-/// Whether a process's ancestors live, up to the command.
+/// Whether the ancestors of a process are all alive, up to COMMAND.
 fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     let mut above = process.parent;
     for _ in 0..DEEP {
@@ -118,8 +118,8 @@ fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     false
 }
 
-/// The jobs at the end of what is written of a recording under way, in words. Its waits are those of a timeline, if there
-/// is one.
+/// The jobs that run at the end of the written part of an unfinished recording, in words. Waits are known only with a
+/// timeline.
 pub fn of(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok()?;
     let alive = analysis.process_ids().filter_map(|at| {
@@ -154,7 +154,7 @@ fn waits(analysis: &Analysis, process: ProcessIx) -> Option<Waits> {
     is_child.then_some(Waits::Child)
 }
 
-/// A time since the start: `1:12`, `1:01:12`.
+/// A time in nanoseconds since the start as text, such as `1:12` or `1:01:12`.
 pub fn clock(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -20,17 +20,17 @@ pub struct ThreadWait {
     pub whole: bool,
 }
 
-/// The waits for one reason.
+/// The sum of the waits for one reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReasonSum {
-    /// The sum of their lengths in ns.
+    /// The sum of the lengths of the waits in nanoseconds.
     pub total: u64,
     /// The number of waits.
     pub count: u64,
     pub longest: Option<ThreadWait>,
 }
 
-/// The waits by reason, and by the thread's state.
+/// The sums of waits by reason, and the times by the thread's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
 
@@ -51,12 +51,12 @@ impl Collect<ThreadWait> for ReasonSums {
 }
 
 impl ReasonSums {
-    /// The sums of all reasons.
+    /// The sums of waits of all reasons.
     pub fn all(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
         WaitReason::ALL.into_iter().zip(&self.0)
     }
 
-    /// The sums of the reasons that occur.
+    /// The sums of waits of the reasons that occur.
     pub fn used(&self) -> impl Iterator<Item = (WaitReason, &ReasonSum)> {
         self.all().filter(|(_, sum)| sum.count > 0)
     }
@@ -76,7 +76,7 @@ impl ReasonSums {
     }
 }
 
-/// The waits of the chosen processes. The sums are those of the processes' times.
+/// The waits of the chosen processes. Their sums equal the off-CPU times of the processes.
 pub struct OffCpuWaits {
     pub by: By,
     /// The groups, those with most time off CPU first, or in the order of `--sort`.
@@ -86,7 +86,7 @@ pub struct OffCpuWaits {
 }
 
 impl OffCpuWaits {
-    /// Sums up the waits; `keep`: the number of longest ones.
+    /// Sums up the waits of the chosen processes. `keep` is the number of longest waits that are kept.
     pub fn new(view: &View<'_>, keep: usize) -> OffCpuWaits {
         let by = view.ask.by.unwrap_or_default();
         let figure = |sums: &ReasonSums| {
@@ -115,7 +115,7 @@ impl OffCpuWaits {
     }
 }
 
-/// A thread's waits, and its unknown time.
+/// The waits of a thread, including the time in which its state is unknown.
 fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> + '_ {
     let started = !analysis.thread(ix).started_before;
     let known = |stretch: Option<Stretch>, edge: bool| match stretch {
@@ -139,7 +139,7 @@ fn waits(analysis: &Analysis, ix: ThreadIx) -> impl Iterator<Item = ThreadWait> 
     })
 }
 
-/// Keeps the longest waits; of equal ones the first.
+/// Keeps only the longest waits. Among equally long waits, the first are kept.
 fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
     waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
     waits.truncate(keep);

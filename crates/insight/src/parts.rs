@@ -15,39 +15,39 @@ use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 named! {
     /// A part of a wall time.
     pub enum Part {
-        /// On a CPU that the hypervisor ran.
+        /// Time on a CPU while the hypervisor ran that CPU.
         Work = "work", "on a CPU";
-        /// Other tasks of the build had the CPU.
+        /// Time in run queues while other tasks of the build had the CPU.
         Own = "own-tasks", "run-queue wait: its own tasks";
-        /// Tasks that are no part of the build had the CPU.
+        /// Time in run queues while tasks that are not part of the build had the CPU.
         Others = "others", "run-queue wait: other tasks";
         Quota = "quota", "run-queue wait: the quota";
         Hypervisor = "hypervisor", "the hypervisor";
-        /// Nobody had the CPU of whom the recording knows.
+        /// Time in run queues while no task that the recording knows had the CPU.
         Nobody = "run-queue", "run-queue wait: unknown";
         Disk = "disk", "waits for disks and files";
-        /// Reclaim, and pages from swap.
+        /// Waits for memory: direct reclaim, and pages from swap.
         Memory = "memory", "waits for memory";
         Network = "network", "waits for the network";
-        /// Timers, and what is not known better.
+        /// Waits for timers, and sleeps whose reason is not known better.
         Sleep = "sleep", SLEEP;
         Outside = "outside", "waits for tasks not recorded";
-        /// A terminal, a stop, another wait in the kernel.
+        /// Waits for a terminal, stops, and other waits in the kernel.
         Other = "other", OTHER_WAITS;
         Unknown = "unknown", UNKNOWN;
-        /// Before COMMAND's exec and after its end.
+        /// Time before COMMAND's exec and after COMMAND's end.
         Around = "around", "before and after the command";
-        /// For a step: a lock that a task outside of the step held.
+        /// Waits of a step for a lock that a task outside of the step held.
         Lock = "lock", "waits for a lock";
-        /// For a step: a program of this machine at the other end of a socket.
+        /// Waits of a step for a program of this machine at the other end of a socket.
         Server = "server", "waits for a server";
-        /// For a step: other work of tasks outside of the step.
+        /// Waits of a step for other work of tasks outside of the step.
         Steps = "steps", "waits for work of other steps";
     }
 }
 
 impl Part {
-    /// The parts of a whole run, in the order of the definition.
+    /// The parts that the wall time of a whole run can have, in the order of their definition.
     pub fn of_runs() -> impl Iterator<Item = Part> {
         let of_steps = [Part::Lock, Part::Server, Part::Steps];
         let all = Part::ALL.into_iter();
@@ -70,7 +70,8 @@ impl Part {
         }
     }
 
-    /// The build ran, or its own tasks did: what it needs of CPUs.
+    /// Whether this part is time in which the build ran, or in which its own tasks had the CPU that it waited for. The
+    /// sum of these parts is the build's need of CPUs.
     pub fn is_run(self) -> bool {
         matches!(self, Part::Work | Part::Own)
     }
@@ -82,7 +83,7 @@ impl Part {
     }
 }
 
-/// A wall time by part, in ns.
+/// A wall time divided into parts, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartTimes(BTreeMap<Part, u64>);
 
@@ -105,18 +106,18 @@ impl PartTimes {
         other.0.iter().for_each(|(part, ns)| self.add(*part, *ns));
     }
 
-    /// The time in which it could run, with a CPU or without, in ns.
+    /// The time in nanoseconds in which a task could run, whether it had a CPU or not.
     pub fn wanted(&self) -> u64 {
         self.sum(|part| part == Part::Work || part.is_starved())
     }
 
-    /// The part of that time on a CPU, in percent.
+    /// The share of the time in which a task could run that the task had a CPU, in percent.
     pub fn share(&self) -> Option<u64> {
         let wanted = self.wanted();
         (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))
     }
 
-    /// Adds a wait for a CPU, by who had that CPU meanwhile.
+    /// Adds a wait for a CPU, divided by the tasks that had that CPU during the wait.
     pub fn add_run_queue(&mut self, ns: u64, had: Division) {
         self.add(Part::Own, had.own);
         self.add(Part::Others, had.others);
@@ -124,8 +125,8 @@ impl PartTimes {
         self.add(Part::Nobody, ns.saturating_sub(known));
     }
 
-    /// Moves what the hypervisor and a quota took in a span. `throttled`: by the quota, in the time between the
-    /// samples around the span, and in the span.
+    /// Moves the time that the hypervisor and a quota took in a span to the parts for them. `throttled` is the quota's
+    /// time in nanoseconds between the samples around the span, and in the span itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
         let work = self.get(Part::Work);
         let run = run_within(analysis, span, work).unwrap_or(work);
@@ -137,7 +138,7 @@ impl PartTimes {
         self.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
     }
 
-    /// Moves time from a part to another one; returns what that part did not have.
+    /// Moves time from one part to another. Returns the time that the first part did not have.
     pub fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
         let had = self.get(from);
         let taken = ns.min(had);

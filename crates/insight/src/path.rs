@@ -18,7 +18,7 @@ use crate::view::View;
 use crate::who;
 use tr_text::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
 
-/// The groups by program.
+/// The groups of executions by program.
 pub fn groups(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |process, exec| match exec {
         Some(exec) => command_line::program_of(&exec.argv, &exec.comm),
@@ -26,7 +26,7 @@ pub fn groups(analysis: &Analysis) -> Groups {
     })
 }
 
-/// The path's name: without scheduling events it has no wake-ups.
+/// The title of the critical path. A path without scheduling events has another title, because it has no wake-ups.
 pub fn title(analysis: &Analysis) -> &'static str {
     match analysis.basis() {
         Basis::Events => "Critical path",
@@ -34,7 +34,7 @@ pub fn title(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// The path of the process of `--pid`, or of COMMAND.
+/// The critical path of the process of `--pid`, or of COMMAND.
 pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     let analysis = view.analysis;
     let Some(pid) = view.ask.pid else {
@@ -45,19 +45,19 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     critical_path::critical_path(analysis, ProcessIx(at.ok_or(NoPath::NotThere)?))
 }
 
-/// A part of the path: a kind of time, by program where the program says more than the kind.
+/// A use of the critical path's time: a kind of time, divided by program where the program says more than the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
     pub kind: Kind,
     pub program: Option<Group>,
-    /// The task that is not recorded, and ended the wait.
+    /// The task that ended the wait and is not recorded.
     pub outside: Option<Comm>,
-    /// The other end of the connection.
+    /// The remote end of the connection that was waited for.
     pub remote: Option<Host>,
 }
 
 impl Part {
-    /// The part that a path segment belongs to.
+    /// The use that a segment of the critical path belongs to.
     fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
@@ -87,7 +87,7 @@ impl Part {
         }
     }
 
-    /// The name in text.
+    /// The name of the use in text.
     fn title(self, groups: &Groups, remotes: &Remotes) -> String {
         let program = self.program.map_or("", |group| groups.name(group));
         match self.kind {
@@ -113,32 +113,33 @@ impl Part {
     }
 }
 
-/// The name of a program, without its verb, whose work a daemon does: asleep it waits for that.
+/// The name of a program, without its verb, if a daemon does the program's work. Such a program sleeps while it waits
+/// for the daemon.
 fn daemons_client(program: &str) -> Option<&str> {
     let name = program.split(' ').next()?;
     table::by_name(name)?.asks_daemon.then_some(name)
 }
 
-/// The path's time with one use.
+/// The time of the critical path that has one use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     pub part: Part,
-    /// The use in text.
+    /// The name of the use in text.
     pub name: String,
-    /// ns.
+    /// The time in nanoseconds.
     pub time: u64,
-    /// The number of stays with a thread; the number of sleeps.
+    /// The number of times that the path stays with a thread; for sleeps, their number.
     pub count: u64,
     /// The program that ended the waits, if it is not recorded.
     pub by: Option<String>,
 }
 
-/// The path's time by use, the longest first.
+/// The time of the critical path by use, the longest first.
 pub fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
     with_parts(analysis, groups, path).0
 }
 
-/// The shares, and the part of each segment.
+/// The time of the critical path by use, and the place of the use of each segment.
 pub fn with_parts(
     analysis: &Analysis,
     groups: &Groups,

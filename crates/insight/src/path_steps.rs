@@ -20,7 +20,7 @@ pub struct StepShare {
     pub name: String,
     /// Whether the time is a step's.
     pub is_step: bool,
-    /// The time by kind.
+    /// The time of the steps on the critical path, by kind.
     pub spent: ByKind,
     /// The number of different steps, or of the path's stays in no step.
     pub count: u64,
@@ -46,15 +46,15 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
     is_much.then(|| format!("{} {}", kinds::title(longest), units::time(ns)))
 }
 
-/// The segments of a path, divided where a thread goes from one step to the next one.
+/// The segments of the critical path, divided where a thread goes from one step to the next one.
 #[derive(Clone, Debug, Default)]
 pub struct PathBySteps {
     pub segments: Vec<Segment>,
-    /// For each segment the number of the path's segment that it is a part of.
+    /// For each divided segment, the number of the path's segment that it is a part of.
     pub part_of: Vec<usize>,
-    /// For each segment its place in `shares`.
+    /// For each divided segment, the place of its share in `shares`.
     pub share_of: Vec<usize>,
-    /// The longest first.
+    /// The shares of the path's time, the longest first.
     pub shares: Vec<StepShare>,
 }
 
@@ -106,7 +106,7 @@ impl PathBySteps {
         out
     }
 
-    /// Adds up the segments of each name.
+    /// Adds up the segments of each step name or use.
     fn add_up(&mut self, owners: Vec<(&str, Option<StepIx>)>) {
         #[derive(Default)]
         struct Sum {

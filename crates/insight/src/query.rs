@@ -16,23 +16,23 @@ use crate::{exit, label};
 use tr_text::escape;
 use tr_text::named;
 
-/// Keeps the processes that match all conditions.
+/// Conditions that select processes. A process is kept if it matches all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub comm: Option<Regex>,
-    /// Matches the arguments, joined by spaces.
+    /// A pattern for the arguments of a process, joined by spaces.
     pub argv: Option<Regex>,
-    /// Matches the cgroup's path.
+    /// A pattern for the path of the cgroup of a process.
     pub cgroup: Option<Regex>,
-    /// Matches the name, the image or the id of the container that the process is in.
+    /// A pattern for the name, the image or the id of the container that a process is in.
     pub container: Option<Regex>,
-    /// This process and its descendants.
+    /// Keeps only this process and its descendants.
     pub pid: Option<Tgid>,
-    /// Only processes that ended with another status than 0.
+    /// Keeps only processes that ended with another status than 0.
     pub failed: bool,
-    /// The least wall time, in ns.
+    /// The least wall time of a kept process in nanoseconds.
     pub min: u64,
-    /// Only processes with a thread that was in a step of this name.
+    /// Keeps only processes with a thread that was in a step of this name.
     pub step: Option<String>,
 }
 
@@ -54,13 +54,13 @@ enum On {
     Cgroup,
 }
 
-/// The group of the processes that match no pattern.
+/// The name of the group of processes that match no pattern.
 pub const OTHER: &str = "other";
 
-/// The row of the processes outside of any step.
+/// The name of the row of processes outside of any step.
 const NO_STEP: &str = "no step";
 
-/// The row of the processes outside of any container.
+/// The name of the row of processes outside of any container.
 const NO_CONTAINER: &str = "no container";
 
 impl Group {
@@ -115,7 +115,7 @@ fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
 
-/// The first group that a process matches.
+/// The name of the first group that a process matches.
 pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
     let mut groups = groups.iter();
     let found = groups.find(|group| group.has(analysis, process));
@@ -123,7 +123,7 @@ pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group])
 }
 
 named! {
-    /// The sort order of a table: descending, but ascending for start and pid.
+    /// The sort order of a table. It is descending, except for start and pid.
     #[derive(Default)]
     pub enum Sort {
         #[default]
@@ -158,7 +158,7 @@ named! {
 }
 
 impl Sort {
-    /// The figure whose largest value comes first; no figure decides the order of start and pid.
+    /// The figure by which rows are sorted in descending order. Rows sorted by start or pid have no figure.
     pub fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
         match self {
             Sort::OnCpu => times.on_cpu,
@@ -176,7 +176,8 @@ impl Sort {
 }
 
 impl By {
-    /// For figures that the kernel has of whole processes: no rows of threads.
+    /// The grouping for a sort by figures that the kernel has only for whole processes: rows of threads are replaced by
+    /// rows of processes.
     pub fn of_processes(self) -> By {
         match self {
             By::Thread => By::Process,
@@ -189,27 +190,27 @@ impl By {
 pub struct GroupRow {
     /// The name of the process, thread or group, escaped.
     pub name: String,
-    /// The number of processes (threads).
+    /// The number of processes or of threads that the row covers.
     pub count: u64,
-    /// The pid (tid) of a row of one process (thread).
+    /// The pid of the row's process if the row is one process, or the tid if the row is one thread.
     pub pid: Option<u32>,
-    /// The number of threads in all.
+    /// The number of threads of all processes in the row.
     pub threads: u64,
     pub times: Times,
     pub wall: u64,
-    /// The largest resident set of any.
+    /// The largest resident set of a process in the row, in bytes.
     pub max_rss: Option<u64>,
     pub tree_cpu: u64,
-    /// The first start, in ns since the start of the recording.
+    /// The first start of a process or thread in the row, in nanoseconds since the start of the recording.
     pub start: u64,
-    /// The raw status of a row of one process that has exited.
+    /// The raw exit status, if the row is one process that has exited.
     pub status: Option<u32>,
-    /// One was alive at the end.
+    /// Whether a process in the row was alive at the end of the recording.
     pub alive: bool,
 }
 
 impl Filter {
-    /// Whether no condition is set.
+    /// Whether the filter has no condition.
     pub fn is_empty(&self) -> bool {
         let Filter {
             comm,
@@ -226,7 +227,7 @@ impl Filter {
         !(has_text || pid.is_some() || *failed || *min > 0 || step.is_some())
     }
 
-    /// The processes that match.
+    /// The processes of a recording that match all conditions.
     pub fn apply(&self, recording: &Recording) -> Vec<ProcessIx> {
         let Recording {
             analysis, imports, ..
@@ -277,7 +278,7 @@ pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a 
     analysis.cgroups.get(at).map(|(_, path)| &**path)
 }
 
-/// For each process, whether it or an ancestor is a root.
+/// For each process, whether the process or one of its ancestors is in `roots`.
 pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
@@ -287,7 +288,7 @@ pub(crate) fn with_descendants(
     })
 }
 
-/// The container that each process is in: its own, or that of the nearest ancestor that has one.
+/// For each process, the container that it is in: its own container, or the one of the nearest ancestor that has one.
 pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
     down(analysis, |ix, above: Option<&Option<_>>| {
         let own = analysis.process(ix).role.container.as_deref();
@@ -300,7 +301,7 @@ fn depths(analysis: &Analysis) -> Arena<ProcessIx, usize> {
     down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
 }
 
-/// The name of the container of each process.
+/// For each process, the name of the container that it is in.
 pub fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> {
     containers(analysis).map(|called| called.map(label::container))
 }
@@ -354,7 +355,7 @@ pub fn rows(
     first_rows(recording, processes, order, usize::MAX).0
 }
 
-/// The way in which the rows of a table are grouped and sorted.
+/// How the rows of a table are grouped and sorted.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOrder<'a> {
     pub by: By,
@@ -363,8 +364,8 @@ pub struct RowOrder<'a> {
     pub groups: &'a [Group],
 }
 
-/// The first `most` of these [`rows`], and the number of all. Only those processes
-/// get a label: there may be a million processes.
+/// The first `most` of the rows that [`rows`] returns, and the number of all rows. Only the processes of the first rows
+/// get a label, because a recording may have a million processes.
 pub fn first_rows(
     recording: &Recording,
     processes: &[ProcessIx],
@@ -462,8 +463,8 @@ fn first_places(
     places.into_iter().map(|(.., ix)| ix).collect()
 }
 
-/// A row's place in the sort order: the sorted value, start, pid; or pid, start.
-/// Names decide between equal rows, so that the order is always the same.
+/// The place of a row in the sort order: the sorted value, the start and the pid; or the pid and the start. Names
+/// decide between equal rows, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &GroupRow) -> Key {

@@ -15,7 +15,7 @@ pub struct Recording {
     pub budget: BudgetEffect,
 }
 
-/// The effect of the budget of memory and time on an analysis.
+/// The effect that the budget of memory and time had on an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetEffect {
     /// The reason why the analysis has no timeline, if reports wanted one.

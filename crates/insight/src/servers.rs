@@ -11,20 +11,20 @@ use crate::ancestors::down;
 use crate::{label, who};
 use tr_text::units;
 
-/// Servers of one name, with their descendants.
+/// The sum of servers with equal names, together with their descendants.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: u64,
-    /// ns on a CPU.
+    /// The time on a CPU in nanoseconds.
     cpu: u64,
-    /// ns of the critical path.
+    /// The time on the critical path in nanoseconds.
     path: u64,
-    /// A process that is not recorded, and that was answered, too.
+    /// The name of a process that is not recorded and that the servers answered as well.
     other: Option<String>,
 }
 
-/// Each name of servers in words, the longest on the path first: `server sccache (shared): 12.3 s of CPU for
-/// this build, 4 s of the path`.
+/// A sentence for each name of servers, the server with the longest time on the path first: `server sccache (shared):
+/// 12.3 s of CPU for this build, 4 s of the path`.
 pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     for server in &analysis.others.servers {
@@ -65,7 +65,7 @@ fn said(name: &str, sum: &Sum, with_path: bool) -> String {
     out
 }
 
-/// A process that is not recorded, and that the server answered, too.
+/// The name of a process that is not recorded and that the server answered as well.
 pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     let pid = server.other?;
     Some(match analysis.others.outside.of_process(pid) {
@@ -74,7 +74,7 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
     })
 }
 
-/// The server that a process is, or a descendant of, the next one above; by process.
+/// For each process, the server that it is or descends from. If there are several, it is the nearest one.
 fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let servers: HashSet<ProcessIx> = analysis
         .others

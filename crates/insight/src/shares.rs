@@ -9,20 +9,20 @@ use super::loads::{Load, Loads};
 use crate::warnings;
 use tr_text::units;
 
-/// All CPUs' time in the span, in ns, also of those that the build was not allowed. `None`: not
-/// known.
+/// The shares of the time of all CPUs in the span, in nanoseconds. CPUs that the build was not allowed to use are
+/// included. A share is `None` if it is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShares {
     whole: u64,
-    /// The recorded tasks; of a recording of the whole machine COMMAND's.
+    /// The CPU time of the recorded tasks; in a recording of the whole machine, of COMMAND's tasks.
     pub build: Option<u64>,
-    /// Other tasks.
+    /// The CPU time of other tasks.
     pub others: Option<u64>,
-    /// The hypervisor.
+    /// The CPU time that the hypervisor gave to other guests.
     pub stolen: Option<u64>,
-    /// No task wanted a CPU.
+    /// The time in which no task wanted a CPU.
     pub idle: Option<u64>,
-    /// The build may have used more.
+    /// Whether the build may have used more CPU time than `build`.
     least: bool,
 }
 
@@ -65,7 +65,7 @@ impl CpuShares {
         }
     }
 
-    /// Every task of the machine is recorded.
+    /// The shares if every task of the machine is recorded.
     fn of_all(self, analysis: &Analysis) -> CpuShares {
         let own = Own::of(analysis);
         let (mut build, mut others) = (0u64, 0u64);
@@ -90,7 +90,7 @@ impl CpuShares {
         }
     }
 
-    /// The words before that.
+    /// The words that stand before a CPU time which is only a lower bound.
     fn least(&self) -> &'static str {
         if self.least {
             "at least "
@@ -99,7 +99,7 @@ impl CpuShares {
         }
     }
 
-    /// The build's CPU time and how many CPUs that is, in words.
+    /// The build's CPU time, and the mean number of CPUs that it used, in words.
     pub fn used(&self, analysis: &Analysis) -> [String; 2] {
         let cpus = units::cpus(analysis.cpus_of_build());
         let online = match analysis.machine.limited_to {

@@ -21,16 +21,17 @@ use crate::memory::{self, cgroup_peak, limit, of_machine, Resident};
 use crate::path::groups;
 use crate::view::View;
 
-/// The share of the largest need that a proposed size has beside it, in percent: pages of files, the kernel's own
-/// memory and other inputs need some, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
+/// The margin that is added to the largest need of memory for a proposed size, in percent: pages of files, the kernel's
+/// own memory and other inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The divisor of the free space at the start for the least use of it that is noticeable. A guess: with more, every job
+/// The divisor of the free space at the start from which on a use of it is noticeable. A guess: with more, every job
 /// would have a line about its disk.
 const NOTICEABLE: u64 = 10;
-/// The smallest size of memory that is proposed, in bytes. The others are its powers of two, as runners are sold.
+/// The smallest size of memory that is proposed, in bytes. Larger sizes are this one times a power of two, as runners
+/// are sold.
 const SMALLEST: u64 = 512 << 20;
 
-/// The memory and the CPUs that a job used, and what would do.
+/// The memory and the CPUs that a job used, and the smallest sizes that would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerSize {
     pub memory: Option<MemoryNeed>,
@@ -41,22 +42,22 @@ pub struct RunnerSize {
 /// The free space of the file system in which the command began, in bytes. Other tasks may use it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskNeed {
-    /// The least free space that was read.
+    /// The least free space that was read, in bytes.
     pub free_at_least: u64,
-    /// The difference between the free space at the start and the least one.
+    /// The difference in bytes between the free space at the start and the least free space.
     pub used_peak: u64,
 }
 
-/// The memory of all processes together, in bytes.
+/// The memory that all processes of a job used together, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
-    /// The largest reading, or the largest resident set of one process if that is larger.
+    /// A lower bound of the peak: the largest reading, or the largest resident set of one process if that is larger.
     pub at_least: u64,
-    /// A bound that no peak exceeded; `None` if the largest resident set of a process is not known.
+    /// An upper bound of the peak; `None` if the largest resident set of a process is not known.
     pub at_most: Option<u64>,
-    /// The memory that the job could use: the limit of its cgroup, or else that of the machine.
+    /// The memory that the job could use: the limit of its cgroup, or the memory of the machine.
     pub available: Option<u64>,
-    /// The largest memory of COMMAND's cgroup in the span, in which the pages of files count, too.
+    /// The largest memory of COMMAND's cgroup in the span. It includes the pages of files.
     pub with_files: Option<u64>,
     /// The smallest memory in bytes with which the job would have run; `None` without a bound, or if the job was killed
     /// or failed.
@@ -64,7 +65,8 @@ pub struct MemoryNeed {
 }
 
 impl RunnerSize {
-    /// The size of a job's runner; `None` for a part of a recording, for the whole machine, or if nothing is known.
+    /// The size of runner that a job needs; `None` for a part of a recording, for the whole machine, or if nothing is
+    /// known.
     pub fn new(view: &View<'_>, advice: &BuildAdvice) -> Option<RunnerSize> {
         let analysis = view.analysis;
         if !view.has_all() || !is_of_command(analysis) {
@@ -81,7 +83,8 @@ impl RunnerSize {
 }
 
 impl DiskNeed {
-    /// The disk of a recorded command; `None` for a part of a recording, for the whole machine, or if it was not read.
+    /// The disk space that a recorded command used; `None` for a part of a recording, for the whole machine, or if it
+    /// was not read.
     pub fn of(analysis: &Analysis) -> Option<DiskNeed> {
         if !is_of_command(analysis) {
             return None;
@@ -104,8 +107,8 @@ impl DiskNeed {
 }
 
 impl MemoryNeed {
-    /// The memory of a recorded command; `None` for a part of a recording, for the whole machine, or if nothing is
-    /// known.
+    /// The memory that a recorded command used; `None` for a part of a recording, for the whole machine, or if nothing
+    /// is known.
     pub fn of(analysis: &Analysis) -> Option<MemoryNeed> {
         if !is_of_command(analysis) {
             return None;
@@ -138,25 +141,25 @@ impl MemoryNeed {
     }
 }
 
-/// The number of CPUs that a recorded command wanted at most for most of its time without other tasks.
+/// The number of CPUs that a recorded command wanted at most during most of its time, if no other tasks had run.
 pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     let schedule =
         is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
     cpu_need::wanted(analysis.cpus_of_build(), &schedule?.ok()?.alone())
 }
 
-/// Whether the recording is one of a command alone, from its beginning.
+/// Whether the recording has only a command, from the command's beginning.
 pub fn is_of_command(analysis: &Analysis) -> bool {
     !analysis.is_part() && analysis.meta.scope == Scope::Command
 }
 
-/// Whether COMMAND succeeded, so that the recording has all of the job.
+/// Whether COMMAND succeeded, so that the recording has the whole job.
 fn is_done(analysis: &Analysis) -> bool {
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
     status.is_some_and(|status| !exit::failed(Some(status)))
 }
 
-/// The smallest size with the margin beside a need, in bytes.
+/// The smallest proposed size in bytes that has the margin above a need.
 fn enough(need: u64) -> Option<u64> {
     let wanted = need.checked_add(need / 100 * MARGIN_PERCENT)?;
     let sizes =
@@ -164,16 +167,16 @@ fn enough(need: u64) -> Option<u64> {
     sizes.into_iter().find(|size| *size >= wanted)
 }
 
-/// A time in which something has so much memory.
+/// A span in which a program holds an amount of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldMemory {
-    /// The beginning and the end in ns.
+    /// The beginning and the end of the span in nanoseconds.
     pub from: u64,
     pub to: u64,
     pub bytes: u64,
 }
 
-/// The largest sum of the bytes that were held at once; `None` if it is 0.
+/// The largest sum of the bytes that were held at one time; `None` if it is 0.
 pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     let mut changes: Vec<(u64, i128)> = Vec::new();
     for held in all {

@@ -14,34 +14,35 @@ use crate::steps::Step;
 use crate::Recording;
 use tr_programs::steps::StepKind;
 
-/// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
+/// The sums over all steps of one kind and name in one run, in nanoseconds. A sum is `None` if it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepSum {
     pub count: u64,
     pub failed: u64,
     pub wall: u64,
-    /// The wall time of the longest.
+    /// The wall time of the longest of the steps.
     pub longest: u64,
     /// The CPU time of all threads of the steps, in nanoseconds.
     pub on_cpu: Option<u64>,
     /// The run queue time of all threads of the steps, in nanoseconds.
     pub run_queue: Option<u64>,
-    /// The parts of the steps' wall time.
+    /// The wall time of the steps by kind.
     pub spent: Option<ByKind>,
     /// The wall time that was spent in run queues.
     pub starved: Option<u64>,
     pub path: Option<u64>,
-    /// The wall time by part; `None`: not known of one of them.
+    /// The wall time of the steps by part; `None` if it is not known for one of them.
     pub parts: Option<PartTimes>,
-    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
+    /// The part of `Work` that the step waited in run queues while its own tasks had the CPUs, in nanoseconds.
     pub queued: u64,
-    /// So many failed or were slow, and were held back.
+    /// The number of steps that failed or were slow, and were held back.
     pub held_back: Option<u64>,
     /// The reason that delayed the first of these steps, with the evidence.
     pub held: Option<String>,
-    /// The verdict on the longest, of those that were held back if there is one, with its time.
+    /// The verdict on the longest step, in words, and the time of the verdict's part. If some steps were held back, it
+    /// is the longest of these.
     pub verdict: Option<(String, u64)>,
-    /// Whether that one was held back, and its wall time.
+    /// Whether the step of `verdict` was held back, and its wall time.
     pub judged: (bool, u64),
 }
 
@@ -59,7 +60,8 @@ impl StepSum {
         }
     }
 
-    /// A part, with all time in run queues apart from that on a CPU.
+    /// The time of a part. For `Work` it includes only the time on a CPU, and the time in run queues is in the other
+    /// parts.
     pub fn part(&self, part: Part) -> Option<u64> {
         let mut parts = self.parts.clone()?;
         parts.take(Part::Work, self.queued, Part::Own);
@@ -70,7 +72,7 @@ impl StepSum {
 /// The steps of a run by kind and name.
 pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
-/// The steps of a recording, of which `path` is the critical path. A moment is none, unless it tells a result.
+/// The sums over the steps of a recording with the critical path `path`. A moment counts only if it has a result.
 pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     let analysis = &recording.analysis;
     let (judged, basis) = (StepVerdicts::new(recording), analysis.basis());
@@ -121,7 +123,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     sums
 }
 
-/// Adds to a sum that is known as long as all of its parts are.
+/// Adds to a sum, which becomes unknown if one of its parts is unknown.
 pub fn add(sum: &mut Option<u64>, more: Option<u64>) {
     *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
 }

@@ -10,25 +10,27 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use crate::view::View;
 use crate::{exit, label};
 
-/// The tree.
+/// The tree of processes with sums over subtrees.
 pub struct Subtrees<'a> {
     analysis: &'a Analysis,
     /// The nodes of the chosen processes and of their ancestors.
     nodes: Arena<ProcessIx, Option<Node>>,
-    /// Depth first: parents before children, siblings by start.
+    /// The processes of the tree in depth-first order: parents come before children, and siblings are in the order of
+    /// their starts.
     pub order: Vec<ProcessIx>,
     pub roots: Vec<ProcessIx>,
 }
 
-/// A chosen process, or an ancestor of one.
+/// The node of a chosen process, or of an ancestor of a chosen process.
 #[derive(Default)]
 pub struct Node {
-    /// An ancestor that was not chosen.
+    /// Whether the node is an ancestor that was not chosen itself.
     pub context: bool,
     pub depth: usize,
-    /// Equal for nodes with the same program and children of the same shapes.
+    /// The number of the node's shape. It is equal for nodes that have equal programs and whose children have equal
+    /// shapes.
     pub shape: u32,
-    /// The sum over it and its descendants.
+    /// The sum over the process and its descendants.
     pub sum: SubtreeSum,
 }
 
@@ -38,11 +40,11 @@ pub struct SubtreeSum {
     pub processes: u64,
     /// The time on a CPU of the processes themselves in ns, without their descendants' time.
     pub own: u64,
-    /// The time on a CPU with that of the descendants, in ns.
+    /// The time on a CPU of the processes and their descendants, in nanoseconds.
     pub cpu: u64,
-    /// The time whose state is unknown, in ns.
+    /// The time in nanoseconds in which the state of a thread is unknown.
     pub unknown: u64,
-    /// The CPU time plus the wall time in ns: a test that sleeps is as visible as a compiler.
+    /// The CPU time plus the wall time in nanoseconds, so that a test that sleeps is as visible as a compiler.
     pub weight: u64,
     /// The number of processes that failed.
     pub failed: u64,
@@ -84,13 +86,13 @@ impl<'a> Subtrees<'a> {
         self.analysis.process(ix)
     }
 
-    /// The nodes, depth first.
+    /// The nodes in depth-first order.
     pub fn ordered(&self) -> impl Iterator<Item = TreeRow<'_>> {
         let nodes = self.order.iter();
         nodes.filter_map(|ix| Some((*ix, self.nodes[*ix].as_ref()?)))
     }
 
-    /// The children of a process that are nodes, by start.
+    /// The children of a process that are nodes of the tree, in the order of their starts.
     pub fn children(&self, ix: ProcessIx) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
         let children = self.process(ix).children.iter().copied();
         children.filter(|ix| self.nodes[*ix].is_some())
@@ -101,7 +103,7 @@ impl<'a> Subtrees<'a> {
         self.nodes[ix].as_ref()
     }
 
-    /// The sums of a node.
+    /// The sums over a process and its descendants.
     pub fn sum_of(&self, ix: ProcessIx) -> SubtreeSum {
         let node = self.nodes[ix].as_ref();
         node.map_or_else(SubtreeSum::default, |node| node.sum)
@@ -122,7 +124,7 @@ impl<'a> Subtrees<'a> {
         }
     }
 
-    /// Sums and shapes, children first.
+    /// Computes the sums and the shapes of all nodes, children first.
     fn sum(&mut self) {
         let mut programs: HashMap<String, u32> = HashMap::new();
         let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
@@ -175,7 +177,7 @@ impl<'a> Subtrees<'a> {
 }
 
 impl SubtreeSum {
-    /// Adds other sums; the longest wall time is the longer one of both.
+    /// Adds other sums. The longest wall time becomes the longer one of the two.
     pub fn add(&mut self, other: &SubtreeSum) {
         self.processes += other.processes;
         self.own = self.own.saturating_add(other.own);

@@ -9,8 +9,8 @@ use tr_format::event::Argv;
 
 use crate::{exit, label};
 
-/// Whether a process is `timeout`, and ended what it ran. It exits with a status of its own then; but where it sends
-/// SIGKILL, it sends that to its own group, too, and dies of it.
+/// Whether a process is `timeout` and ended the program that it ran. It then exits with a status of its own. If it
+/// sends SIGKILL, it sends the signal to its own process group, too, and is killed by it.
 pub(crate) fn timed_out(process: &Process) -> bool {
     if label::program(process) != "timeout" {
         return false;
@@ -21,7 +21,8 @@ pub(crate) fn timed_out(process: &Process) -> bool {
         || exit::killed_by(process.status) == Some(KILL) && late()
 }
 
-/// How long a process's last program ran, in ns: from the process's start, where it is the only one.
+/// The time in nanoseconds that the last program of a process ran. If it is the process's only program, the time counts
+/// from the start of the process.
 pub(crate) fn ran(process: &Process) -> u64 {
     match &*process.execs {
         [] | [_] => process.wall(),
@@ -29,7 +30,7 @@ pub(crate) fn ran(process: &Process) -> u64 {
     }
 }
 
-/// The time that `timeout` was told.
+/// The time limit in the arguments of `timeout`.
 fn limit(argv: &Argv) -> Option<Duration> {
     let mut args = argv.args();
     let name = String::from_utf8_lossy(args.next()?);

@@ -12,24 +12,24 @@ use tr_text::page::{Page, Span};
 use tr_text::style::Paint;
 use tr_text::{escape, units};
 
-/// One line for people: why nothing was traced. `None` of a trace.
+/// The line for people that says why nothing was traced; `None` if the recording is a trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
     let reason = analysis.meta.not_traced.as_ref()?;
     Some(escape::raw(reason.as_bytes()))
 }
 
-/// Wall time of COMMAND in ns; unknown without an end.
+/// The wall time of COMMAND in nanoseconds; `None` if its end is not known.
 pub fn wall(analysis: &Analysis) -> Option<u64> {
     let summary = analysis.summary.as_ref()?;
     Some(summary.end.since(analysis.meta.start))
 }
 
-/// COMMAND's resource usage; unknown without an end.
+/// The resource usage of COMMAND; `None` if its end is not known.
 pub fn usage(analysis: &Analysis) -> Option<Usage> {
     analysis.summary.as_ref().and_then(|summary| summary.usage)
 }
 
-/// Exit status, wall time and CPU time, as far as they are known.
+/// The sentences about exit status, wall time and CPU time, as far as these are known.
 pub fn facts(analysis: &Analysis) -> Vec<String> {
     let facts = [
         exit::of_command(analysis),
@@ -42,7 +42,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     facts.into_iter().flatten().collect()
 }
 
-/// The file, the date and the kernel.
+/// The words for the file, the date and the kernel of a recording.
 pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     let meta = &analysis.meta;
     [
@@ -53,7 +53,7 @@ pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     ]
 }
 
-/// In place of the reports as text.
+/// The page that is shown in place of the reports of a recording that was not traced.
 pub fn page(analysis: &Analysis, file: &str) -> Page {
     let usage = usage(analysis);
     let mut out = Page::new();
@@ -95,7 +95,7 @@ pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// COMMAND's resource usage, as it stands in every document.
+/// The resource usage of COMMAND as a JSON value, which every document has.
 pub fn usage_json(usage: Option<Usage>) -> Value {
     usage.map_or(Value::Null, |usage| {
         json!({

@@ -23,46 +23,48 @@ use crate::who;
 use crate::Recording;
 use tr_programs::steps::StepKind;
 
-/// A part is the verdict if it has two fifths of the wall time, and this much, in ns. With these limits `verdicts.py` found 160
-/// of 165 planted faults, and a fault in 2 of 111 failures that had none.
+/// The least part of the wall time that a verdict's part has, two fifths, and its least time in nanoseconds. With these
+/// limits `verdicts.py` found 160 of 165 planted faults, and a fault in 2 of 111 failures that had none.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// A failed test that had no CPU for so long, in ns, may have run out of time, whatever else tells so:
-/// one of several, and one that may be a whole suite. Without them `verdicts.py` had failures beside load that were
-/// explained by their run-queue wait.
+/// The times in nanoseconds without a CPU after which a failed test may have exceeded its time limit, even if nothing
+/// else shows it: for one test of several, and for a test that may be a whole suite. Without them `verdicts.py` had
+/// failures on a busy machine that were explained by their run-queue wait.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
-/// A step of whose time a tenth is unknown has no verdict. A decision: a printed figure never hides more than a
-/// tenth.
+/// The divisor of the wall time: a step of which more than a tenth is unknown has no verdict. A decision: a printed
+/// figure never hides more than a tenth.
 const UNKNOWN: u64 = 10;
-/// A suite has a median if it has so many other tests. A guess: the middle of fewer is one of them.
+/// The least number of other tests of a suite for which a median is computed. A guess: the middle of fewer is one of
+/// them.
 const SUITE: usize = 3;
-/// The most steps that are told with names.
+/// The largest number of steps for which names are determined.
 const NAMED: usize = 50;
-/// The most names, and the part of the time that the least of them has: a twentieth.
+/// The largest number of names of other tasks in a verdict. Each of them has at least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
 pub(crate) const COUNTS: u64 = 20;
 
 /// The conclusion on a step's wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The part of the wall time that is largest.
+    /// The largest part of the wall time, as far as it is judged.
     pub part: Part,
-    /// The time of that, in ns; of waits for a CPU together.
+    /// The time of that part in nanoseconds. All waits for a CPU count together.
     pub ns: u64,
-    /// The wall time in ns.
+    /// The wall time of the step in nanoseconds.
     pub wall: u64,
-    /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
+    /// The median over the other tests of the suite of the share of their `wanted` time in which they had a CPU, in
+    /// percent.
     pub median: Option<u64>,
-    /// All parts of the wall time, in ns.
+    /// The wall time divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
-    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
+    /// The part of `Work` that the step waited in run queues while its own tasks had the CPUs, in nanoseconds.
     pub queued: u64,
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds.
     pub by: Vec<(String, u64)>,
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
     pub told: bool,
-    /// A time-out ended it, or a wait inside it while something held it back.
+    /// Whether a time-out ended the step, or ended a wait inside it while something held the step back.
     pub is_late: bool,
 }
 
@@ -73,7 +75,7 @@ impl Verdict {
     }
 }
 
-/// A recording's steps, and the verdicts on them, which are found when they are first asked for.
+/// The steps of a recording with the verdicts on them, which are computed when they are first needed.
 pub struct StepVerdicts<'a> {
     analysis: &'a Analysis,
     pub steps: Steps,
@@ -97,8 +99,8 @@ impl<'a> StepVerdicts<'a> {
         self.verdicts.get_or_init(new)
     }
 
-    /// The times of the steps; `path` is the recording's critical path. Unless the verdicts are known already, this finds
-    /// them, too. See [`JudgedTimes::new`].
+    /// The times of all steps, where `path` is the recording's critical path. If the verdicts have not been computed
+    /// yet, they are computed, too. See [`JudgedTimes::new`].
     pub fn times(&self, path: &[Segment], fineness: Option<Fineness>) -> AllTimes {
         let judged = JudgedTimes::new(self.analysis, &self.steps, path, fineness);
         self.verdicts.get_or_init(|| judged.verdicts);
@@ -127,18 +129,18 @@ impl Verdicts {
         judge.verdicts(&paths)
     }
 
-    /// Whether the recording tells enough for verdicts.
+    /// Whether the recording has enough facts for verdicts.
     pub fn are_known(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// The verdict on a step; `None`: nothing stands out, or not enough is known.
+    /// The verdict on a step; `None` if nothing stands out, or if not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
         self.figures(step)
             .filter(|verdict| verdict.part != Part::Unknown)
     }
 
-    /// A step's figures; the verdict is [`Part::Unknown`] if nothing stands out.
+    /// The figures of a step's verdict. Its part is [`Part::Unknown`] if nothing stands out.
     pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
         self.0.get(step)?.as_ref()
     }
@@ -181,8 +183,8 @@ impl JudgedTimes {
     }
 }
 
-/// Divides the own critical paths of a recording's steps, and judges the steps after that: a step's verdict depends on
-/// the other steps of its suite.
+/// Divides the own critical paths of a recording's steps, and then judges the steps, because a step's verdict depends
+/// on the other steps of its suite.
 struct Judge<'a> {
     analysis: &'a Analysis,
     steps: &'a Steps,
@@ -247,12 +249,12 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// For each step, whether a test or a failed step is in it: that is what failed.
+/// For each step, whether a test or a failed step is inside it. In that case the inner step is the one that failed.
 fn has_inner(steps: &Steps) -> Vec<bool> {
     steps.with_any_inside(|_, step| step.kind == StepKind::Test || step.failed())
 }
 
-/// A test of which no result is known, in a process that failed (libtest's threads).
+/// Whether a test without a known result may have failed, because its process failed (libtest's threads).
 fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     let around = step.parent.and_then(|at| steps.list().get(at));
     let around = around.filter(|outer| outer.process == step.process && outer.failed());
@@ -260,7 +262,7 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-/// The verdict on a step. `failed`: it failed, and no step inside it did.
+/// The verdict on a step. `failed` is whether the step failed and no step inside it did.
 fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
@@ -312,7 +314,7 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     Some(Verdict { told, ..held })
 }
 
-/// The shares of the tests of each suite: those with the same step around them.
+/// For each suite, the shares of its tests. The tests of a suite are those with one step around them.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
@@ -330,7 +332,7 @@ impl Medians {
         Medians(suites)
     }
 
-    /// The median of the other tests of a step's suite.
+    /// The median of the shares of the other tests in the suite of a step.
     fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
         let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;
@@ -353,7 +355,7 @@ pub fn others(
     names.filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
 }
 
-/// The names with the longest times.
+/// The names with the longest times, which a verdict shows.
 fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let sum = names
         .iter()

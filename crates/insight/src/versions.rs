@@ -7,10 +7,10 @@ use crate::imports::Imports;
 use tr_analyze::model::Analysis;
 use tr_programs::versions;
 
-/// The most tools that are told, those that ran most often.
+/// The largest number of tools whose versions are shown. The tools that ran most often come first.
 const MOST: usize = 6;
 
-/// Tools with their versions, as `gcc 12`, in order of their names.
+/// The tools with their versions, such as `gcc 12`, in the order of their names.
 pub fn told(analysis: &Analysis, imports: &Imports) -> Vec<String> {
     let mut runs: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for exec in analysis.processes.iter().flat_map(|process| &process.execs) {

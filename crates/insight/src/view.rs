@@ -10,30 +10,29 @@ use crate::Recording;
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     pub top: usize,
-    /// `--top`, if it is given. Without it, CSV, JSON and some reports have all
-    /// rows.
+    /// The number of rows in `--top`, if it is given. Without it, CSV, JSON and some reports have all rows.
     pub limit: Option<usize>,
-    /// The sort order; each report has its own default.
+    /// The sort order of rows in `--sort`. Each report has its own default.
     pub sort: Option<Sort>,
-    /// The grouping of rows; each report has its own default.
+    /// The grouping of rows in `--by`. Each report has its own default.
     pub by: Option<By>,
     pub functions: bool,
-    /// The groups of [`By::Group`].
+    /// The user's groups for [`By::Group`].
     pub groups: Vec<Group>,
-    /// The length of an interval in ns; each report has its own default.
+    /// The length of an interval in nanoseconds. Each report has its own default.
     pub interval: Option<u64>,
     pub cpu: Option<CpuId>,
     pub failed: bool,
-    /// The least wall time, in ns.
+    /// The least wall time of a shown process in nanoseconds.
     pub min: u64,
-    /// The process whose descendants and itself are shown; `None`: all processes.
+    /// The process that is shown with its descendants; `None` means all processes.
     pub pid: Option<Tgid>,
     /// The name of the steps that are shown, with the steps inside them.
     pub step: Option<String>,
 }
 
 impl Ask {
-    /// The number of rows in CSV and JSON.
+    /// The largest number of rows in CSV and JSON.
     pub fn most(&self) -> usize {
         self.limit.unwrap_or(usize::MAX)
     }
@@ -78,12 +77,12 @@ impl<'a> View<'a> {
             .flat_map(|process| process.threads.iter().copied())
     }
 
-    /// The rows that CSV and JSON have.
+    /// The first of these rows, as many as CSV and JSON have.
     pub fn asked<'r, T>(&self, rows: &'r [T]) -> impl Iterator<Item = &'r T> + use<'r, T> {
         rows.iter().take(self.ask.most())
     }
 
-    /// Every process matches them.
+    /// Whether every process matches the user's filters.
     pub fn has_all(&self) -> bool {
         self.chosen.len() == self.analysis.processes.len()
     }
@@ -96,7 +95,7 @@ impl<'a> View<'a> {
         all
     }
 
-    /// The time since the start of the trace, in ns.
+    /// The time in nanoseconds since the start of the trace.
     pub fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.meta.start)
     }

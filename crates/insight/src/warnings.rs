@@ -17,7 +17,7 @@ use tr_text::page::Page;
 use tr_text::style::Paint;
 use tr_text::{escape, units};
 
-/// The most streams of missing events that have a line each.
+/// The largest number of streams with missing events that have a line each.
 const STREAMS: usize = 5;
 
 /// The reasons that make the numbers incomplete, the gravest first.
@@ -119,12 +119,12 @@ pub struct Loss {
     spans: u64,
     /// The number of events that are known to be missing.
     count: u64,
-    /// Spans whose number of events is not known.
+    /// The number of spans in which an unknown number of events is missing.
     uncounted: u64,
 }
 
 impl Loss {
-    /// A sentence without its end; the recording began at `start`.
+    /// The sentence about these missing events, without its end. `start` is the start of the recording.
     pub fn text(&self, start: Ktime) -> String {
         let count = match (self.count, self.uncounted) {
             (0, _) => "some".to_owned(),
@@ -150,7 +150,7 @@ impl Loss {
     }
 }
 
-/// Losses by stream and cause, in the order of their first ones.
+/// The missing events by stream and cause, in the order of the first loss of each.
 pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     for (since, lost) in lost {
@@ -180,7 +180,8 @@ pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     losses
 }
 
-/// The losses that have a line each, and a line about the others, `more` spans among them.
+/// The losses that have a line each, and a line about the remaining losses. `more` is the number of further spans that
+/// this line counts.
 pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     let left_out = losses.split_off(losses.len().min(STREAMS));
     let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
@@ -191,7 +192,7 @@ pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     (losses, others)
 }
 
-/// A line for each stream with missing events.
+/// The lines about streams with missing events, one for each stream.
 fn missing(analysis: &Analysis) -> Vec<String> {
     let spans = analysis.quality.lost.iter().map(|span| {
         let lost = Lost {
@@ -207,14 +208,14 @@ fn missing(analysis: &Analysis) -> Vec<String> {
     losses.chain(others).collect()
 }
 
-/// The trace, or its analysis, has no end: the recorder was killed, or the disk was full. A file
-/// that lacks its index alone has all events.
+/// Whether the trace, or its analysis, has no end, because the recorder was killed or the disk was full. A file that
+/// lacks only its index has all events.
 pub fn is_cut(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || analysis.quality.stopped.is_some()
 }
 
-/// The trace was cut before the first moment up to which all events are in it: no time and no
-/// process is known.
+/// Whether the trace was cut before the first moment up to which all events are in it, so that no time and no process
+/// is known.
 pub fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }
@@ -241,7 +242,7 @@ pub fn lost(analysis: &Analysis) -> String {
     }
 }
 
-/// The unknown part is a hundredth of the time or more.
+/// Whether the unknown part is a hundredth of the whole or more.
 pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
@@ -254,7 +255,7 @@ pub fn is_lower_bound(analysis: &Analysis) -> bool {
     hidden || is_cut(analysis)
 }
 
-/// The warnings as text, with a blank line below; empty: there are none.
+/// The warnings as text, with a blank line after them; empty if there are none.
 pub fn page(recording: &Recording) -> Page {
     let mut out = Page::new();
     for text in warnings(recording) {
@@ -273,7 +274,7 @@ pub fn markdown(warnings: &[String]) -> String {
     lines.collect()
 }
 
-/// The way of recording, and the facts that it lacks.
+/// The sentences about the way of recording, and about the facts that the recording lacks.
 pub fn recorded(analysis: &Analysis) -> Vec<String> {
     let by = escape::raw(analysis.meta.recorded_by().as_bytes());
     let light = if analysis.meta.is_light() {

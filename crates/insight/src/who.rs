@@ -16,7 +16,7 @@ use tr_programs::tools::Children;
 use tr_programs::{command_line, table, words};
 use tr_text::{escape, units};
 
-/// The name of tasks that are not recorded and had a CPU; `None` if it is not known.
+/// The name of tasks that had a CPU and are not recorded; `None` if it is not known.
 pub fn occupant(occupant: Occupant) -> Option<String> {
     match occupant {
         Occupant::Named(name) => (!name.bytes().is_empty()).then(|| comm(&name)),
@@ -51,8 +51,8 @@ pub fn recorded(meta: &Metadata) -> String {
 /// The name of a recording without any fact about what was recorded.
 const NO_COMMAND: &str = "the command";
 
-/// The name of a recording for people: the CI job, if COMMAND is a script that a runner wrote or there is none; else what the
-/// user typed.
+/// The name of a recording for people. It is the CI job if COMMAND is a script that a runner wrote, or if there is no
+/// COMMAND. Otherwise it is the command that the user typed.
 pub fn headline(meta: &Metadata) -> String {
     let ci = Ci::new(meta);
     let is_typed = match meta.scope {
@@ -65,7 +65,7 @@ pub fn headline(meta: &Metadata) -> String {
     }
 }
 
-/// Whether a command is a shell with a text, or with a script whose path is one of this machine:
+/// Whether a command is a shell that runs a script from its argument, or from a path that exists only on this machine:
 /// `bash -eo pipefail /home/runner/work/_temp/1.sh`
 fn is_of_runner(command: &[Vec<u8>]) -> bool {
     let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
@@ -121,7 +121,7 @@ pub fn allowed(meta: &Metadata) -> Option<String> {
     (!ranges.is_empty()).then(|| format!("{ranges} ({some} of {all})"))
 }
 
-/// The CPU's model, where the recording has it.
+/// The model of the CPU, if the recording has it.
 pub fn cpu(meta: &Metadata) -> Option<String> {
     let model = meta.hardware(Hardware::CpuModel)?;
     Some(escape::raw(model.as_bytes()))
@@ -132,8 +132,7 @@ pub fn thread(analysis: &Analysis, ix: ThreadIx) -> (&Thread, &Process) {
     (thread, analysis.process(thread.process))
 }
 
-/// A task's name in text: the process's label, after the comm of a thread that is
-/// not the leader.
+/// The name of a task in text: the label of its process, after the comm of a thread that is not the leader.
 pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
         Actor::Unknown => "?".into(),
@@ -154,7 +153,7 @@ pub fn comm(comm: &Comm) -> String {
     escape::raw(comm.bytes())
 }
 
-/// A task in JSON: what it is, the tid if that is known, pid and label of a recorded one.
+/// A task as a JSON object: its type, its tid if that is known, and the pid and the label if it is recorded.
 pub fn named(analysis: &Analysis, who: Actor) -> Value {
     let (kind, tid, found) = match who {
         Actor::Unknown => ("unknown", None, None),

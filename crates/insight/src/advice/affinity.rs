@@ -12,14 +12,15 @@ use super::rating::WORTH;
 /// another one. A guess.
 const STRAY: u64 = 50;
 
-/// A program that lets all of the build run on some CPUs alone.
+/// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.
 pub(super) struct Affinity {
     group: Group,
     /// The number of CPUs that the build ran on.
     cpus: u64,
-    /// The time that the build takes on these CPUs, if no other task has them, in nanoseconds.
+    /// The simulated time in nanoseconds that the build takes on the CPUs that it is restricted to, without other tasks
+    /// on them.
     pub own: u64,
-    /// The most that all CPUs of the machine save, in nanoseconds.
+    /// The largest time in nanoseconds that the build saves if it may use all CPUs of the machine.
     pub gain: u64,
 }
 
@@ -54,7 +55,7 @@ impl Affinity {
         })
     }
 
-    /// The line of advice, if the limit costs enough.
+    /// The advice to remove the limit on the CPUs, if that limit costs the build enough time.
     pub fn advice(&self, facts: &Facts<'_>) -> Option<Advice> {
         let kind = Kind::Wrapper;
         let enough = self.gain >= WORTH && self.gain.saturating_mul(kind.least()) >= self.own;

@@ -8,33 +8,33 @@ use tr_format::event::Ktime;
 use tr_text::named;
 use tr_text::units;
 
-/// The most lines of advice.
+/// The largest number of lines of advice that a report shows.
 pub const MOST: usize = 7;
 
 named! {
-    /// The kind of an advice, the most specific ones first.
+    /// The kind of an advice. More specific kinds come first.
     pub enum Kind {
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
         Install = "install", "An installation of packages decides";
-        /// Sleeps of a fixed length.
+        /// Advice on sleeps of a fixed length.
         Sleep = "sleep", "Sleeps decide";
         Poll = "poll", "A loop that sleeps and checks decides";
         Network = "network", "The network decides";
         Disk = "disk", "The disk decides";
-        /// Waits for memory that is on a disk.
+        /// Advice on waits for memory that was moved to a disk.
         Memory = "memory", "Missing memory decides";
-        /// Waits for a file's lock.
+        /// Advice on waits for the lock of a file.
         Lock = "lock", "A lock decides";
         Tests = "tests", "Tests run one after the other";
-        /// One test of many.
+        /// Advice on one test that takes much longer than the others.
         SlowTest = "slow-test", "One test decides";
-        /// Jobs one after the other, or fewer than the CPUs.
+        /// Advice on jobs that ran one after the other, or on fewer jobs at once than there are CPUs.
         FewJobs = "few-jobs", "More jobs could run at once";
         Repeated = "repeated", "Work is repeated";
-        /// The own time of programs that only start others.
+        /// Advice on programs that only start other programs, and that need much time of their own for it.
         Wrapper = "wrapper", "Programs that start others take time";
-        /// A compiler's cache without a hit.
+        /// Advice on a compiler's cache in which no compiler call found its result.
         ColdCache = "cold-cache", "The compiler's cache is empty";
         Short = "short", "Many short programs run";
         Throttled = "throttled", "The CPU quota throttles the build";
@@ -48,16 +48,16 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     pub kind: Kind,
-    /// The evidence: the tasks and their time.
+    /// The evidence for the advice, in words: the tasks and their time.
     pub finding: String,
     pub action: String,
-    /// The wall time that it saves at least, as far as that is known, and at most, in ns.
+    /// The wall time in nanoseconds that the change saves: the least, as far as a least is known, and the most.
     pub at_least: u64,
     pub gain: u64,
-    /// The time in which the evidence lies.
+    /// The span of the recording in which the evidence lies.
     pub from: Ktime,
     pub to: Ktime,
-    /// The processes, in order of start.
+    /// The processes that are the evidence for the advice, in the order of their starts.
     pub processes: Vec<ProcessIx>,
 }
 
@@ -76,26 +76,27 @@ pub(crate) struct Candidate {
     pub(super) kind: Kind,
     pub(super) finding: String,
     pub(super) action: String,
-    /// The time that the change saves, if it saves all of it.
+    /// The time that a simulation leaves out to find how much the change can save.
     pub(super) without: Without,
     /// A bound that follows from the rule.
     pub(super) cap: u64,
     /// Jobs that the change runs at once: their work remains.
     pub(super) jobs: Vec<Jobs>,
-    /// The change is another number of jobs.
+    /// Whether the change is another number of jobs.
     pub(super) number: bool,
-    /// Whether the work remains to be done: at other times, or by several tasks.
+    /// Whether the work remains to be done after the change, at other times or by several tasks.
     pub(super) stays: bool,
     /// Whether the change may save nothing.
     pub(super) unsure: bool,
-    /// Whether the change also takes away what lies beside the path: another candidate takes away the path's part alone.
+    /// Whether the change also removes time that is not on the critical path, while another candidate removes only the
+    /// time on the path.
     pub(super) beside: bool,
     /// The executions that are the evidence.
     pub(super) evidence: Vec<Group>,
 }
 
 impl Candidate {
-    /// A candidate that saves nothing yet.
+    /// A candidate of a kind, which saves nothing until its other fields are set.
     pub(super) fn of(kind: Kind) -> Candidate {
         Candidate {
             kind,
@@ -147,8 +148,8 @@ impl Kind {
         }
     }
 
-    /// The part of the time that remains after the change, in thousandths: at best, and at worst
-    /// as far as experience tells. 1000: it may save nothing.
+    /// The part of the time that remains after the change, in thousandths: at best, and at worst as far as experience
+    /// shows. 1000 at worst means that the change may save nothing.
     pub(super) fn remains(self) -> (u64, u64) {
         let worst = match self {
             // A linker that is twice as fast.
@@ -162,7 +163,7 @@ impl Kind {
         (0, worst)
     }
 
-    /// Whether the line is a forecast of the verdict and no change.
+    /// Whether the advice only repeats the forecast of the verdict and proposes no change.
     pub fn is_forecast(self) -> bool {
         matches!(self, Kind::Others | Kind::Throttled)
     }
@@ -212,7 +213,8 @@ impl Gain {
         }
     }
 
-    /// Twice the middle of the gain: a bound that nothing reaches is worth less than a gain that is known.
+    /// Twice the middle between the least and the largest gain, which ranks the changes. A largest gain without a known
+    /// least one ranks lower than a gain that is known.
     pub(super) fn twice_the_middle(self) -> u64 {
         self.at_least.saturating_add(self.at_most)
     }

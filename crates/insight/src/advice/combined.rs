@@ -10,14 +10,14 @@ use tr_text::units;
 pub struct Combined {
     /// The number of the changes, the first ones of the list.
     pub changes: usize,
-    /// The build's time on CPUs of its own.
+    /// The simulated time in nanoseconds of the unchanged build on CPUs of its own.
     pub from: u64,
     /// The time with the changes at best, and at worst, in nanoseconds.
     pub to: (u64, u64),
 }
 
 impl Combined {
-    /// The forecast in words. `shown`: the number of lines above it.
+    /// The forecast in words. `shown` is the number of lines of advice that stand above it.
     pub fn text(&self, shown: usize) -> String {
         const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
         let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
@@ -37,9 +37,9 @@ impl Combined {
     }
 }
 
-/// The first two changes at once, the first three, and so on. A change that may save nothing is
-/// left out at worst.
-/// `own`: the simulated time without changes; `alone`: that which the verdict tells.
+/// The forecasts for the first two changes together, for the first three, and so on. The worst case leaves out a change
+/// that may save nothing. `own` is the simulated time without changes; `alone` is the time on CPUs of its own that the
+/// verdict shows.
 pub(super) fn combined(
     schedule: &Schedule,
     own: u64,

@@ -21,7 +21,7 @@ use crate::Recording;
 use crate::{course, exit, label};
 use tr_text::units;
 
-/// The longest name in a finding.
+/// The longest name of a program in a finding, in characters.
 const NAME: usize = 24;
 
 /// The run of one program in one process, or the whole life of a process without an exec.
@@ -31,28 +31,29 @@ pub struct Execution {
     pub start: Ktime,
     pub end: Ktime,
     pub program: String,
-    /// CPU time in ns.
+    /// The CPU time of the execution in nanoseconds.
     pub on_cpu: u64,
-    /// The execution that forked its process.
+    /// The execution that forked the process of this execution.
     pub owner: Option<Group>,
 }
 
-/// The facts. Each execution is a group of its own.
+/// The facts about a build that the rules of advice use. Each execution of a program is a group of its own.
 pub struct Facts<'a> {
     pub recording: &'a Recording,
     pub analysis: &'a Analysis,
     pub path: &'a CriticalPath,
     pub groups: Groups,
-    /// The build's processes: the rules know no others.
+    /// The processes that belong to the build. The rules consider no other processes.
     pub own: Own,
     pub executions: Vec<Execution>,
     of: Vec<Vec<Group>>,
     /// The group and the reason of each segment of the path.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
-    /// The path's length in ns.
+    /// The length of the critical path in nanoseconds.
     pub wall: u64,
-    /// The length of the path without its waits for a CPU, in nanoseconds. Other tasks do not make it longer.
+    /// The length of the critical path in nanoseconds without its waits for a CPU. Other tasks on the CPUs do not make
+    /// it longer.
     pub worked: u64,
     pub cpus: u64,
     tried_again: OnceCell<BTreeSet<ProcessIx>>,
@@ -60,7 +61,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// `None`: there is no path.
+    /// Computes the facts of a recording. Returns `None` if there is no critical path.
     pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let analysis = &recording.analysis;
         let own = Own::of(analysis);
@@ -174,7 +175,7 @@ impl<'a> Facts<'a> {
         self.process(group)?.execs.get(self.execution(group)?.exec?)
     }
 
-    /// The name of the file that an execution runs: of a script its interpreter's.
+    /// The name of the file that an execution runs. For a script, it is the file of the interpreter.
     pub fn file(&self, group: Group) -> &'a [u8] {
         let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
         file.rsplit(|byte| *byte == b'/').next().unwrap_or(file)
@@ -194,15 +195,15 @@ impl<'a> Facts<'a> {
         command_line::role(&self.execution(group)?.program, argv)
     }
 
-    /// Whether a shell runs, also one whose script gives the program its name.
+    /// Whether an execution runs a shell, which includes a shell that has its script's name.
     pub fn is_shell(&self, group: Group) -> bool {
         let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
         let file = table::by_path(file).and_then(|tool| tool.role(None));
         [self.role(group), file].contains(&Some(Role::Shell))
     }
 
-    /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,
-    /// is its own matter.
+    /// Whether the program of an execution runs containers (`docker`, `podman`). Such a program decides itself what it
+    /// starts and when.
     pub fn runs_containers(&self, group: Group) -> bool {
         let tool = self.process(group).and_then(Process::tool);
         tool.is_some_and(|tool| tool.family == Family::Container)
@@ -216,7 +217,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// A short name of an execution: its label, or if that is long its program.
+    /// A short name of an execution: its label, or its program if the label is long.
     pub fn name(&self, group: Group) -> String {
         let label = self.label(group);
         match self.execution(group) {
@@ -246,7 +247,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The sum of times, and the one with the longest among them.
+    /// The sum of the times of all groups, and the group with the longest time.
     pub fn longest(&self, times: &BTreeMap<Group, u64>) -> Option<(u64, Group)> {
         let sum = times.values().copied().fold(0, u64::saturating_add);
         let longest = times
@@ -265,8 +266,8 @@ impl<'a> Facts<'a> {
         set.into_boxed_slice()
     }
 
-    /// A value for each group. `of` gets the value of the execution that forked the group's
-    /// process: each is found once, in chains of any length.
+    /// Computes a value for each group from the value of the execution that forked the group's process. `of` is called
+    /// once for each group, however long the chain of executions is.
     pub fn down<T: Clone + Default>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
         let mut values = vec![T::default(); self.executions.len()];
         let processes = from_parents_to_children(self.analysis).into_iter();
@@ -294,21 +295,21 @@ impl<'a> Facts<'a> {
             .into()
     }
 
-    /// Whether an execution's process, or one that it comes from, is among some.
+    /// Whether the process of an execution, or one of its ancestors, is in `some`.
     pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
         let own = self.execution(group);
         let all = own.map(|execution| self.analysis.lineage(execution.process));
         all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
-    /// The processes that failed and that their parent started again later, with the same command
-    /// line: each try rests on the failure before.
+    /// The failed processes that their parent started again later with an equal command line. A repeated try depends on
+    /// the failure before it.
     pub fn tried_again(&self) -> &BTreeSet<ProcessIx> {
         let analysis = self.analysis;
         self.tried_again.get_or_init(|| tried_again(analysis))
     }
 
-    /// How fast the recorded work can be done: a replay of the recording, which is done once.
+    /// The shortest times in which the recorded work can be done, found by one replay of the recording.
     pub fn limits(&self) -> Result<&Limits, NoPath> {
         let limits = || what_if::limits(self.analysis, self.path, &self.groups, &[]);
         let limits = self.limits.get_or_init(limits);
@@ -320,7 +321,7 @@ impl<'a> Facts<'a> {
         processes.iter().filter_map(of).flatten().copied().collect()
     }
 
-    /// The path's time of some executions, in ns.
+    /// The time on the critical path in nanoseconds of the executions in `set`, as far as `time` selects it.
     pub fn on_path(&self, set: &[bool], time: impl Fn(Time, Reason) -> bool) -> u64 {
         let segments = self.path.segments.iter().zip(&self.segments);
         let counts = segments.filter(|(segment, (group, reason))| {
@@ -350,7 +351,7 @@ impl<'a> Facts<'a> {
             .collect()
     }
 
-    /// The length of some segments, in ns.
+    /// The sum of the lengths in nanoseconds of the path segments that `covers` selects.
     pub fn length(&self, covers: &[bool]) -> u64 {
         let segments = self.path.segments.iter().zip(covers);
         segments
@@ -365,7 +366,8 @@ impl<'a> Facts<'a> {
         sums.map_or(0, |sums| sums.serial)
     }
 
-    /// The load in a span: each part's length, running tasks, and demand.
+    /// The load in each part of a span: the length of the part, the number of running tasks, and the number of tasks
+    /// that wanted a CPU.
     pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
         let first = self
             .parallelism
@@ -429,7 +431,7 @@ impl<'a> Facts<'a> {
         idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
     }
 
-    /// The time of all CPUs in a span that tasks waited for and did not have, in ns.
+    /// The CPU time in a span, in nanoseconds, that tasks waited for and did not get.
     pub fn wanted(&self, from: Ktime, to: Ktime) -> u64 {
         let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
         let wanted = self.load(from, to).map(|(ns, running, demand)| {
@@ -488,7 +490,7 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
     again
 }
 
-/// Adds to a group's sum.
+/// Adds a time in nanoseconds to the sum of a group.
 pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     let sum = sums.entry(group).or_default();
     *sum = sum.saturating_add(ns);

@@ -17,7 +17,7 @@ use super::facts::Facts;
 use crate::network::{Host, Remotes};
 use tr_text::units;
 
-/// The most queries before a wait that are searched for one without an answer.
+/// The largest number of DNS queries before a wait that are searched for a query without an answer.
 const QUERIES: usize = 1000;
 
 /// A wait for the network on the path.
@@ -37,8 +37,8 @@ enum Silent {
     Unknown,
 }
 
-/// The waits for the network, the last ones first. A wait that its time-out ended had no answer if the thread
-/// waits for no answer afterwards: a program may call poll(2) repeatedly.
+/// The waits for the network on the critical path, the latest first. A wait that ended by its time-out counts as
+/// unanswered if the thread does not receive an answer afterwards, because a program may call poll(2) repeatedly.
 fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);
@@ -152,7 +152,7 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// From whom no answer came, and what to do.
+/// The words for the servers that did not answer, and the words for the change that is advised.
 fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
     let servers = who
         .iter()

@@ -13,10 +13,10 @@ use super::facts::Facts;
 /// The limit on the number of jobs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// The tool's own arguments; `None`: any number.
+    /// The limit that the tool's own arguments set; `None` means that they allow any number of jobs.
     Given(Option<u64>),
-    /// The slots of a make above this one, which share them. The make runs one job at a time if its call does
-    /// not pass the slots on: a recipe without `$(MAKE)`.
+    /// The tool shares the job slots of a make that is its ancestor. The tool runs one job at a time if the recipe does
+    /// not pass the slots on, because it calls make without `$(MAKE)`.
     Inherited(Option<u64>),
     /// The tool starts jobs only while the machine's load is low.
     Load,
@@ -27,7 +27,8 @@ pub(super) enum Limit {
 }
 
 impl Limit {
-    /// Whether more could run at once, were it not for this limit.
+    /// Whether the limit kept the tool from running more jobs at once. `at_once` is the number of jobs that ran at
+    /// once.
     pub fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
             (1, Limit::One | Limit::Given(Some(1)) | Limit::Inherited(_)) => true,
@@ -38,8 +39,8 @@ impl Limit {
     }
 }
 
-/// The number of jobs given to the nearest make, for each execution: the execution itself, or one of its
-/// ancestors.
+/// For each execution, the number of jobs that the arguments of the nearest make set. The nearest make is the execution
+/// itself or one of its ancestors.
 pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts
@@ -52,7 +53,7 @@ pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
     })
 }
 
-/// The limit on the jobs of `owner`. `told`: the result of [`told_makes`].
+/// The limit on the number of jobs of `owner`. `told` is the result of [`told_makes`].
 pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
@@ -77,8 +78,8 @@ pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>
     told.map_or(Limit::One, Limit::Inherited)
 }
 
-/// Whether a make waited for a job slot: in `pselect` also a child's end ends that wait. Without slots it waits in
-/// `wait4`.
+/// Whether a make waited for a job slot. A make with slots waits in `pselect`, which also ends when a child ends; a
+/// make without slots waits in `wait4`.
 pub(super) fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();

@@ -32,7 +32,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// One job: a child, all below it, and the program that used most of its CPU time.
+/// One job: a child process with all its descendants.
 struct Job {
     from: Ktime,
     to: Ktime,
@@ -87,8 +87,8 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     by_owner
 }
 
-/// Advice to run more children of one execution at once: they do the same, and few of them run at once while
-/// a CPU is idle. The children of several makes are taken together.
+/// Advice to run more children of one execution at once, for children that run one program while few of them run at
+/// once and a CPU is idle. The children of several makes are counted together.
 fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
@@ -122,9 +122,9 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// Whether the jobs of one program do not need each other: compilers write other files than they read, and tests and
-/// the jobs of xargs stand alone. What other programs read is not recorded, nor which of them are lines of one
-/// recipe.
+/// Whether the jobs of one program do not need each other. Compilers write other files than they read, and tests and
+/// the jobs of xargs are independent. For other programs the answer is no, because the files that they read are not
+/// recorded, nor which jobs are lines of one recipe.
 fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     let known = facts
         .execution(owner)
@@ -133,20 +133,21 @@ fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
 }
 
-/// Whether the children of a script handle files: one call does the same, and at once they gain little.
+/// Whether the children of a script only handle files. One call for all files would do the work of all of them, and
+/// running them at once gains little.
 fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
 
-/// The command of a job and its directory; `None`: these are not known.
+/// The command line of a job with its directory; `None` if one of these is not known.
 fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
     let exec = facts.exec(job.group)?;
     let known = !exec.directory.is_empty() && !exec.argv.truncated();
     known.then(|| (&*exec.directory, exec.argv.args().collect()))
 }
 
-/// Whether most jobs are the same command in the same directory: at once they would do the same work, or write the
-/// same files. Where the directory is not recorded, two may be meant.
+/// Whether most jobs are an equal command in one directory. Such jobs at once would repeat each other's work, or write
+/// to equal files. Commands without a recorded directory may run in different directories.
 fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
@@ -156,12 +157,12 @@ fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
 /// they need each other.
 pub(super) struct Order {
     pub row: Row,
-    /// Whether the tool that starts them has an option for the number of jobs.
+    /// Whether the tool that starts the commands has an option for the number of jobs.
     takes_jobs: bool,
 }
 
-/// Commands of scripts, of build tools without a number of jobs and of test runners, each of which started when
-/// the one before had ended.
+/// Finds commands that each started when the previous one had ended. They are started by scripts, by build tools
+/// without a number of jobs, and by test runners.
 pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
     let told = told_makes(facts);
     let mut orders = Vec::new();
@@ -184,8 +185,9 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
     orders
 }
 
-/// Divides the children of one process at those on which the later ones rest: a configuration, an
-/// installation, a linker, a whole build, a run of a program that is run until its output no longer changes. Children that live beside several others are servers of these.
+/// Divides the children of one process after each child that the later ones depend on: a configuration, an
+/// installation, a linker, a whole build, or a program that is run until its output no longer changes. A child that
+/// lives at the time of several others is a server for them.
 fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
@@ -218,7 +220,8 @@ fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Jo
 }
 
 impl Order {
-    /// Advice for commands of which none changes a file that another one may read: linters of one script.
+    /// Advice to run commands at once of which none changes a file that another one may read, such as the linters of
+    /// one script.
     fn of_checks(&self, facts: &Facts<'_>) -> Option<Candidate> {
         let row = &self.row;
         let only_check = |group: &Group| {
@@ -247,7 +250,7 @@ impl Order {
         })
     }
 
-    /// Advice for a tool that has a number of jobs: whether its steps need each other is not known.
+    /// Advice to use the number of jobs of a tool whose steps may need each other.
     fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
@@ -300,7 +303,7 @@ fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
     facts.role(group) == Some(Role::Tests)
 }
 
-/// The program with the most CPU time in each process and below it.
+/// For each process, the program with the most CPU time among the process and its descendants.
 fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
     let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
     for (_, execution) in facts.all() {
@@ -320,23 +323,23 @@ fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)
     main
 }
 
-/// Jobs of one parent, few at once.
+/// Jobs of one parent, few of which ran at once.
 pub(super) struct Row {
     pub owner: Group,
     at_once: u64,
-    /// A make with the number of a make above it.
+    /// Whether the jobs belong to a make that shares the job slots of another make.
     inherits: bool,
-    /// The machine's load holds the jobs back.
+    /// Whether the tool starts jobs only while the load of the machine is low.
     by_load: bool,
-    /// More at once may save nothing.
+    /// Whether running more of the jobs at once may save nothing.
     unsure: bool,
-    /// The time in which one of them ran, and what it may take less.
+    /// The time in which at least one of the jobs ran, and the part of it that more jobs at once may save.
     length: u64,
     pub cap: u64,
     groups: Vec<Group>,
-    /// All but the longest.
+    /// All jobs of the row except the longest one.
     others: Vec<Group>,
-    /// All of them, at once.
+    /// All jobs of the row, which the change runs at once.
     jobs: Jobs,
 }
 
@@ -466,7 +469,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     })
 }
 
-/// The most jobs at once. A job may overlap with the next one by a millisecond.
+/// The largest number of jobs that ran at once. A job may overlap with the next one by a millisecond.
 fn at_once(jobs: &[Job]) -> u64 {
     let mut steps: Vec<(Ktime, i64)> = Vec::new();
     for job in jobs {

@@ -12,26 +12,26 @@ use super::facts::Facts;
 use crate::label;
 use tr_text::units;
 
-/// A shorter wait, in ns, may be the time that an idle CPU takes to begin. A guess: with less, every build would wait
-/// for CPUs that others have.
+/// The shortest wait for a CPU in nanoseconds that counts. An idle CPU may need a shorter time to start a task. A
+/// guess: with less, every build would wait for CPUs that others have.
 const WAKE_UP: u64 = 500_000;
 
 /// The time that the machine withheld from the build, in ns.
 pub(super) struct WithheldTime {
-    /// The time taken by the quota of the build's cgroup, and, below, by other tasks on the CPUs.
+    /// The time in nanoseconds that the build was throttled by the quota of its cgroup.
     pub throttled: u64,
     pub others: u64,
-    /// The simulated time may be wrong by so much: time slices are not simulated.
+    /// The largest error of the simulated time in nanoseconds. The simulation has no time slices.
     error: u64,
     waiting: Vec<Group>,
-    /// Whether other tasks, or a quota, have so much of the CPUs that the number of jobs matters little, or
-    /// only for the other tasks.
+    /// Whether other tasks, or a quota, take so much of the CPUs that another number of jobs gains little, or gains
+    /// only at the expense of the other tasks.
     contended: bool,
     /// Whether other tasks, or a quota, have some of the CPUs.
     pub shared: bool,
     /// The container that the quota belongs to, if it is not COMMAND's cgroup.
     pub container: Option<String>,
-    /// The owner of the quota, and how long the quota throttled it.
+    /// The words for the owner of the quota and for the time that the quota throttled the build.
     whose: String,
 }
 
@@ -75,8 +75,8 @@ impl WithheldTime {
         }
     }
 
-    /// Adds the time in which a loop slept and looked for work that waited for a CPU: it is no sleep of the build's
-    /// own. `naps`: for each segment of the path, whether it is a sleep of such a loop.
+    /// Adds the time in which a loop of sleeps checked for work that itself waited for a CPU, because such sleeps are
+    /// not the build's own. `naps` marks each segment of the path that is a sleep of such a loop.
     pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool]) {
         let segments = facts.path.segments.iter().zip(naps);
         let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
@@ -93,14 +93,15 @@ impl WithheldTime {
         self.others = self.others.saturating_add(starved - by_quota);
     }
 
-    /// The number of jobs decides about nothing then. Jobs in a row, without such a number, are
-    /// one task for the others, whatever they have; a quota is for all tasks at once.
+    /// Whether the withheld time hides a candidate, because another number of jobs would change little. Jobs in a row
+    /// that no number of jobs limits are not hidden by other tasks, for which they are one task; a quota hides them,
+    /// because it covers all tasks together.
     pub fn silences(&self, candidate: &Candidate) -> bool {
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
         jobs && self.contended && (candidate.number || self.throttled > 0)
     }
 
-    /// The line about it: no other line claims its seconds.
+    /// The line of advice about the withheld time. No other line of advice counts its seconds.
     pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let without = |what: &str, gain: u64| {
             let time = units::time(facts.wall.saturating_sub(gain));
@@ -167,7 +168,7 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
-/// Tasks that are not part of the build, in ns.
+/// The CPU time that tasks outside of the build use, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
     /// The CPU time of the other tasks in nanoseconds.

@@ -49,7 +49,7 @@ use rating::{distinct, polled, rated};
 pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
 use verdict::{CpuOwners, Mostly};
 
-/// The shortest recording with advice, in ns: nothing in it is worth a change. A guess.
+/// The shortest recording in nanoseconds that gets advice. Nothing in a shorter one is worth a change. A guess.
 const SHORTEST: u64 = 100_000_000;
 
 /// The advice on a build and the verdict on it.
@@ -57,7 +57,8 @@ const SHORTEST: u64 = 100_000_000;
 pub struct BuildAdvice {
     /// The build's own time and the machine's part; `None` where no time is known.
     pub verdict: Option<Verdict>,
-    /// The changes, those with the largest middle of the gain first, and the line about the machine last.
+    /// The advised changes, sorted by the middle of their gain in descending order, and the advice about the machine
+    /// last.
     pub changes: Vec<Advice>,
     /// The most that all changes save together, if that is less than their sum, in nanoseconds.
     pub together: Option<u64>,
@@ -74,7 +75,7 @@ pub struct BuildAdvice {
 }
 
 impl BuildAdvice {
-    /// The first changes together: none, if fewer than two of these are simulated.
+    /// The forecast for the first `first` changes together; `None` if fewer than two of them were simulated.
     pub fn combined(&self, first: usize) -> Option<Combined> {
         let of = |combined: &&Combined| combined.changes <= first;
         self.combined.iter().take_while(of).last().copied()
@@ -94,7 +95,8 @@ impl BuildAdvice {
     }
 }
 
-/// The changes. None without a critical path, and with filters: they speak about the whole.
+/// The advice on a recording. Nothing is advised without a critical path or with filters, because the advice is about
+/// the whole build.
 pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
         return BuildAdvice::default();

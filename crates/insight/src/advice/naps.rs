@@ -19,7 +19,7 @@ use crate::timeout::timed_out;
 use crate::{exit, label};
 use tr_text::units;
 
-/// The least number of sleeps of a loop. A guess: two equal sleeps may be chance.
+/// The least number of equal sleeps that count as a loop. A guess: two equal sleeps may be chance.
 pub(super) const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
@@ -29,11 +29,11 @@ const RUNTIMES: u64 = 12_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nap {
     pub group: Group,
-    /// The execution that decided about it.
+    /// The execution that decided to sleep.
     pub by: Group,
     pub from: Ktime,
     pub to: Ktime,
-    /// The time at which the task ran again. Beside load that is long after the end of the sleep.
+    /// The time at which the task ran again. On a busy machine it is long after the end of the sleep.
     pub ran: Ktime,
 }
 
@@ -43,7 +43,7 @@ impl Nap {
     }
 }
 
-/// The sleeps, by the program that decided about them.
+/// Advice on sleeps, one candidate for each program that decided to sleep.
 pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     let mut segments = facts.segments().peekable();
@@ -220,7 +220,7 @@ fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
     waited.into_iter().filter_map(candidate).collect()
 }
 
-/// The wait of a process whose time-out ended right before a time.
+/// The wait of a process for which a time-out ended right before the time `end`.
 fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let from = Ktime(end.0.saturating_sub(KILLED));
@@ -274,7 +274,7 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
 
 /// The sleeps of one process beside the path.
 struct Beside {
-    /// The execution that decided about the longest of them.
+    /// The execution that decided on the longest of the sleeps.
     by: Group,
     /// The executions that sleep.
     groups: BTreeSet<Group>,
@@ -469,7 +469,7 @@ fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
 /// The sleeps of one process by one program.
 struct Naps {
     slept: Vec<Nap>,
-    /// The number of the long ones.
+    /// The number of long sleeps.
     count: usize,
     /// For loops that sleep and check: the length of a sleep in nanoseconds, and the number of loops.
     checks: Option<(u64, u64)>,
@@ -489,7 +489,7 @@ impl Naps {
     }
 }
 
-/// The program or the test runner whose sleeps one line of advice covers.
+/// The subject of a line of advice on sleeps: a program, or a test runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
@@ -546,14 +546,15 @@ fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<
     })
 }
 
-/// Whether a life has most of some sleeps, which are in order.
+/// Whether most of the sleeps lie between `start` and `end`. The sleeps are sorted by time.
 fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     let until = slept.partition_point(|nap| nap.from <= end);
     let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
 }
 
-/// The executions that sleep: those on the path, and those beside the path that do the same.
+/// Marks the executions that sleep: the ones on the critical path, and the ones off the path that run an equal program
+/// for an equal decision.
 fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| {
         facts
@@ -573,7 +574,7 @@ fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool)
     facts.set(all.chain(on_path()))
 }
 
-/// Whether two lengths differ by no more than what a timer is late.
+/// Whether two lengths of sleeps differ by no more than a timer may be late.
 fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }

@@ -25,7 +25,7 @@ const MUCH: u64 = 10;
 const PART: u64 = 5;
 
 impl OpenKind {
-    /// The kind of waits of this kind of time, if they need a judgement.
+    /// The kind of open point for this kind of time; `None` if the time needs no judgement.
     pub(super) fn of(kind: Time) -> Option<OpenKind> {
         match kind {
             Time::Sleep => Some(OpenKind::Sleep),
@@ -91,7 +91,7 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     is_command && segment.from == thread.start && segment.kind == Time::Outside
 }
 
-/// Waits of one kind, with the times of those that slept or ended them.
+/// An open point about waits of one kind. `times` has the time of each task that slept or ended the waits.
 fn wait(kind: OpenKind, ns: u64, times: &BTreeMap<String, u64>) -> OpenPoint {
     let longest = times.iter().max_by_key(|(_, ns)| **ns);
     let longest = longest.filter(|(name, _)| !name.is_empty());
@@ -122,7 +122,7 @@ pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
     })
 }
 
-/// A number of jobs that is not advised beside other tasks, or under a quota.
+/// The open point for a number of jobs that is not advised because of other tasks or a quota.
 pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     let place = if withheld.throttled > 0 {
         "under this quota"
@@ -139,8 +139,8 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     }
 }
 
-/// Commands that ran one after the other, if at once they would save a tenth. `most`: the most that they save
-/// together; `own`: the time on CPUs of its own, both in nanoseconds.
+/// The open point for commands that ran one after the other, if they would save a tenth of the time when run at once.
+/// `most` is the most that they save together, and `own` is the build's time on CPUs of its own, both in nanoseconds.
 pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) -> Option<OpenPoint> {
     let longest = orders.iter().max_by_key(|order| order.row.cap)?;
     let most = most.min(
@@ -161,8 +161,8 @@ pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) ->
 }
 
 impl Verdict {
-    /// Adds the parts that no rule has judged. With them the machine alone is no answer, and if the build itself waits for
-    /// longer than the machine held it back, it is no answer at all.
+    /// Adds to the verdict the points that no rule has judged. They change a verdict that blames the machine alone: it
+    /// blames the code if the build's own waits are longer than the machine's delay, and perhaps both otherwise.
     pub(super) fn have_open(&mut self, points: Vec<OpenPoint>) {
         let waits = points.iter().filter(|point| point.kind.is_wait());
         let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);

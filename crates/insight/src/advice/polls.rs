@@ -15,7 +15,7 @@ use tr_format::event::Ktime;
 use super::facts::Facts;
 use super::naps::{Nap, LOOP};
 
-/// The most parts of a child's time that are searched for work.
+/// The largest number of stretches of a child's time that are searched for work.
 const PARTS: usize = 10_000;
 /// The time in ns that a loop of shorter sleeps may work between two of them: beside load its caches are cold. A
 /// guess; `waits.py` judges the rule that uses it, also beside two busy loops. With less, a loop beside load falls

@@ -4,8 +4,8 @@ use tr_analyze::model::Analysis;
 use tr_programs::changes::known;
 use tr_programs::command_line;
 
-/// The outermost program with a number of jobs among its arguments, and that number, in words; of
-/// several the first.
+/// The number of jobs in the arguments of the outermost program that has one, in words. If several programs have one,
+/// it is of the first.
 pub fn jobs_told(analysis: &Analysis) -> Option<String> {
     // Parents come before their children.
     let execs = analysis.processes.iter().flat_map(|process| &process.execs);

@@ -85,17 +85,17 @@ pub(super) fn rated(
 /// A number of jobs that is not advised beside other tasks or under a quota.
 pub(super) struct Silenced {
     pub action: String,
-    /// The most that the change saves on CPUs of its own, in nanoseconds.
+    /// The largest time in nanoseconds that the change saves on CPUs of its own.
     pub gain: u64,
 }
 
-/// Jobs that are builds themselves: a make below another one.
+/// Whether the jobs of a candidate are builds themselves, such as a make that another make starts.
 fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
 
-/// A candidate with its gain, and its number among the changes.
+/// A candidate with its gain, and with its place in the list of changes.
 pub(super) struct RatedCandidate {
     pub gain: Gain,
     pub bit: Changes,
@@ -117,7 +117,7 @@ pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     polled
 }
 
-/// Leaves out what a more specific candidate explains already. Returns the advice, and for each segment of the
+/// Removes candidates that a more specific candidate already explains. Returns the advice, and for each segment of the
 /// path whether some advice covers it.
 pub(super) fn distinct(
     facts: &Facts<'_>,

@@ -23,7 +23,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The tests of a process that its runner's file lists. Times are in nanoseconds.
+/// The times in nanoseconds of the tests that a runner's file lists for one process.
 #[derive(Clone, Copy, Debug, Default)]
 struct TestTimes {
     count: u64,

@@ -13,7 +13,7 @@ use super::SHORTEST;
 use crate::loads::{Load, Loads};
 use crate::warnings;
 
-/// `None`: it is not known that the machine held the build back, or not by how much.
+/// The verdict on a build; `None` if it is not known whether, or by how much, the machine held the build back.
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdict> {
     let wall = path.length();
     let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;

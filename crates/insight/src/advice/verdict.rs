@@ -14,10 +14,10 @@ named! {
     /// The side that can make the build shorter.
     pub enum Blame {
         Code = "code", "your code";
-        /// The administrator of the machine can.
+        /// The administrator of the machine can make the build shorter.
         Machine = "machine", "the machine";
         Both = "both", "your code and the machine";
-        /// The machine can. Whether the code can as well was not judged.
+        /// The machine can make the build shorter. Whether the code can as well was not judged.
         Perhaps = "perhaps-both", "the machine, perhaps also your code";
     }
 }
@@ -30,7 +30,7 @@ named! {
         Unknown = "unknown", "waits of unknown cause";
         Jobs = "jobs", "the number of jobs";
         Order = "order", "the order of commands";
-        /// A lower priority or fewer CPUs, which the command has given itself.
+        /// The command gave itself a lower priority or fewer CPUs.
         Limit = "limit", "the command's own limit";
     }
 }
@@ -42,7 +42,7 @@ pub struct OpenPoint {
     /// The time in nanoseconds: the length of waits on the path, or the most that another number of jobs or
     /// another order may save.
     pub ns: u64,
-    /// The words for it.
+    /// The words that describe the open point.
     pub(super) text: String,
 }
 
@@ -50,19 +50,20 @@ pub struct OpenPoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub blame: Blame,
-    /// The time of the critical path.
+    /// The length of the critical path in nanoseconds.
     pub wall: u64,
-    /// The time that the build takes on CPUs of its own in nanoseconds, and the bounds of that time.
+    /// The time in nanoseconds that the build takes on CPUs of its own.
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
-    /// The time in which others had the CPUs.
+    /// The time in nanoseconds in which tasks outside of the build had the CPUs.
     pub others: u64,
-    /// The CPU time that no known task had: an idle CPU began late, or the task came to it late.
+    /// The time in nanoseconds of waits for a CPU that no known task used: an idle CPU began late, or the task was
+    /// moved to it late.
     pub nobody: u64,
-    /// The programs that had most of the CPU time, by name.
+    /// The programs outside of the build that had most of the CPU time: name and time in nanoseconds.
     pub names: Vec<(String, u64)>,
-    /// The time in which a quota stopped it.
+    /// The time in nanoseconds in which a quota stopped the build.
     pub quota: u64,
     /// The container that the quota belongs to; `None`: COMMAND's cgroup.
     pub quota_of: Option<String>,
@@ -76,7 +77,7 @@ pub struct Verdict {
     pub(super) mostly: Option<Mostly>,
     /// The parts that no rule has judged.
     pub open: Vec<OpenPoint>,
-    /// COMMAND failed, of which this says nothing.
+    /// COMMAND failed. The verdict says nothing about the failure.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
@@ -84,9 +85,9 @@ pub struct Verdict {
 /// The cause of most of a build's waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mostly {
-    /// The words for it, or the name of a task that is not recorded.
+    /// The words for the cause, or the name of a task that is not recorded.
     pub name: String,
-    /// The time in nanoseconds.
+    /// The time in nanoseconds that the build waited for this cause.
     pub ns: u64,
     pub outside: bool,
     /// The kind of the open point that has the same time, if no rule has judged it.
@@ -104,7 +105,8 @@ impl Verdict {
         format!("{}: {}", self.blame.title(), self.main().join("; "))
     }
 
-    /// The parts of the path's time, in ns: the build's own, and the parts that it was held back.
+    /// The parts of the critical path's time in nanoseconds, with their names: the build's own time, and each cause
+    /// that held it back.
     pub fn parts(&self) -> [(&'static str, u64); 4] {
         let held = self.others.saturating_add(self.nobody);
         let held = held.saturating_add(self.quota);
@@ -137,7 +139,7 @@ impl Verdict {
         parts
     }
 
-    /// The actors that held the build back, and the parts that no rule has judged.
+    /// The sentences about who held the build back, and about the parts that no rule has judged.
     pub fn more(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let small = self.wall / 50;
@@ -250,9 +252,9 @@ impl Verdict {
     }
 }
 
-/// The forecast may be wrong by this. On a busy machine the build's own work takes longer, too:
-/// caches and cores are shared. Without others nothing is forecast. Of four builds of
-/// docs/validation.md that ran both ways a tenth would cover two, a fifth all.
+/// The largest error of the forecast in nanoseconds. On a busy machine the build's own work takes longer, too, because
+/// caches and cores are shared. Without time lost to others nothing is forecast. Of four builds of docs/validation.md
+/// that ran both ways, a tenth would cover two, and a fifth all.
 pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
@@ -262,7 +264,7 @@ pub(super) struct CpuOwners {
     pub others: u64,
     /// The CPU time that no known task had.
     pub nobody: u64,
-    /// The programs that had most of the CPU time, with their parts of it.
+    /// The programs that had most of the CPU time: name and time in nanoseconds.
     pub names: Vec<(String, u64)>,
 }
 

@@ -24,7 +24,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// Waits for disks and files: for memory that is there, for `fsync`, and others.
+/// Advice on waits for disks and files: for missing memory, for `fsync`, and for other reasons.
 fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
     let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;

@@ -49,7 +49,7 @@ fn on_cpu(kind: Time, _: Reason) -> bool {
     kind == Time::OnCpu
 }
 
-/// All time of a set of executions.
+/// A scenario that leaves out all time of a set of executions.
 fn everything(of: Box<[bool]>) -> Without {
     Without::own(|_, _| true, Some(of))
 }
@@ -82,7 +82,8 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// A program that does a phase of the build with all its descendants, by program.
+/// Advice on a program of a role that does a phase of the build, together with all its descendants. Each program has
+/// its own candidate.
 fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let all = facts
         .all()
@@ -120,7 +121,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Single executions that run alone on the path.
+/// Advice on single executions that run alone on the critical path.
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
@@ -250,8 +251,8 @@ enum Directory {
     Said(Option<usize>),
 }
 
-/// Equal executions with about the same CPU time, as far as is known with equal inputs. Each one but the first
-/// repeats work.
+/// Advice on equal executions with about equal CPU time, whose inputs are equal as far as is known. Each one after the
+/// first repeats work.
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = directories(facts);
@@ -457,8 +458,8 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     })
 }
 
-/// For each execution a number that stands for what it and those it came from say about the
-/// directory, which is not recorded: `make -C`, and shells with a `cd`.
+/// For each execution, a number that identifies what its command line and those of its ancestors say about its
+/// directory, for example `make -C` or a shell's `cd`, because the directory is not recorded.
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts
@@ -491,7 +492,7 @@ fn own_length(facts: &Facts<'_>, process: ProcessIx) -> u64 {
     process.wall().saturating_sub(waited)
 }
 
-/// Many executions of a short program by one process.
+/// Advice on many executions of a short program by one process.
 fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {

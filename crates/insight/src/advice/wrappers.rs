@@ -28,7 +28,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The own time of programs that only start others, by program: `npx`.
+/// Advice on the own time of programs that only start others, such as `npx`, by program.
 fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
     let owners = facts.all().filter_map(|(_, execution)| execution.owner);
@@ -52,7 +52,8 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// The own time of programs that run a package's scripts, if they run each other: `npm run` in a script of npm.
+/// Advice on the own time of programs that run the scripts of a package and start each other, such as `npm run` in a
+/// script of npm.
 fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
     let action = |group: &Group| {
         let execution = facts.execution(*group)?;
@@ -71,7 +72,8 @@ fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
     })
 }
 
-/// Leaves out the time of executions of a wrapper on the path. `finding` gets that time in words.
+/// A scenario that leaves out the time on the critical path of executions of a wrapper. `finding` makes the words of
+/// the evidence from that time.
 fn without(
     facts: &Facts<'_>,
     action: &str,
@@ -97,7 +99,8 @@ fn shim(facts: &Facts<'_>, group: Group) -> Option<&'static str> {
     command_line::shim(&exec.filename, &args)
 }
 
-/// The work of shims and of all that they start, by manager of versions. A shim replaces itself by the program.
+/// Advice on shims of version managers, with the work of the shims and of their descendants. A shim replaces itself by
+/// the program. Each manager has its own candidate.
 fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
     let of = facts.down(|group, above: Option<&Option<&'static str>>| {
         shim(facts, group).or_else(|| above.copied().flatten())
@@ -142,7 +145,7 @@ fn is_cache(facts: &Facts<'_>, group: Group, execution: &Execution) -> bool {
     matches!(execution.program.as_str(), "ccache" | "sccache") || parts.next() == Some(b"ccache")
 }
 
-/// A compiler's cache of which no call had a hit. The first build has none in any case.
+/// Advice on a compiler's cache in which no call found its result, as in the first build.
 fn cold_cache(facts: &Facts<'_>) -> Option<Candidate> {
     let caches = facts
         .all()

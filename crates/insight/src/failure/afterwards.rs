@@ -13,10 +13,10 @@ use super::passes::{
 use super::passes::{DEEP, NEAR};
 use crate::exit;
 
-/// The status of a script that ends with a flag of its own.
+/// The exit status of a script that counts failures in a variable and ends with it.
 const COUNTED: u32 = 1;
 
-/// The most programs with which a script tidies up.
+/// The largest number of programs that a script may run to clean up.
 const TIDYING: usize = 64;
 
 impl Finder<'_> {
@@ -37,7 +37,7 @@ impl Finder<'_> {
         after.map(|ix| self.analysis.process(*ix))
     }
 
-    /// The children that a process started before a child.
+    /// The children that a process started before it started `child`.
     pub(super) fn before_start<'a>(
         &'a self,
         child: &Process,
@@ -49,7 +49,7 @@ impl Finder<'_> {
         before.map(|ix| self.analysis.process(*ix))
     }
 
-    /// The children that a process started up to a child's end, and those that it started afterwards.
+    /// The children that a process started before the end of `child`, and the children that it started afterwards.
     fn divided(&self, child: &Process, parent: ProcessIx) -> (&[ProcessIx], &[ProcessIx]) {
         let children = self.analysis.process(parent).children.as_slice();
         let first = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
@@ -62,18 +62,20 @@ impl Finder<'_> {
         last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
     }
 
-    /// Whether a parent started nothing after a child's end but what a configure script tidies up with.
+    /// Whether a parent started nothing after a child's end, except the programs with which a configure script cleans
+    /// up.
     pub(super) fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last_but(child, parent, is_tidying)
     }
 
-    /// Whether a shell started nothing after a child's end but programs that tidy up, report, or are asked for something.
+    /// Whether a shell started nothing after a child's end, except programs that clean up, print reports, or answer a
+    /// question of the script.
     pub(super) fn is_last_but_reports(&self, child: &Process, shell: ProcessIx) -> bool {
         self.is_last_but(child, shell, |next| is_report(next) || is_question(next))
     }
 
-    /// Whether a child ended with the status of its shell, which then only cleaned up and reported: `set -e` ended it, and
-    /// the commands of its trap came afterwards.
+    /// Whether a child ended with the exit status of its shell, and the shell only cleaned up and reported afterwards.
+    /// In this case `set -e` ended the shell, and the later commands are its trap's.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_tidy = |process: &Process| !process.execs.is_empty() && is_report(process);
@@ -95,20 +97,20 @@ impl Finder<'_> {
         after.all(|(number, next)| number < TIDYING && is_nothing(next))
     }
 
-    /// Whether a parent started nothing after a child's end, and ended soon after the last of its children.
+    /// Whether a parent started nothing after a child's end, and then ended soon after the last of its children.
     pub(super) fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
         let last = self.last_ends[parent].max(child.end);
         self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
     }
 
-    /// Whether a parent started nothing after a child's end, and soon ended itself.
+    /// Whether a parent started nothing after a child's end and ended soon afterwards.
     pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last(child, parent) && self.soon_ended(child, parent)
     }
 
-    /// Whether a parent soon ended after a child. Its waits for a CPU do not count: a busy machine lets any program go on
-    /// for long.
+    /// Whether a parent ended soon after a child. The parent's waits for a CPU do not count, because a busy machine
+    /// delays any program.
     pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
         let (all, most) = (until_the_end(child, above), soon(above));
@@ -117,7 +119,7 @@ impl Finder<'_> {
         all <= most || has_exited && all.saturating_sub(queued()) <= most
     }
 
-    /// The time that the threads of a process waited for a CPU since a time: of the thread that waited the longest, in ns.
+    /// The longest time in nanoseconds that a thread of a process has waited for a CPU since a time.
     fn queued_since(&self, time: Ktime, ix: ProcessIx) -> u64 {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;
@@ -133,8 +135,8 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent waited for nothing between the start of a child and that of another one: both are members of one
-    /// pipe, or one is in the background, even if the first one ended before the other one began.
+    /// Whether a parent waited for nothing between the starts of two of its children. Both are then members of one
+    /// pipe, or one runs in the background, even if the first one ended before the other one began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
@@ -162,7 +164,7 @@ impl Finder<'_> {
         starts
     }
 
-    /// Whether a shell started nothing after a child but other members of its pipe, and soon ended itself.
+    /// Whether a shell started nothing after a child except other members of the child's pipe, and then soon ended.
     pub(super) fn gave_up_in_a_pipe(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let last = shell.children.last().map(|ix| self.analysis.process(*ix));
@@ -170,8 +172,8 @@ impl Finder<'_> {
         is_last && self.soon_ended(child, above)
     }
 
-    /// Whether a make that stops at the first failure began another job after a child had failed: it ignored that failure
-    /// (`-rm core`). A job that was under way beside the child may go on with its next line.
+    /// Whether a make that stops at the first failure began another job after a child had failed. It then ignored the
+    /// failure (`-rm core`). A job that ran at the time of the failure may still go on with its next line.
     pub(super) fn was_ignored(&self, child: &Process, above: ProcessIx) -> bool {
         let make = self.analysis.process(above);
         if family(make) != Some(Family::Make) || goes_on(self.analysis, above) {
@@ -186,7 +188,7 @@ impl Finder<'_> {
         self.has_noticed(child, above, next.start) && !self.is_next_line(child, above, next.start)
     }
 
-    /// Whether a make that runs one job after the other ran nothing beside a job.
+    /// Whether a make that runs one job at a time ran nothing at the time of a job.
     fn is_only_job(&self, job: &Process, make: ProcessIx) -> bool {
         let is_serial = |ix: ProcessIx| !is_parallel(self.analysis.process(ix));
         let before = self.before_start(job, make).rev().take(NEAR);
@@ -194,8 +196,8 @@ impl Finder<'_> {
         self.analysis.lineage(make).take(DEEP).all(is_serial) && others.next().is_none()
     }
 
-    /// Whether a make knew that a child had failed when it started another one. With several job slots it may have decided
-    /// on that one before.
+    /// Whether a make knew that a child had failed when it started another one. A make with several job slots may have
+    /// chosen the other one before the failure.
     fn has_noticed(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let make = self.analysis.process(above);
         let Some(timeline) = &self.analysis.timeline else {
@@ -213,8 +215,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether what a make started at a time, after the end of a child, can be the next line of a recipe that was under
-    /// way beside the child.
+    /// Whether the process that a make started at a time, after the end of a child, can be the next line of a recipe
+    /// that was running at the same time as the child.
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
@@ -225,8 +227,9 @@ impl Finder<'_> {
             })
     }
 
-    /// Whether a shell ran another program of some use, which succeeded, after a child had failed with a status that is not
-    /// the shell's. It tolerated that failure then, unless it runs one such program after the other and counts failures.
+    /// Whether a shell ran another useful program successfully after a child had failed with another status than the
+    /// shell's. The shell then tolerated the failure, unless it runs one such program after another and counts
+    /// failures.
     pub(super) fn was_tolerated(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_useful = |next: &Process| {
@@ -264,7 +267,7 @@ impl Finder<'_> {
         u32::try_from(failed) == Ok(status)
     }
 
-    /// Whether a shell started the same program again and again.
+    /// Whether a shell started one program again and again, of which the child is one run.
     fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.programs.borrow_mut();
         let numbers = kept.entry(above).or_insert_with(|| {
@@ -281,7 +284,7 @@ impl Finder<'_> {
         all.is_some_and(|all| *all > own)
     }
 
-    /// Whether a process is a member of a shell's pipe that failed, after which the shell only asked and reported. The
+    /// Whether a process is a failed member of a shell's pipe after which the shell only ran questions and reports. The
     /// shell may have kept the status of this member (`${PIPESTATUS[0]}`).
     pub(super) fn is_end_by_a_pipe(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
@@ -294,12 +297,12 @@ impl Finder<'_> {
     }
 }
 
-/// The first argument of a process's command line, which is empty without one.
+/// The first argument of a process's command line; empty if there is no argument.
 fn first_argument(process: &Process) -> &[u8] {
     process.argv.args().next().unwrap_or_default()
 }
 
-/// The time from a child's end to its parent's, in ns.
+/// The time in nanoseconds from a child's end to the end of its parent.
 pub(super) fn until_the_end(child: &Process, parent: &Process) -> u64 {
     parent.end.since(child.end.min(parent.end))
 }

@@ -98,8 +98,8 @@ impl<'a> Finder<'a> {
         self.leads[ix]
     }
 
-    /// The failures from a process down. At each level, the chain follows the child that explains the failure
-    /// best.
+    /// The chain of failures that begins with a process and descends to its cause. At each level, it follows the child
+    /// that explains the failure best.
     pub(super) fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
         let mut next = from;
@@ -149,8 +149,8 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
-    /// A fork of a test that crashed, after which the test went on: it may have been to crash. So
-    /// it comes after what made COMMAND fail.
+    /// Whether a process is a fork of a test that crashed while the test went on. The crash may have been expected, so
+    /// that it ranks after the causes of COMMAND's failure.
     pub(super) fn is_death_test(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let goes_on = |parent| self.explains(ix, parent).is_none();

@@ -32,11 +32,11 @@ pub(super) struct ProcessEnds<'a> {
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
     /// The container that each process is in, if any was killed.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
-    /// Whether the recording shows kills for lack of memory, so that any other kill was on purpose.
+    /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) kills_told: bool,
-    /// The processes that something above them stopped.
+    /// The processes that one of their ancestors stopped.
     stops: BTreeMap<ProcessIx, Stop>,
-    /// The processes that a sibling or another process beside them stopped.
+    /// The processes that a process stopped that is not their ancestor, such as a sibling.
     by_neighbours: BTreeSet<ProcessIx>,
     /// The limit of the memory of COMMAND's cgroup, in bytes.
     pub(super) limit: Option<u64>,
@@ -49,9 +49,10 @@ pub enum FailureEnd {
     /// A step failed, and nothing more is known.
     #[default]
     Failed,
-    /// The raw status of `wait`.
+    /// The process or step ended with this raw status of `wait`.
     Status(u32),
-    /// A shell or a make could not start a program: the status of the shell, or of the process that was forked for that.
+    /// A shell or a make failed because it could not start a program. `status` is the exit status of the shell, or of
+    /// the process that was forked to run the program.
     Unstarted {
         status: u32,
         /// The name of the program, if the shell's command line shows it.
@@ -63,15 +64,15 @@ pub enum FailureEnd {
         is_proven: bool,
         status: u32,
     },
-    /// The program had a limit of time, and reports with this status that it was exceeded.
+    /// The program reported by this exit status that it exceeded its own time limit.
     TimedOut(u32),
-    /// The kernel killed the process for lack of memory; sizes in bytes.
+    /// The kernel killed the process for lack of memory. The sizes are in bytes.
     OutOfMemory {
         container: Option<String>,
         resident: Option<u64>,
         limit: Option<u64>,
     },
-    /// The result in the words of a test runner.
+    /// A test runner reported the failure in these words.
     Reported(String),
 }
 
@@ -169,29 +170,30 @@ impl<'a> ProcessEnds<'a> {
         sure
     }
 
-    /// The stop by which a process ended, if something above it stopped it.
+    /// The stop by which a process ended, if one of its ancestors stopped it.
     pub(super) fn stop(&self, ix: ProcessIx) -> Option<&Stop> {
         self.stops.get(&ix)
     }
 
-    /// Whether a process that is none of those above it stopped a process.
+    /// Whether a process was stopped by a process that is not its ancestor.
     pub(super) fn by_a_neighbour(&self, ix: ProcessIx) -> bool {
         self.by_neighbours.contains(&ix)
     }
 
-    /// Whether a process ended because something above it wanted that: no failure.
+    /// Whether one of its ancestors ended a process on purpose, so that the end is not a failure.
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
     }
 
-    /// Whether the owner of a pool stopped a process that was not needed any more.
+    /// Whether the owner of a pool of workers stopped a process because it was no longer needed.
     pub(super) fn was_closed(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.is_of_a_closed_pool)
     }
 
-    /// Whether something above a process stopped it after a time-out, as far as the recording shows the sender.
+    /// Whether one of its ancestors stopped a process after a time-out, as far as the recording shows the sender of the
+    /// signal.
     pub(super) fn was_stopped_late(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out != TimeOut::No)
@@ -203,7 +205,7 @@ impl<'a> ProcessEnds<'a> {
         timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
     }
 
-    /// The end of a process that failed.
+    /// How a process that failed ended.
     pub(super) fn end(&self, analysis: &Analysis, ix: ProcessIx) -> FailureEnd {
         let process = analysis.process(ix);
         let status = process.status.unwrap_or(0);
@@ -245,7 +247,7 @@ impl<'a> ProcessEnds<'a> {
         }
     }
 
-    /// Whether a signal killed a process which nobody sends to end a program in good order.
+    /// Whether a process was killed by a signal that programs do not send to end another program in good order.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
         signal.is_some_and(|number| number != KILL && !status::is_for(number, Purpose::Order))
@@ -257,7 +259,7 @@ impl<'a> ProcessEnds<'a> {
         is_kill && !self.kills_told && !timed_out(process)
     }
 
-    /// Whether another program's signal ended a process, one that is sent for that.
+    /// Whether another program ended a process by a signal that is sent for this purpose.
     pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
@@ -267,7 +269,8 @@ impl<'a> ProcessEnds<'a> {
     }
 }
 
-/// The program that a shell's script names after the commands that succeeded. `is_fork` is the process that was to become it.
+/// The program that a shell's script names after the commands that succeeded. `is_fork` is whether the failed process
+/// was forked to run that program.
 fn unstarted(
     analysis: &Analysis,
     shell: &Process,
@@ -281,28 +284,28 @@ fn unstarted(
     succeeded.then(|| escape::raw(&name))
 }
 
-/// Whether a process has started nothing, neither a program nor other processes.
+/// Whether a process has executed no program and has started no other process.
 fn is_bare_fork(process: &Process) -> bool {
     process.execs.is_empty() && process.children.is_empty()
 }
 
-/// The most processes above one that are looked at for the sender of its signal.
+/// The largest number of a process's ancestors that are searched for the sender of its signal.
 const DEEP: usize = 1_000;
 
-/// The end of a process by the signal of a process above it.
+/// The end of a process by a signal that one of its ancestors sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
-    /// The sender, in words.
+    /// The sender of the signal, in words.
     by: &'static str,
-    /// Nothing else than that signal can have woken the process.
+    /// Whether only that signal can have woken the process.
     pub(super) is_proven: bool,
-    /// The owner of a pool stopped a worker that was not needed any more.
+    /// Whether the owner of a pool stopped the process as a worker that was no longer needed.
     pub(super) is_of_a_closed_pool: bool,
     pub(super) time_out: TimeOut,
 }
 
-/// Whether a process was one of several equal ones, of which another one ended well shortly before: their owner closed the
-/// pool, and the time-out was the one of a worker that was to end by itself.
+/// Whether a process was one of several equal ones, another of which ended successfully shortly before. Their owner
+/// then closed the pool, and the time-out was the one within which a worker has to end by itself.
 fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     let stopped = analysis.process(ix);
     let command = |process: &Process| process.execs.last().map(|exec| exec.argv.clone());
@@ -323,7 +326,7 @@ fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     })
 }
 
-/// The processes that a signal of another one killed on purpose, with its sender.
+/// The processes that another process killed on purpose by a signal, each with the sender.
 fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sender)> {
     let all = analysis.process_ids();
     let stopped = all.filter(|ix| sure.on_purpose(*ix, analysis.process(*ix)));

@@ -21,19 +21,21 @@ use super::scripts;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 
-/// The statuses with which a shell can end by itself: of a builtin or an expansion that failed (dash has 2), and of a
-/// program that could not be started.
+/// The exit statuses with which a shell can end by itself: after a builtin or an expansion that failed (dash has 2),
+/// and after a program that could not be started.
 pub(super) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
-/// The signals by which a program ends itself for any reason: SIGILL, SIGTRAP, SIGABRT, and SIGINT after that of a child.
+/// The signals by which a program ends itself for any reason: SIGILL, SIGTRAP, SIGABRT, and also SIGINT after SIGINT
+/// has ended a child.
 const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
-/// A wait for a timer that is shorter, in ns, is none of a program's own plan. A guess: below it are the ticks of runtimes.
+/// The shortest wait for a timer in nanoseconds that a program planned itself. A guess: shorter waits are ticks of
+/// runtimes.
 const SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {
-    /// The process whose failure a process can explain: its parent, the owner of the pool that its parent works for, or the
-    /// client of the server of git that its parent is.
+    /// The process whose failure a process can explain. It is the parent of the process, or the owner of the pool that
+    /// the parent works for, or, if the parent is git's server, the client of git.
     pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let parent = self.analysis.process(ix).parent?;
         if self.is_worker(parent) {
@@ -42,7 +44,7 @@ impl Finder<'_> {
         self.client(parent).or(Some(parent))
     }
 
-    /// The processes whose failures can explain that of a process.
+    /// The processes whose failures can explain the failure of a process.
     pub(super) fn below(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
         let children = self.analysis.process(ix).children.iter().copied();
         let workers = children.clone().filter(|child| self.is_worker(*child));
@@ -58,7 +60,7 @@ impl Finder<'_> {
         explains == Some(Explains::Maybe)
     }
 
-    /// Whether the failure of a process may be the reason for that of the process above it.
+    /// How the failure of a process may explain the failure of the process above it; `None` if it does not.
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
@@ -184,12 +186,13 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether make replaces `$(shell …)` by the output of a process: the status of that is none of make's.
+    /// Whether a process is run by `$(shell …)` of a make, which uses the output of the process and ignores its exit
+    /// status.
     fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }
 
-    /// Whether a signal killed a process that did not come from the failure of this child.
+    /// Whether a process was killed by a signal that has nothing to do with the failure of this child.
     fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
         let signal = exit::killed_by(parent.status);
         let is_own = code(self.analysis.process(ix)) == code(parent);
@@ -197,7 +200,7 @@ impl Finder<'_> {
         from_outside && !is_own && !self.sure.out_of_memory.contains_key(&ix)
     }
 
-    /// Whether a signal killed a process, and its parent cannot have sent that.
+    /// Whether a process was killed by a signal that its parent cannot have sent.
     fn was_killed_by_others(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let by_parent =
@@ -205,7 +208,8 @@ impl Finder<'_> {
         exit::killed_by(child.status).is_some() && !by_parent()
     }
 
-    /// A child that something above it stopped has ended, and did not fail, unless its time was over.
+    /// How the end of a child that one of its ancestors stopped explains its parent's failure. Such a child did not
+    /// fail, unless its time limit was over.
     fn stopped(&self, stop: Stop, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         if self.is_hung_test(ix) {
@@ -223,14 +227,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a process waited for a timer after a child's end: it went on.
+    /// Whether a process waited for a timer after a child's end, which shows that the process went on.
     pub(super) fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.last_naps.borrow_mut();
         let last = *kept.entry(above).or_insert_with(|| self.last_nap(above));
         last.is_some_and(|from| from >= child.end)
     }
 
-    /// The start of the last wait of a process for a timer.
+    /// The start of a process's last wait for a timer.
     fn last_nap(&self, ix: ProcessIx) -> Option<Ktime> {
         let timeline = self.analysis.timeline.as_ref()?;
         let threads = self.analysis.process(ix).threads.iter();
@@ -239,7 +243,7 @@ impl Finder<'_> {
         naps.map(|stretch| stretch.from).max()
     }
 
-    /// The failure of a shell's child.
+    /// How the failure of a shell's child explains the failure of the shell.
     fn to_a_shell(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
@@ -282,9 +286,9 @@ impl Finder<'_> {
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
-    /// The failure of a shell's last child, after which the shell ended with a status that it can have by itself: `|| true`
-    /// may follow the child, and then a builtin that fails. And a shell has the status of a pipe's last command, unless
-    /// `pipefail` is set.
+    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status that it
+    /// can also have by itself. `|| true` may follow the child, and then a builtin that fails. A shell also has the
+    /// status of the last command of a pipe, unless `pipefail` is set.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
@@ -313,13 +317,14 @@ pub(super) fn is_nap(stretch: &Stretch) -> bool {
     is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
 }
 
-/// Whether a process is a test program of Go that panicked: it ends with 2 then, and with 1 for a failed test.
+/// Whether a process is a test program of Go that panicked. Such a program ends with status 2, and with status 1 after
+/// a failed test.
 fn has_panicked_in_go(process: &Process) -> bool {
     let mut args = process.argv.args();
     code(process) == Some(2) && args.any(|arg| arg.starts_with(b"-test."))
 }
 
-/// Whether a runner of tests can be told that a test is to fail.
+/// Whether a test runner has a way to declare that a test is expected to fail.
 fn may_want_failures(runner: &Process) -> bool {
     words::has(
         "ctest meson",
@@ -332,14 +337,15 @@ fn may_want_failures(runner: &Process) -> bool {
 }
 
 impl Finder<'_> {
-    /// Whether nothing else below a runner of tests failed.
+    /// Whether no other descendant of a test runner failed.
     fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let children = self.analysis.process(runner).children.iter().take(NEAR);
         let mut others = children.filter(|other| **other != ix);
         !others.any(|other| self.fails(*other))
     }
 
-    /// Whether a process ran beside the last child of its shell, or the last child read what it wrote.
+    /// Whether a process ran at the same time as the last child of its shell, or the last child read what the process
+    /// wrote.
     fn has_run_beside_the_last(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let Some(last) = self.analysis.process(shell).children.last() else {
             return false;
@@ -347,7 +353,7 @@ impl Finder<'_> {
         self.analysis.process(*last).start < self.analysis.process(ix).end || self.reads(*last, ix)
     }
 
-    /// Whether the command of a shell is a question alone: `sh -c 'test -e x'`.
+    /// Whether the command of a shell is only a question, such as `sh -c 'test -e x'`.
     fn asks_only(&self, child: &Process) -> bool {
         let mut inside = child.children.iter().map(|ix| self.analysis.process(*ix));
         let first = inside.next();
@@ -356,8 +362,9 @@ impl Finder<'_> {
 }
 
 impl Finder<'_> {
-    /// Whether the failure of a process leads to that of its parent, as far as a script can be read without its text: the
-    /// failures below a shell's last step are all shown if the shell ended with the status of that.
+    /// Whether the failure of a process leads to the failure of its parent, as far as a script can be read without its
+    /// text. If the parent is a shell that ended with the status of its last step, the failures of that step's
+    /// descendants are all shown.
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,
@@ -366,7 +373,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a process was the last step of a shell, which ended with its status, and is no mere question.
+    /// Whether a process was the last step of a shell that ended with the step's status, and does more than answer a
+    /// question.
     fn is_likely_step(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG;

@@ -9,15 +9,16 @@ use tr_programs::table::utilities::uses;
 use tr_programs::tools::Role;
 use tr_programs::words;
 
-/// A file that a command writes, as far as its command line shows that.
+/// A file that a command writes, as far as the command line shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Output {
     name: Vec<u8>,
-    /// The command writes to its standard output: the name is that of the address, and a file's extension may follow.
+    /// The command writes to its standard output, so that the file's name is guessed from an address on the command
+    /// line. An extension may follow it.
     is_guess: bool,
 }
 
-/// The ends of the names of files that a source file includes, which no command line of a compiler names.
+/// The ends of the names of files that a source file includes. The command line of a compiler does not name such files.
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
@@ -31,10 +32,11 @@ fn is_header(name: &[u8]) -> bool {
     INCLUDED.iter().any(|end| name.ends_with(end))
 }
 
-/// The options whose value is the output's name, separated by spaces.
+/// The options whose value is the name of the output, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
-/// The longest script of a command line in which redirections are sought, and the most of those.
+/// The longest script on a command line that is searched for redirections, in bytes, and the largest number of
+/// redirections that are found in it.
 const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 
@@ -65,7 +67,7 @@ pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
     .collect()
 }
 
-/// The outputs that options name.
+/// The output files that are named by options.
 fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let pairs = args.windows(2).filter_map(|pair| match pair {
         [option, value] if words::has(OPTIONS, option) => Some(*value),
@@ -79,7 +81,8 @@ fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     pairs.chain(values).collect()
 }
 
-/// The outputs that stand elsewhere in the command lines of some programs, and redirections of a shell's script.
+/// The output files that some programs have at other places of their command lines, and the redirections in a shell's
+/// script.
 fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
     let after = |is_option: fn(&[u8]) -> bool| {
         let mut pairs = args.windows(2);
@@ -123,12 +126,12 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
     }
 }
 
-/// The arguments that are no options. The values of options are among them.
+/// The arguments that are not options. The values of options are among them.
 fn operands<'a, 'b>(args: &'b [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'b> {
     args.iter().copied().filter(|arg| !arg.starts_with(b"-"))
 }
 
-/// Whether a letter is among the short options.
+/// Whether a letter is among the short options of a command.
 fn has_letter(args: &[&[u8]], letter: u8) -> bool {
     let mut short = args
         .iter()
@@ -136,7 +139,8 @@ fn has_letter(args: &[&[u8]], letter: u8) -> bool {
     short.any(|arg| arg.contains(&letter))
 }
 
-/// Whether a command needs a file that another one writes: an argument of it is that, or is inside of it.
+/// Whether a command needs a file that another command writes: one of its arguments names that file, or contains its
+/// name.
 pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
     let words = argv.args().flat_map(|arg| {
         let value = split(arg, b'=').map(|(_, value)| value);
@@ -155,7 +159,7 @@ pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
     })
 }
 
-/// Whether two outputs are the same file.
+/// Whether two outputs are one file.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
 }
@@ -185,7 +189,7 @@ fn redirected(script: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The last part of an address's path.
+/// The last part of the path in an address (URL).
 fn of_address(arg: &[u8]) -> Option<&[u8]> {
     let scheme = arg.windows(3).position(|part| part == b"://")?;
     let rest = arg.get(scheme + 3..)?;
@@ -196,18 +200,18 @@ fn of_address(arg: &[u8]) -> Option<&[u8]> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A word that can be the name of a file which two commands share.
+/// Whether a word can be the name of a file that two commands share.
 fn is_name(word: &[u8]) -> bool {
     word.len() > 1 && !word.starts_with(b"-") && !word.starts_with(b"/dev/") && word != b".."
 }
 
-/// A name without `./` before it and `/` after it.
+/// A file's name without a leading `./` and without a trailing `/`.
 fn plain(name: &[u8]) -> &[u8] {
     let name = name.strip_prefix(b"./").unwrap_or(name);
     name.strip_suffix(b"/").unwrap_or(name)
 }
 
-/// Whether the path of a file ends with another one, which has no root.
+/// Whether the path of a file ends with another path, which is relative.
 fn ends_with(name: &[u8], end: &[u8]) -> bool {
     let before = name.strip_suffix(end);
     before.is_some_and(|before| {

@@ -18,56 +18,58 @@ pub(super) struct Finder<'a> {
     pub(super) sure: ProcessEnds<'a>,
     pub(super) tests: Tests,
     pub(super) root: Option<ProcessIx>,
-    /// For a process the ends of the children that failed by themselves, in order.
+    /// For each process, the ends of the children that failed by themselves, in order.
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
-    /// The processes of which a child, also a fork, failed and was not stopped on purpose.
+    /// The processes of which a child failed that was not stopped on purpose. A fork without a program counts as a
+    /// child.
     pub(super) unstopped: BTreeSet<ProcessIx>,
-    /// The processes whose children that failed are tries of one command line, or one job beside others.
+    /// The processes whose failed children are repeated tries of one command line, or jobs that ran at the same time.
     pub(super) alike: BTreeSet<ProcessIx>,
     /// For each process, the last end of a child that ended before it.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,
-    /// For a process, the waits for pipes, once they were needed.
+    /// For each process, its waits for pipes, filled in when they are first needed.
     pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
-    /// For a process, the start of the last wait for a timer, once that was needed.
+    /// For each process, the start of its last wait for a timer, filled in when it is first needed.
     pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
-    /// For a process, the starts of the sleeps of all its threads in order, once they were needed.
+    /// For each process, the starts of the sleeps of all its threads in order, filled in when they are first needed.
     pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
-    /// For a process, the numbers of its children with a program by their first argument, once they were needed.
+    /// For each process, the number of children that executed a program by their first argument, filled in when it is
+    /// first needed.
     pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
-    /// For a make, its failed jobs, once they were needed.
+    /// For each make, its failed jobs, filled in when they are first needed.
     pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
-    /// For a test runner, its reactions to the ends of its children, once they were needed.
+    /// For each test runner, its reactions to the ends of its children, filled in when they are first needed.
     pub(super) reactions: RefCell<BTreeMap<ProcessIx, Reactions>>,
-    /// For a process, the scripts that it ran, once they were needed.
+    /// For each process, the scripts that it ran, filled in when they are first needed.
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
-    /// For each process, whether its failure leads to the root's.
+    /// For each process, whether its failure leads to the failure of the root process.
     pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process, whether the signal that killed it was sent to what is above it, too.
+    /// For each process, whether the signal that killed it was sent to an ancestor, too.
     pub(super) with: Arena<ProcessIx, bool>,
 }
 
-/// How well a child's failure explains its parent's.
+/// How well the failure of a child explains the failure of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Explains {
     /// The child's failure is one of several possible reasons.
     Maybe,
-    /// The child's failure is one of several reasons, each of which was enough.
+    /// The child's failure is one of several reasons, each of which is enough to explain the parent's failure.
     One,
-    /// The parent started nothing after it.
+    /// The parent started nothing after the child that failed.
     Last,
 }
 
-/// The waits of one process for data in pipes, by the processes that wrote it: when each wait began and ended.
+/// The beginning and the end of each wait of one process for data in a pipe, by the process that wrote the data.
 pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
 /// The numbers of children by the first argument of their command lines.
 pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 
-/// The children of a test runner after which it worked for the longest time.
+/// The children of a test runner after whose end the runner worked for the longest time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reactions {
-    /// The children whose reactions stand out.
+    /// The children after whose end the runner worked for an exceptionally long time.
     pub(super) long: Vec<ProcessIx>,
-    /// The last child of several. No other test follows it, and the runner's summary does.
+    /// The last child of several. The runner's summary follows it, and not another test.
     pub(super) last: Option<ProcessIx>,
 }

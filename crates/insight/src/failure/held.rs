@@ -11,7 +11,7 @@ use super::{Failure, Held};
 use crate::steps::{Step, StepIx};
 use crate::verdicts::StepVerdicts;
 
-/// Adds what held the steps back that failed: of a process its own step, if that has no tests.
+/// Adds to the failed steps what held them back. A process counts as its own step, if that step has no tests.
 pub(super) fn add(
     found: &mut [&mut Failure],
     analysis: &Analysis,
@@ -70,7 +70,7 @@ pub(super) fn add(
     }
 }
 
-/// For each process, the longest test of it that was held back, of those whose results are not known.
+/// For each process, its longest test that was held back, among the tests whose results are not known.
 fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();
@@ -92,7 +92,8 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     longest
 }
 
-/// For each step, the innermost step that was held back and has no line of its own: the step, or one around it.
+/// For each step, the innermost step that was held back and has no line of its own. It is the step itself, or a step
+/// around it.
 fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();
@@ -106,7 +107,7 @@ fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Opt
     around
 }
 
-/// Whether a program reported that the time of a step was over.
+/// Whether a program reported that the time limit of a step was exceeded.
 fn is_reported_late(judged: &StepVerdicts<'_>, step: StepIx) -> bool {
     let step = judged.steps.list().get(step);
     let result = step.and_then(|step| step.result.as_deref());

@@ -11,20 +11,21 @@ use super::passes::DEEP;
 use super::passes::{builds, is_probe, is_unstarted, passes, program, role, Passes};
 use crate::label;
 
-/// The most failed processes whose outputs are compared with what the chain needs.
+/// The largest number of failed processes whose outputs are compared with the files that the chain needs.
 const WRITERS: usize = 1_000;
 
-/// A chain of failures, from the first one up to COMMAND.
+/// A chain of failures, from the first failure up to COMMAND's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The place of a process that perhaps failed because the one before had not written a file, or did not serve.
+    /// The place in the chain of a process that perhaps failed because the process before it had not written a file, or
+    /// did not serve.
     pub(super) missed: Option<usize>,
 }
 
 impl Finder<'_> {
-    /// A chain, beginning with the process that should have written a file which the chain's processes needed, or with the
-    /// server that they needed: one of those in `failed`.
+    /// Extends a chain by the process in `failed` that should have written a file which the chain's processes needed,
+    /// or by the server in `failed` that they needed.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
         let first = self.writer(&chain, failed);
         let first = first.or_else(|| self.server(&chain, failed));
@@ -43,7 +44,8 @@ impl Finder<'_> {
         Chain { processes, missed }
     }
 
-    /// The uppermost process of a chain that missed a file, and the last one that should have written it.
+    /// The uppermost process of a chain that needed a missing file, and the last process that should have written that
+    /// file.
     fn writer(
         &self,
         chain: &[ProcessIx],
@@ -90,14 +92,14 @@ impl Finder<'_> {
         outputs(&process.argv, &label::program(process))
     }
 
-    /// Whether a process ended before another one's program began.
+    /// Whether a process ended before the program of another process began.
     fn is_before(&self, writer: ProcessIx, reader: ProcessIx) -> bool {
         let (writer, reader) = (self.analysis.process(writer), self.analysis.process(reader));
         writer.end <= program(reader)
     }
 
-    /// The step of a script right before a program that could not be started: nothing shows the name of a program that
-    /// is not there.
+    /// The failed step of a script right before a program that could not be started. The recording does not have the
+    /// name of a program that does not exist.
     fn before(&self, unstarted: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(unstarted);
         let parent = process.parent.filter(|_| is_unstarted(process))?;
@@ -106,8 +108,8 @@ impl Finder<'_> {
         children.get(at.checked_sub(1)?).copied()
     }
 
-    /// The last build step that failed before a script could not start a program: the program is perhaps what that step
-    /// should have built. Nothing shows its name.
+    /// The last build step that failed before a script could not start a program. The program is perhaps the one that
+    /// the step should have built, because the recording does not have the name of a program that does not exist.
     fn failed_build(&self, chain: &[ProcessIx], failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let unstarted = self.analysis.process(*chain.first()?);
         let (script, before) = if unstarted.execs.is_empty() {
@@ -127,7 +129,7 @@ impl Finder<'_> {
         failed.contains(&last).then_some(last)
     }
 
-    /// Whether another process wrote the same file afterwards.
+    /// Whether another process wrote the output again after `writer` and before `reader`.
     fn was_written(&self, writer: ProcessIx, output: &Output, reader: ProcessIx) -> bool {
         let (after, before) = (
             self.analysis.process(writer).end,

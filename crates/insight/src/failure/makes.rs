@@ -10,23 +10,23 @@ use super::passes::{
 };
 use crate::label;
 
-/// The most jobs after a failure whose command lines are compared with the files of the failed one, and the most
-/// programs of each.
+/// The largest number of jobs after a failure whose command lines are compared with the files of the failed job, and of
+/// programs in each job.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
-/// The numbers of a make's failed jobs, without those that it probably ignored.
+/// The numbers of failed jobs of a make, without the jobs whose failure the make probably ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FailedJobs {
-    /// The compilers, linkers, other builds and runs of tests.
+    /// The number of failed compilers, linkers, other builds and test runs.
     builds: usize,
-    /// The programs of which nothing is known.
+    /// The number of failed programs of unknown kind.
     others: usize,
 }
 
 impl Finder<'_> {
-    /// Whether the failure of a job explains that of the make that ran it. A job whose line begins with `-` looks the same
-    /// in a recording, and with `-k` make goes on after any failure.
+    /// How the failure of a job explains the failure of the make that ran it. A recording does not show whether the
+    /// job's line begins with `-`, and with `-k` make goes on after any failure.
     pub(super) fn explains_make(&self, ix: ProcessIx, make: ProcessIx) -> Option<Explains> {
         let job = self.analysis.process(ix);
         let goes_on = goes_on(self.analysis, make);
@@ -61,13 +61,14 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether any job of a make that failed and went on is as likely a reason as the others: none of them is certain.
+    /// Whether every failed job of a make that went on is an equally likely reason for the make's failure, so that no
+    /// job is the reason for certain.
     pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
         let is_make = family(self.analysis.process(make)) == Some(Family::Make);
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0
     }
 
-    /// The failed jobs of a make, which are counted once.
+    /// The numbers of failed jobs of a make. They are computed once.
     fn failed_jobs(&self, make: ProcessIx) -> FailedJobs {
         if let Some(known) = self.failed_jobs.borrow().get(&make) {
             return *known;
@@ -94,12 +95,14 @@ impl Finder<'_> {
         failed
     }
 
-    /// Whether a job is a build or a run of tests, or a shell in which one failed. Hardly any recipe ignores its failure.
+    /// Whether a job is a build or a test run, or a shell in which one failed. Recipes hardly ever ignore the failure
+    /// of such a job.
     pub(super) fn is_build(&self, job: &Process) -> bool {
         builds(job) || self.failed_inside(job).is_some_and(builds)
     }
 
-    /// Whether a job is a program whose failure recipes often ignore, or a shell whose last failed program is one.
+    /// Whether a job is a program whose failure recipes often ignore, or a shell whose last failed child is such a
+    /// program.
     fn is_ignorable(&self, job: &Process) -> bool {
         let is_ignorable = |process: &Process| is_question(process) || is_often_ignored(process);
         is_ignorable(job) || self.failed_inside(job).is_some_and(is_ignorable)
@@ -113,8 +116,8 @@ impl Finder<'_> {
         children.find(|child| is_shell && fails(child))
     }
 
-    /// Whether a make that goes on used a file afterwards that a failed job should have written. It builds nothing that
-    /// needs a failed target, so that it ignored this failure.
+    /// Whether a make that goes on after failures later used a file that a failed job should have written. Such a make
+    /// builds nothing that needs a failed target, so it ignored this failure.
     fn was_needed(&self, job: &Process, make: ProcessIx) -> bool {
         let outputs = outputs(&job.argv, &label::program(job));
         if outputs.is_empty() {

@@ -22,14 +22,15 @@ use super::servers::addresses;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 
-/// The programs that compare files, separated by spaces: no poll of a service.
+/// The programs that compare files, separated by spaces. A run of such a program is not a poll of a service.
 const COMPARE: &str = "cmp diff";
 
-/// A program that is run so often with one command line is a poll. A guess, the least number that can be one.
+/// The least number of runs of one program with one command line that count as polling. A guess, the least number that
+/// can be one.
 const POLLS: usize = 2;
 
 impl Finder<'_> {
-    /// The failure that perhaps was the reason for that of a chain's first process, which no child explains.
+    /// The failure that perhaps caused the failure of a chain's first process, which no child's failure explains.
     pub(super) fn news(
         &self,
         chain: &[ProcessIx],
@@ -60,7 +61,7 @@ impl Finder<'_> {
         found.or_else(|| self.by_elimination(first, failed))
     }
 
-    /// Whether the failure of a process is that of a program which is run for its work, and nothing above stopped it.
+    /// Whether a process that failed runs a program that does work, and no ancestor stopped it.
     fn is_work(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let parent = process.parent.map(|parent| self.analysis.process(parent));
@@ -72,7 +73,7 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// The last program of a server that failed right before the server ended the last wait of a client, after which the
+    /// The last program of a server that failed right before the server ended the client's last wait, after which the
     /// client gave up.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
@@ -100,8 +101,8 @@ impl Finder<'_> {
         others.next()
     }
 
-    /// The only failure with the status of a script, if that is a status which no shell has by itself:
-    /// `exit $(cat status)`.
+    /// The only failed process with the exit status of a script, if a shell does not have this status by itself: `exit
+    /// $(cat status)`.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if passes(process) != Passes::Status && !is_script(process) && !is_reader(process) {
@@ -119,7 +120,7 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// The job in the background of a shell that failed before the last of the shell's polls, which failed, too.
+    /// The failed background job of a shell that ended before the shell's last poll, which failed, too.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_shell = passes(process) == Passes::Status;
@@ -142,8 +143,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell needed a service: it slept again and again after the end of the service, its own time was
-    /// over, or the shell slept right after it had started the service.
+    /// Whether a child of a shell needed a service: the child slept again and again after the end of the service, the
+    /// child's time limit was exceeded, or the shell slept right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -177,8 +178,9 @@ impl Finder<'_> {
         naps.take(POLLS).count() == POLLS
     }
 
-    /// Whether a shell polled after the end of a service: a program that scripts ask, one that fetches something, or
-    /// several runs of one command line. `last` is the shell or the poll that failed last.
+    /// Whether a shell polled after the end of a service, by a program that scripts use for questions, by a program
+    /// that fetches something, or by several runs of one command line. `last` is the shell or the poll that failed
+    /// last.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
@@ -207,8 +209,8 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only script that failed in a shell which succeeded all the same: a shell that reads results has only its text.
-    /// Not inside a test: tests start programs that fail on purpose.
+    /// The only script that failed in a shell which nevertheless succeeded. A shell that reads results from a text sees
+    /// no exit status. Scripts inside of tests are left out, because tests start programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -225,8 +227,9 @@ impl Finder<'_> {
         self.only_uppermost(scripts)
     }
 
-    /// The only failure inside a process whose own parents show none of it: they succeeded, were stopped, or live. A script
-    /// that ends with 1 of its own accord, or a runner of tests that prints results, may have learned of it by a text.
+    /// The only failure inside a process whose own ancestors do not show it, because they succeeded, were stopped, or
+    /// still live. A script that ends with 1 by its own decision, or a test runner that prints results, may have
+    /// learned of the failure from a text.
     fn by_elimination(&self, last: ProcessIx, failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_test_runner = role(process) == Some(Role::Tests);
@@ -253,7 +256,7 @@ impl Finder<'_> {
         self.only_command(uppermost)
     }
 
-    /// The only failure of a server's programs during the life of a process that waited for others.
+    /// The only failure among a server's programs during the life of a process that waited for other processes.
     fn by_server(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         if passes(process) == Passes::Status || builds(process) {
@@ -267,8 +270,8 @@ impl Finder<'_> {
         self.only_command(during)
     }
 
-    /// Whether a process is below one that was there before a client, in the background of the client's parent, and that did
-    /// not fail.
+    /// Whether a process is a descendant of a background process that did not fail, that has the parent of `client`,
+    /// and that was started before `client`.
     fn is_in_a_server(&self, ix: ProcessIx, client: ProcessIx) -> bool {
         let started = self.analysis.process(client);
         let mut above = self.analysis.ancestors(ix).take(DEEP);
@@ -281,8 +284,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only helper that failed while nothing waited for its end: a child of a program that slept meanwhile, or a process
-    /// that had outlived its parent, after which the program slept.
+    /// The only helper that failed while nothing waited for its end. It is a child of a program that slept at that
+    /// time, or a process that had outlived its parent and after whose end the program slept.
     fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if !matches!(passes(process), Passes::Tests | Passes::Last) {
@@ -300,8 +303,8 @@ impl Finder<'_> {
         self.only_command(helpers)
     }
 
-    /// Whether the main thread of a process slept until a timer before and after a time. Other threads of a runtime always
-    /// sleep.
+    /// Whether the main thread of a process slept for a timer from before a time until after it. Other threads of a
+    /// runtime always sleep, and do not count.
     fn slept_across(&self, time: Ktime, ix: ProcessIx) -> bool {
         let main = self.analysis.process(ix).threads.first();
         let around = self.analysis.timeline.as_ref().zip(main);
@@ -309,8 +312,9 @@ impl Finder<'_> {
         stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
     }
 
-    /// The first member of a pipe that failed before the pipe's last program did, which perhaps missed what that should have
-    /// written. A program whose reader ends first fails later. Jobs that run beside each other read nothing of each other.
+    /// The first member of a pipe that failed before the pipe's last program, which perhaps lacked the output of that
+    /// member. If a reader ends first, its writer fails later. Jobs that run at the same time do not read from each
+    /// other.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -352,7 +356,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only job in the background that failed below a process whose time was over: others waited for it.
+    /// The only failed background job among the descendants of a process whose time limit was exceeded: other processes
+    /// waited for that job until then.
     fn by_time_out(&self, late: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         if !timed_out(self.analysis.process(late)) {
             return None;
@@ -366,8 +371,8 @@ impl Finder<'_> {
         self.only_command(waited_for)
     }
 
-    /// The step of a script that failed before the script's last program, which only reads what others wrote. The step
-    /// took its part of the time, and no other one came after it.
+    /// The step of a script that failed before the script's last program, which only reads what other programs wrote.
+    /// The step is no question, because it took a part of the script's time, and no other step ran after it.
     fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let script = process.parent.filter(|_| is_reader(process))?;
@@ -386,7 +391,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The last of several processes, if all of them ran one command line.
+    /// The last of several processes, if all of them ran one command line; `None` otherwise.
     fn only_command(&self, mut all: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let last = all.next()?;
         let argv = &self.analysis.process(last).argv;
@@ -394,14 +399,14 @@ impl Finder<'_> {
         is_same.then_some(last)
     }
 
-    /// Whether the end of a process shows no failure: it succeeded, was stopped on purpose, or lives.
+    /// Whether the end of a process shows no failure: it succeeded, was stopped on purpose, or still lives.
     fn is_silent(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         !fails(process) || self.sure.on_purpose(ix, process)
     }
 
-    /// Whether a process is a tool that builds, tests, configures or fetches packages, and succeeded: failures inside it
-    /// are its own affair.
+    /// Whether a process is a tool that builds, tests, configures or fetches packages, and succeeded. Failures of its
+    /// descendants then do not matter outside of the tool.
     fn is_tool_that_succeeded(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_tool =
@@ -409,7 +414,7 @@ impl Finder<'_> {
         !fails(process) && is_tool
     }
 
-    /// The process of several that has all the others below it.
+    /// The process that is an ancestor of all the others; `None` if there is none.
     fn only_uppermost<'a>(
         &self,
         mut all: impl Iterator<Item = &'a ProcessIx>,
@@ -423,10 +428,11 @@ impl Finder<'_> {
     }
 }
 
-/// The programs beside those that scripts ask and report with that read the files of others, separated by spaces.
+/// The programs that read files written by others, separated by spaces, in addition to the programs that scripts use
+/// for questions and reports.
 const READERS: &str = "awk gawk mawk jq cut paste join comm tar unzip";
 
-/// Whether a process is a small program that reads what others wrote.
+/// Whether a process is a small program that reads what other programs wrote.
 fn is_reader(process: &Process) -> bool {
     let program = label::program(process);
     is_question(process) || is_report(process) || words::has(READERS, program.as_bytes())

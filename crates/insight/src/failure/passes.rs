@@ -12,23 +12,23 @@ use tr_programs::words;
 
 use crate::{exit, label};
 
-/// The most processes of a chain, or of the ones above a process, that are looked at. A file can
-/// claim a chain of all its processes, and each look must not cost its length.
+/// The largest number of processes in a chain, or of ancestors of a process, that are examined. A forged file can
+/// contain a chain of all its processes, and each search must not take time in proportion to its length.
 pub(super) const DEEP: usize = 64;
 
-/// The most children of one process, or stretches of one thread, that are looked at for each failure.
+/// The largest number of children of one process, or of stretches of one thread, that are examined for each failure.
 pub(super) const NEAR: usize = 256;
 
 /// A program's reaction to the failure of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passes {
-    /// A shell ends with the status of one of its commands.
+    /// A shell, which ends with the status of one of its commands.
     Status,
-    /// The program fails if a child does.
+    /// A program that fails if any child fails.
     Any,
-    /// The program runs tests, which may make what they start fail on purpose.
+    /// A test program, which may start programs that are expected to fail.
     Tests,
-    /// Nothing is known of it: it fails if it ends at once.
+    /// A program of unknown kind. It counts as failed because of the child if it ends right after the child.
     Last,
 }
 
@@ -52,27 +52,28 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
 }
 
-/// Whether a signal killed a shell, or a tool that runs jobs. It was sent to that itself: of a child's death such a
-/// program exits, but for SIGINT, which a shell sends itself then.
+/// Whether a shell, or a tool that runs jobs, was killed by a signal that was sent to it directly. After the death of a
+/// child by a signal, such a program exits with a status. An exception is SIGINT, which a shell then sends to itself.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
     signal.is_some_and(|number| number != INTERRUPT) && exits()
 }
 
-/// When a process's program began: children of an earlier one are none of its.
+/// The time at which a process executed its last program. Children that were started earlier do not belong to this
+/// program.
 pub(super) fn program(process: &Process) -> Ktime {
     let last = process.execs.last();
     last.map_or(process.start, |exec| exec.start)
 }
 
-/// A tool whose failure is that of a job or a test: nobody asks by it.
+/// Whether a process is a tool that fails if a job or a test fails. Scripts do not run such a tool to ask a question.
 pub(super) fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
 
-/// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
-/// nothing that runs any command.
+/// Whether a process is a tool whose failure always counts, whatever its script does with the status. It builds or
+/// tests; a make that only prints what it would do, and a program that runs any command, are none.
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
@@ -86,8 +87,8 @@ pub(super) fn decides(process: &Process) -> bool {
     }
 }
 
-/// Whether a program builds or tests something: a compiler or its driver, a linker, a tool that runs jobs or tests. Scripts
-/// hardly ever run it for a question.
+/// Whether a program builds or tests something: a compiler or its driver, a linker, or a tool that runs jobs or tests.
+/// Scripts hardly ever run such a program to ask a question.
 pub(super) fn builds(process: &Process) -> bool {
     let by_role = matches!(
         role(process),
@@ -101,7 +102,7 @@ pub(super) fn builds(process: &Process) -> bool {
         )
 }
 
-/// The long options of a make that says what it would do.
+/// The long options by which make only prints what it would do, separated by spaces.
 pub(super) const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
 pub(super) fn role(process: &Process) -> Option<Role> {
@@ -123,20 +124,21 @@ pub(super) fn family(process: &Process) -> Option<Family> {
     Some(tool(process)?.family)
 }
 
-/// A program that ends at once for a child's failure does so within this time, in ns. A guess: runtimes that clean up
-/// beside other tasks need some hundred milliseconds.
+/// The longest time in nanoseconds within which a program ends that ends at once because a child failed. A guess:
+/// runtimes that clean up on a busy machine need some hundred milliseconds.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
-/// Whether scripts do this with a process's program.
+/// Whether the program of a process has this use in scripts.
 pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     utilities::uses(&label::program(process)).contains(&which)
 }
 
-/// The verbs with which git says something about a repository, separated by spaces.
+/// The verbs with which git prints facts about a repository, separated by spaces.
 const GIT_ANSWERS: &str =
     "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref";
 
-/// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
+/// Whether scripts run the program of a process to ask a question. The failure of such a program is a reason only if
+/// the script ends right after it with its status.
 pub(super) fn is_question(process: &Process) -> bool {
     let asks_git = || {
         let program = label::program(process);
@@ -148,8 +150,8 @@ pub(super) fn is_question(process: &Process) -> bool {
         || asks_git()
 }
 
-/// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
-/// there, and the parent goes on without that.
+/// Whether a child is a probe of its parent, that is, a check of a configuration. A probe mostly fails because
+/// something is not there, and the parent then goes on without it.
 pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     let probes = tool(parent).is_some_and(|tool| tool.probes);
     if !probes || role(parent) != Some(Role::Configure) {
@@ -164,21 +166,21 @@ pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     !runs_jobs(child) || child.argv.args().any(is_check)
 }
 
-/// The names of what cmake's checks build.
+/// The beginnings of names of the targets that checks of cmake build.
 const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
 
-/// Whether a process is a subshell, or one of the programs that a configure script ends with.
+/// Whether a process is a subshell, or one of the programs with which a configure script cleans up at its end.
 pub(super) fn is_tidying(process: &Process) -> bool {
     process.execs.is_empty() || has_use(process, UtilityUse::Tidying)
 }
 
-/// Whether a process is a program with which a script cleans up, waits or reports.
+/// Whether a process runs a program with which a script cleans up, waits or prints a report.
 pub(super) fn is_report(process: &Process) -> bool {
     has_use(process, UtilityUse::Tidying) || has_use(process, UtilityUse::Report)
 }
 
-/// The programs beside those that answer whose failures recipes and scripts often ignore (`-mkdir out`), separated by
-/// spaces.
+/// The programs whose failures recipes and scripts often ignore (`-mkdir out`), separated by spaces, in addition to the
+/// programs that answer questions.
 const IGNORED: &str = "cat chmod df du killall ln mkdir pkill rm rmdir touch umount unlink which";
 
 /// Whether recipes and scripts often ignore the failure of a process's program.
@@ -186,13 +188,13 @@ pub(super) fn is_often_ignored(process: &Process) -> bool {
     words::has(IGNORED, label::program(process).as_bytes())
 }
 
-/// Whether a program exits with the status of the one that it runs.
+/// Whether a program exits with the status of the program that it runs.
 pub(super) fn passes_status(process: &Process) -> bool {
     children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)
 }
 
-/// Whether a tool goes on after the failure of a child, and fails in the end: all of a driver's or of xargs's, and
-/// what was told to.
+/// Whether a tool goes on after the failure of a child and fails at its end. Compiler drivers and xargs always do so,
+/// and other tools if an option requests it.
 pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
     match children(process) {
@@ -207,8 +209,8 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
 /// The long options of build tools that go on after a failure, separated by spaces.
 const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
 
-/// Whether the command line of a GNU parallel names a process as a job: it runs programs of its own as well, some of
-/// which fail.
+/// Whether the command line of a GNU parallel names a process as one of its jobs. parallel also runs programs for its
+/// own use, some of which fail.
 pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
     let mut words = parallel
         .argv
@@ -232,7 +234,7 @@ pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
     !command.is_empty() && words::contains(&job.join(&b' '), command)
 }
 
-/// Whether a build tool was told to go on after a failure.
+/// Whether an option of a build tool requests to go on after a failure.
 fn keeps_going(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let letters = jobs.map_or("", |jobs| jobs.keep_going);
@@ -245,7 +247,7 @@ pub(super) fn is_parallel(make: &Process) -> bool {
     has_option(make, "j", "--jobs") || args.any(|arg| arg.starts_with(b"--jobs="))
 }
 
-/// Whether a make, or one above it, was told that no job's failure counts.
+/// Whether an option of a make, or of a make that is its ancestor, requests to ignore all failures of jobs.
 pub(super) fn ignores_failures(analysis: &Analysis, ix: ProcessIx) -> bool {
     if family(analysis.process(ix)) != Some(Family::Make) {
         return false;
@@ -258,7 +260,7 @@ pub(super) fn ignores_failures(analysis: &Analysis, ix: ProcessIx) -> bool {
     makes.any(|process| has_option(process, "i", "--ignore-errors"))
 }
 
-/// Whether one of the short options of a tool, by their letters, or one of the long ones is among its arguments.
+/// Whether one of the short options with these letters, or one of the long options, is among the arguments of a tool.
 fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     let args = || process.argv.args().skip(1);
     let jobs = tool(process).and_then(|tool| tool.jobs.as_ref());
@@ -269,17 +271,18 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     is_short || args().any(|arg| words::has(long, arg))
 }
 
-/// A child that took a part of a script's time is no mere question: one in so many. Fitted to the plants of
-/// `failures.py`.
+/// The divisor of a script's time: a child that took at least this part of the time did more than answer a question.
+/// Fitted to the plants of `failures.py`.
 pub(super) const LONG: u64 = 20;
 
-/// A program that ends for a child's failure does so within this time, in ns: half a second, or a
-/// twentieth of its life.
+/// The longest time in nanoseconds in which a program ends after the failure of a child that made it end: half a
+/// second, or a twentieth of the program's life.
 pub(super) fn soon(process: &Process) -> u64 {
     (process.wall() / 20).max(AT_ONCE)
 }
 
-/// The child of a shell or of make that says so has executed nothing.
+/// Whether a child of a shell or of make that ended with the status for a program that cannot be started has executed
+/// nothing.
 pub(super) fn is_unstarted(process: &Process) -> bool {
     process.status.is_some_and(status::is_unstarted)
 }
@@ -292,10 +295,11 @@ pub(super) fn fails(process: &Process) -> bool {
     exit::failed(process.status)
 }
 
-/// The programs that fetch or ask for what a script can do without, separated by spaces: `curl … || true`.
+/// The programs that fetch something which a script does not need, or ask for it, separated by spaces: `curl … ||
+/// true`.
 const OPTIONAL: &str = "curl docker git podman rsync scp service ssh systemctl wget";
 
-/// Whether a process fetches or asks for what a script can do without.
+/// Whether a process fetches something which a script does not need, or asks for it.
 pub(super) fn is_optional(process: &Process) -> bool {
     let program = label::program(process);
     let name = program.split(' ').next().unwrap_or_default();

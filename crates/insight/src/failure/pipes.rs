@@ -10,15 +10,15 @@ use super::finder::{Finder, PipeReads};
 use super::passes::{decides, fails, passes, program, Passes, AT_ONCE};
 use crate::label;
 
-/// The most failures hidden by pipelines that are reported.
+/// The largest number of failures hidden by pipelines that are reported.
 const HIDDEN: usize = 4;
 
-/// The most subshells around a tool in a pipeline, and the most commands after it.
+/// The largest number of subshells around a tool in a pipeline, and of commands after it in the pipeline.
 pub(super) const SUBSHELLS: usize = 8;
 
 impl Finder<'_> {
-    /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
-    /// COMMAND.
+    /// The failures that a pipeline (`make | tee log`) hid from COMMAND, which succeeded. Each is a chain that begins
+    /// with the explaining failure and ends with COMMAND.
     pub(super) fn hidden(&self, failed: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
         let root = self
             .root
@@ -55,8 +55,8 @@ impl Finder<'_> {
         chains.take(HIDDEN).collect()
     }
 
-    /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell
-    /// that succeeded, or below script(1).
+    /// Whether a process is a build tool or a test runner whose failure was hidden: another process read its output to
+    /// the end in a shell that succeeded, or it is a descendant of script(1).
     pub(super) fn is_hidden(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
@@ -83,7 +83,8 @@ impl Finder<'_> {
         parent.status == Some(0) && is_read
     }
 
-    /// The process that a shell started beside another one, right after it, and that ended well right after it.
+    /// The process that a shell started right after another one, and that ran at the same time and succeeded right
+    /// after the other one ended.
     pub(super) fn reader(&self, process: &Process, shell: &Process) -> Option<ProcessIx> {
         let children = &shell.children;
         let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
@@ -103,8 +104,9 @@ impl Finder<'_> {
         reader.copied()
     }
 
-    /// Whether a process waited for data in a pipe that another one, or one below that, wrote or closed. The pipe by
-    /// which a program learns of an exec that failed is closed before the other program begins.
+    /// Whether a process waited for data in a pipe that another process, or one of its descendants, wrote or closed. A
+    /// pipe by which a program learns that an exec failed does not count, because it is closed before the other program
+    /// begins.
     pub(super) fn reads(&self, reader: ProcessIx, writer: ProcessIx) -> bool {
         let process = self.analysis.process(writer);
         let mut kept = self.reads.borrow_mut();
@@ -117,7 +119,7 @@ impl Finder<'_> {
             .any(|(from, to)| *from < process.end && *to > program(process))
     }
 
-    /// The waits of a process for data in a pipe, by each process that ended one, and by those above it.
+    /// The waits of a process for data in a pipe, by each process that ended one, and by the ancestors of that process.
     fn pipe_reads(&self, reader: ProcessIx) -> PipeReads {
         let mut reads = PipeReads::new();
         let Some(timeline) = &self.analysis.timeline else {

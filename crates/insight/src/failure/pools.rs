@@ -11,8 +11,9 @@ use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
 use crate::exit;
 
 impl Finder<'_> {
-    /// Whether a process is a fork that worked for its parent and reported a failure by other means than its status: a
-    /// worker of a pool, or one of Ansible's. It ended well, or its owner stopped it when it had no more work.
+    /// Whether a process is a fork that worked for its parent and reported a failure by other means than its exit
+    /// status, such as a worker of a pool or of Ansible. It succeeded, or its owner stopped it when there was no more
+    /// work.
     pub(super) fn is_worker(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_stopped = |parent| {
@@ -27,7 +28,8 @@ impl Finder<'_> {
             })
     }
 
-    /// Whether a process is a test that its runner stopped, and not because another test had failed: its time was over.
+    /// Whether a process is a test that its runner stopped because its time limit was exceeded, and not because another
+    /// test had failed.
     pub(super) fn is_hung_test(&self, ix: ProcessIx) -> bool {
         let parent = self.analysis.process(ix).parent;
         let runner = parent.filter(|ix| passes(self.analysis.process(*ix)) == Passes::Tests);
@@ -38,12 +40,13 @@ impl Finder<'_> {
         self.tests.is_failed.contains(&ix) && is_proven && runner.is_some_and(is_late)
     }
 
-    /// Whether something above a process stopped it because its time was over.
+    /// Whether one of its ancestors stopped a process because its time limit was exceeded.
     pub(super) fn was_too_late(&self, ix: ProcessIx) -> bool {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether the parent, or what ended the parent, killed a process for the failure of another one.
+    /// Whether a process was killed because another process had failed, by its parent or by the program that ended its
+    /// parent.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)
@@ -51,8 +54,8 @@ impl Finder<'_> {
             && self.failed_shortly_before(child.end, above).is_some()
     }
 
-    /// Whether the parent stopped a process for the failure of another one, and the process took the signal and exited with
-    /// a status.
+    /// Whether the parent of a process stopped it because another process had failed, and the process handled the
+    /// signal and exited with a status.
     pub(super) fn was_stopped_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let others = self.failures.get(&above).map_or(0, Vec::len);
@@ -66,7 +69,7 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The last end of a child that failed by itself, if it came shortly before a time.
+    /// The last end of a child of `above` that failed by itself, if it is shortly before a time.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);
@@ -74,7 +77,7 @@ impl Finder<'_> {
         (time.since(last) <= soon(self.analysis.process(above))).then_some(last)
     }
 
-    /// The time at which the parent, or its kill(1), woke a process by a signal right before the end of that.
+    /// The time at which the parent, or its kill(1), woke a process by a signal right before the end of the process.
     fn signalled(&self, ix: ProcessIx, above: ProcessIx) -> Option<Ktime> {
         let is_shell = passes(self.analysis.process(above)) == Passes::Status;
         let is_sender = |by: ProcessIx| {
@@ -89,7 +92,7 @@ impl Finder<'_> {
         (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
     }
 
-    /// The end of another child that the parent stopped at about the time at which this one ended.
+    /// The end of another child that the parent stopped at about the time at which this child ended.
     fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
         let children = self
             .analysis

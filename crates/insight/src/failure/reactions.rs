@@ -11,26 +11,27 @@ use super::passes::is_step;
 use super::passes::{code, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
-/// A reaction stands out if it took this many halves of the other ones' median. Fitted to the plants of `failures.py`.
+/// The least reaction that counts as exceptional, in halves of the median of the other reactions. Fitted to the plants
+/// of `failures.py`.
 const HALVES: u64 = 3;
 
-/// The first of the statuses with which a shell reports a program that was not started or was killed.
+/// The first of the exit statuses with which a shell reports a program that could not be started or was killed.
 const UNSTARTED: u32 = 126;
 
 /// The words in the names of scripts that run tests in their own process.
 const TESTS: [&str; 2] = ["test", "spec"];
 
-/// The reaction to one child.
+/// The reaction of a test runner to the end of one child.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
     child: ProcessIx,
-    /// The time on a CPU, in ns.
+    /// The time that the runner was on a CPU after the child's end, in nanoseconds.
     on_cpu: u64,
 }
 
 impl Finder<'_> {
-    /// Whether a child of a test runner failed, and the runner's reaction shows that a test failed with it. The last
-    /// child is that of a failed test if no other reaction stands out.
+    /// Whether a child of a test runner failed, and the runner's reaction shows that a test failed with it. If no other
+    /// reaction is exceptional, the last child belongs to a failed test.
     pub(super) fn stands_out(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let process = self.analysis.process(runner);
@@ -82,7 +83,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The time that the threads of a process were on a CPU in a period, in ns.
+    /// The time that all threads of a process were on a CPU in a period, in nanoseconds.
     fn on_cpu(&self, ix: ProcessIx, from: Ktime, to: Ktime) -> u64 {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;
@@ -101,19 +102,19 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a failure of a program under test looks like one that a test wants. Such a one has a status that can be told
-/// from that of any error.
+/// Whether the failure of a program under test looks like one that the test expects: its exit status differs from the
+/// statuses of common errors.
 fn is_expected(child: &Process) -> bool {
     let is_own = |code: u32| code != 1 && code < UNSTARTED;
     code(child).is_some_and(is_own)
 }
 
-/// Whether a process runs tests in itself: a script or a program with the name of one.
+/// Whether a process runs tests in its own process, because its script or program is named like a test.
 pub(super) fn is_test_program(process: &Process) -> bool {
     passes(process) == Passes::Last && runs_tests(process)
 }
 
-/// Whether a process runs tests: a test runner, or a script with the name of one.
+/// Whether a process runs tests: it is a test runner, or a script that is named like a test.
 fn runs_tests(process: &Process) -> bool {
     let name = label::program(process);
     let is_named = || {

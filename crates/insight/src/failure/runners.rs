@@ -14,13 +14,15 @@ use super::passes::{
 use super::passes::{is_optional, is_step};
 use crate::{exit, label};
 
-/// A program that is run so often is a job of many. A guess, the least number of which one can stand out.
+/// The least number of runs of a program from which on one failed run is an exception. A guess, the least number of
+/// which one can stand out.
 const MANY: usize = 3;
 
-/// The time in ns within which a program mostly answers a question. A guess: `grep -q` and `test` take some milliseconds.
+/// The longest time in nanoseconds that a program usually needs to answer a question of a script. A guess: `grep -q`
+/// and `test` take some milliseconds.
 pub(super) const SHORT: u64 = 50_000_000;
 
-/// The runs of one script, or of one interpreter's scripts, by a process.
+/// The number of times that a process ran one script, or scripts of one interpreter, and how many of these runs failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runs {
     all: usize,
@@ -33,24 +35,25 @@ impl Runs {
         self.failed += usize::from(fails(run));
     }
 
-    /// Whether one of many runs failed.
+    /// Whether exactly one of many runs failed.
     fn has_one_failed(&self) -> bool {
         self.all >= MANY && self.failed == 1
     }
 }
 
-/// The scripts that a process ran.
+/// The scripts that a process ran, counted by program and by interpreter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scripts {
     by_program: HashMap<String, Runs>,
     by_interpreter: HashMap<Vec<u8>, Runs>,
-    /// The number of those that the interpreter of the process itself ran.
+    /// The number of scripts that the interpreter of the process itself ran.
     of_own_kind: usize,
 }
 
 impl Finder<'_> {
-    /// Whether a program of unknown kind had gone on after the same failure before: a test that wants a status of 2 from a
-    /// program, or a question after another one that was answered with no. A repeated command line is a retry.
+    /// Whether a program of unknown kind had gone on after an equal failure of another child before. It is then a test
+    /// that expects the status 2 of a program, or a script whose earlier question failed, too. A repeated command line
+    /// counts as a retry.
     pub(super) fn is_tolerated_again(&self, child: &Process, above: ProcessIx) -> bool {
         let parent = self.analysis.process(above);
         let is_asked = is_question(child);
@@ -72,16 +75,16 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a program of unknown kind that ended with the status of a failed child ran the same program another time, which
-    /// failed with another status: a test wanted that one.
+    /// Whether a program of unknown kind ended with the status of a failed child, although another run of the child's
+    /// program failed with another status. A test then expected that other status.
     fn has_the_status_of(&self, child: &Process, above: ProcessIx) -> bool {
         let is_wanted = |other: &Process| code(other) != code(child);
         has_the_error_of(child, self.analysis.process(above))
             && self.others_failed(child, above, is_wanted)
     }
 
-    /// Whether the failure of a child is one that a test wanted: an earlier run of the same program failed with the status of
-    /// the program that started both, and the child with another one.
+    /// Whether a test expected the failure of a child: an earlier run of the child's program failed with the exit
+    /// status of the program that started both, and the child failed with another one.
     pub(super) fn is_wanted(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
         let is_reason =
@@ -89,7 +92,7 @@ impl Finder<'_> {
         code(child) != code(runner) && self.others_failed(child, above, is_reason)
     }
 
-    /// Whether another run of a child's program, with other arguments, failed and fits.
+    /// Whether another run of a child's program with other arguments failed and meets a condition.
     fn others_failed(
         &self,
         child: &Process,
@@ -111,8 +114,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a failure after which a program of unknown kind went on may count in the end: another process killed the
-    /// child, or the child is one of the scripts that the program runs one after the other or at once.
+    /// Whether a failure after which a program of unknown kind went on may explain the program's own failure in the
+    /// end: another process killed the child, or the child is one of several scripts that the program runs.
     pub(super) fn may_count(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, runner) = (self.analysis.process(ix), self.analysis.process(above));
         if self.sure.by_a_neighbour(ix) {
@@ -130,9 +133,9 @@ impl Finder<'_> {
         counts && !self.succeeded_again(child, above)
     }
 
-    /// Whether a program of unknown kind may have kept the failure of a child until its end. Each other step that it
-    /// started afterwards succeeded, and the failure is no mere question: the child is a build, was run again in vain, or
-    /// took its part of the time.
+    /// Whether a program of unknown kind may have remembered the failure of a child until its end. Each other step that
+    /// it started afterwards succeeded, and the child did more than answer a question: it is a build, was run again
+    /// without success, or took a part of the program's time.
     fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
         let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
         let configures = role(self.analysis.process(above)) == Some(Role::Configure);
@@ -147,7 +150,7 @@ impl Finder<'_> {
         all_succeeded && (builds(child) || !tries.is_empty() || self.took_its_part(child, above))
     }
 
-    /// Whether a process took so much of the time of one above it that its failure is no answer to a question.
+    /// Whether a process took so much of an ancestor's time that its failure is not the answer to a question.
     pub(super) fn took_its_part(&self, child: &Process, above: ProcessIx) -> bool {
         let all = self.analysis.process(above).wall();
         child.wall() >= SHORT && child.wall() >= all / LONG
@@ -161,7 +164,7 @@ impl Finder<'_> {
         is_of_own_kind(child, runner) && scripts.of_own_kind > 1
     }
 
-    /// Whether a child is the only one that failed of many that its parent started: of the runs of a script, of the scripts
+    /// Whether a child is the only failed one of many children of its parent: of the runs of a script, of the scripts
     /// of an interpreter, or of the commands of a shell.
     pub(super) fn is_only_failed_run(&self, child: &Process, above: ProcessIx) -> bool {
         if !is_script(child) && !self.is_failed_command(child) {
@@ -176,7 +179,7 @@ impl Finder<'_> {
         runs.any(Runs::has_one_failed)
     }
 
-    /// Whether a process is a command that a program gave to a shell, and in which a program failed that is no question.
+    /// Whether a process is a command that a program gave to a shell, in which a program failed that is no question.
     fn is_failed_command(&self, process: &Process) -> bool {
         let children = process.children.iter().take(NEAR);
         let mut children = children.map(|ix| self.analysis.process(*ix));
@@ -203,20 +206,20 @@ impl Finder<'_> {
         scripts
     }
 
-    /// Whether the parent of a process ran its command line again afterwards, with success.
+    /// Whether the parent of a process later ran the process's command line again successfully.
     fn succeeded_again(&self, child: &Process, above: ProcessIx) -> bool {
         let mut after = self.after(child, above).take(NEAR);
         after.any(|next| next.status == Some(0) && next.argv == child.argv)
     }
 }
 
-/// Whether two processes ended with the status that their runtime has for an error which nothing caught. A status of 1 is
-/// also that of failed tests, unless one interpreter ran both.
+/// Whether two processes ended with the exit status that their runtime has for an uncaught error. If the status is 1,
+/// one interpreter must have run both, because failed tests have this status, too.
 fn has_the_error_of(child: &Process, runner: &Process) -> bool {
     code(child) == code(runner) && (code(child) != Some(1) || is_of_own_kind(child, runner))
 }
 
-/// Whether the interpreter of a process runs another one, too.
+/// Whether one interpreter runs both a process and its parent.
 fn is_of_own_kind(child: &Process, parent: &Process) -> bool {
     let name = |process| file_name(process).map(<[u8]>::to_vec);
     is_script(child) && is_script(parent) && name(child) == name(parent)
@@ -239,7 +242,7 @@ fn is_command(process: &Process) -> bool {
     passes(process) == Passes::Status && process.argv.args().any(is_script_option)
 }
 
-/// The name of the file that a process runs by its command line.
+/// The name of the script or program file that the command line of a process names.
 fn file_name(process: &Process) -> Option<&[u8]> {
     let first = process.argv.args().next()?;
     first.rsplit(|byte| *byte == b'/').next()

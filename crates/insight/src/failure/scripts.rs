@@ -3,18 +3,18 @@
 use tr_analyze::model::Process;
 use tr_programs::{command_line, words};
 
-/// The longest script that is read.
+/// The longest script that is read, in bytes.
 const LONGEST: usize = 65_536;
 
 /// The words that begin a command which starts no program and can fail, or which contains other commands, separated by
-/// spaces. A shell has the status of such a command whatever its children ended with.
+/// spaces. A shell ends with the status of such a command, whatever the statuses of its children are.
 const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue coproc declare do done elif else esac eval \
                       exec exit export false fc fg fi for function getopts hash if jobs kill let local mapfile popd pushd read \
                       readarray readonly return select set shift shopt source test then time trap type typeset ulimit \
                       unalias unset until wait while { }";
 
-/// Whether the script of a shell's command line consists of programs alone: the shell has the status of one of them.
-/// `sh -c 'node gen.js && node pack.js'`
+/// Whether the script on a shell's command line consists only of programs, such as `sh -c 'node gen.js && node
+/// pack.js'`. The shell then ends with the status of one of them.
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
     let args: Vec<&[u8]> = shell.argv.args().collect();
     let script = command_line::shell_text(&args);
@@ -25,11 +25,11 @@ pub(super) fn runs_programs_alone(shell: &Process) -> bool {
     })
 }
 
-/// The commands that start no program and can precede one that is not there, separated by spaces.
+/// The commands that start no program and can precede a program that does not exist, separated by spaces.
 const START_NOTHING: &str = ": [ cd echo export printf set test true umask unset";
 
-/// The program of a script on a shell's command line that comes after so many others, if each of its commands runs only after
-/// the success of the one before.
+/// The program in the script on a shell's command line that comes after `others` other programs, if each command runs
+/// only after the success of the one before it.
 pub(super) fn program_after(shell: &Process, others: usize) -> Option<Vec<u8>> {
     let args: Vec<&[u8]> = shell.argv.args().collect();
     let script = command_line::shell_text(&args).filter(|script| script.len() <= LONGEST)?;
@@ -57,7 +57,7 @@ fn program_at(script: &[u8], place: usize) -> Option<Vec<u8>> {
         .map(|word| word.to_vec())
 }
 
-/// The first word of a command, after assignments.
+/// The first word of a command after its assignments.
 fn first_word(command: &[u8]) -> Option<&[u8]> {
     let mut words = command.split(u8::is_ascii_whitespace);
     words.find(|word| !word.is_empty() && !words::is_assignment(word))
@@ -82,20 +82,20 @@ fn starts_programs_alone(script: &[u8]) -> bool {
         })
 }
 
-/// A script that has no part which can fail by itself, apart from redirections.
+/// A script without a part that can fail by itself, apart from redirections.
 #[derive(Debug)]
 struct Script {
-    /// The commands without their quoted parts.
+    /// The commands of the script without their quoted parts.
     commands: Vec<Vec<u8>>,
-    /// A command's input or output is a file.
+    /// Whether the input or output of a command is redirected to a file.
     redirects: bool,
-    /// Nothing runs after a command that fails: `&&` alone connects the commands.
+    /// Whether nothing runs after a command that fails, because only `&&` connects the commands.
     stops_at_the_first: bool,
 }
 
 impl Script {
-    /// Divides a script into its commands. `None` if it has an expansion with a condition, a subshell, a text as an input,
-    /// or a job in the background.
+    /// Divides a script into its commands. Returns `None` if it has an expansion with a condition, a subshell, a
+    /// here-document, or a background job.
     fn read(script: &[u8]) -> Option<Script> {
         let mut read = Script {
             commands: vec![Vec::new()],

@@ -12,20 +12,20 @@ use super::finder::Finder;
 use super::passes::program;
 use super::passes::DEEP;
 
-/// The most failed processes that are considered as servers.
+/// The largest number of failed processes that are considered as servers.
 const SERVERS: usize = 1_000;
 
-/// The most addresses of one command line.
+/// The largest number of addresses of one command line that are used.
 const MOST: usize = 20;
 
-/// The ports that programs choose: Linux gives those below 1024 to root. A number that stands alone may be a year or a
-/// count, if it is smaller than the second one, which is a guess.
+/// The ports that programs choose. Linux reserves ports below 1024 for root. A number that stands alone may be a year
+/// or a count if it is smaller than a second limit, which is a guess.
 const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
 const ALONE: u32 = 3_000;
 
 impl Finder<'_> {
-    /// The uppermost process of a chain that is the client of a server which had failed in the background, and the server:
-    /// one of those in `failed`.
+    /// The uppermost process of a chain that was the client of a background server which had failed, and that server.
+    /// The server is in `failed`.
     pub(super) fn server(
         &self,
         chain: &[ProcessIx],
@@ -62,7 +62,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether the parent of a process started another one before the process had ended.
+    /// Whether the parent of a process started another process before this one had ended.
     pub(super) fn is_in_background(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let siblings = process
@@ -106,7 +106,7 @@ pub(super) fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
     found
 }
 
-/// The port that a text is.
+/// The port number that a text contains; `None` if it is not a port number.
 fn number(text: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -7,32 +7,33 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::lookup::{signed, LATE};
 
-/// A record's times since the tool's beginning, in ns.
+/// The times of a record in a tool's log, in nanoseconds since the start of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub from: i64,
     pub to: i64,
-    /// The record may be of another run of the tool: only a name can prove its process.
+    /// Whether the record may belong to another run of the tool, so that only a matching name can prove its process.
     pub needs_name: bool,
 }
 
-/// The limit of `LATE` for a record without a name that agrees, in ns. A guess, smaller as nothing but the times
-/// agrees.
+/// The limit of `LATE` in nanoseconds for a record whose name matches no process. A guess; it is smaller because
+/// nothing but the times matches.
 const LATE_UNNAMED: u64 = 50_000_000;
 
-/// The most processes that are tried for a record without a name. Where more begin at once, none is the only one.
+/// The largest number of processes that are tried for a record without a name. If more begin at once, none of them is
+/// the only possible one.
 const NEAR: usize = 256;
 
-/// Two beginnings of a tool that differ by less are the same. A guess: with more, the log of a second run of the tool
-/// would be taken for the first.
+/// The largest difference in nanoseconds between two start times of a tool that count as one start. A guess: with more,
+/// the log of a second run of the tool would be mistaken for the first.
 const SAME: u64 = 50_000_000;
 
-/// A tool reads its clock this soon after its start, in ns; one that reads its files first does so later. A guess:
-/// with more, the times of an earlier run fit, too.
+/// The longest time in nanoseconds from the start of a tool until it reads its clock. A tool that first reads its files
+/// does so later. A guess: with more, the times of an earlier run fit, too.
 const SOON: u64 = 150_000_000;
 
-/// Finds the process of each record among `children` of a tool: of those that its name fits
-/// (`named`), the one at its time; or else the only one at its time.
+/// Finds the process of each record among the children of a tool. If the record's name fits some children (`named`), it
+/// is the one of them that lived at the record's time; otherwise it is the only child that lived at that time.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,
@@ -120,7 +121,8 @@ pub fn align(
     found
 }
 
-/// The middle of the most values that are within `SAME` of each other; of equally many the first.
+/// The middle of the largest group of values that are within `SAME` of each other. If several groups are largest, it is
+/// of the first.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];

@@ -9,11 +9,11 @@ use tr_programs::tools::Family;
 use super::align::{align, Span};
 use super::lookup::{imported, is_of, signed, Lookup, Placed};
 
-/// The units of a build.
+/// The compilation units of a build by cargo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timings {
     pub units: Vec<Unit>,
-    /// The compiler with its version.
+    /// The version of the compiler, such as `rustc 1.88.0`.
     pub rustc: Option<String>,
 }
 
@@ -21,17 +21,18 @@ pub struct Timings {
 pub struct Unit {
     pub name: String,
     pub version: String,
-    /// Empty for a library, or ` NAME "KIND"`, ` build-script`, each with ` (MODE)`.
+    /// The text that cargo adds to the package's name for the target of a unit. It is empty for a library, and
+    /// otherwise ` NAME "KIND"` or ` build-script`, each with ` (MODE)`.
     pub target: String,
-    /// The beginning of the unit in ns since cargo's start.
+    /// The beginning of the unit in nanoseconds since the start of cargo.
     pub from: i64,
-    /// The length of the unit in ns.
+    /// The length of the unit in nanoseconds.
     pub length: i64,
-    /// The parts of the compiler's work.
+    /// The parts of the compiler's work on the unit.
     pub parts: Vec<UnitPart>,
 }
 
-/// A part of a compiler's work, with its times in ns since the beginning of the unit.
+/// A part of the compiler's work on a unit, with its times in nanoseconds since the beginning of the unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitPart {
     pub name: String,
@@ -40,7 +41,7 @@ pub struct UnitPart {
 }
 
 impl Timings {
-    /// Places each unit on its compiler's process, and inside it the parts of its work.
+    /// Places each unit on the process of its compiler, and the parts of the compiler's work inside it.
     pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
         let analysis = lookup.analysis;
         let spans: Vec<Span> = self.units.iter().map(Unit::span).collect();
@@ -79,7 +80,7 @@ impl Timings {
     }
 }
 
-/// The work of a process, by which a unit finds it.
+/// The work that a process does for cargo. A unit finds its process by it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Work {
     Compile {
@@ -89,7 +90,7 @@ enum Work {
     Document {
         crate_name: Vec<u8>,
     },
-    /// The run of a package's build script.
+    /// The process runs the build script of a package.
     Run {
         package: Vec<u8>,
     },
@@ -152,8 +153,8 @@ impl Unit {
         Work::Compile { crate_name, test }
     }
 
-    /// The processes that compile this version of a package, if the directory of its sources has the
-    /// version in its name; else all of `same`.
+    /// The processes that compile this version of a package, if the directory of the package's sources has the version
+    /// in its name; otherwise all processes in `same`.
     fn of_version(&self, lookup: &Lookup<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
         let directory = format!("{}-{}", self.name, self.version);
         let is = |ix: &ProcessIx| {

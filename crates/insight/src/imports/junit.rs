@@ -25,10 +25,11 @@ use placer::{Placer, WORK};
 use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite};
 
-/// A file system's clock is as late as a tick of the kernel, 10 ms where it is longest (CONFIG_HZ=100).
+/// The largest delay of a file system's clock, in nanoseconds: a tick of the kernel, which is at most 10 ms
+/// (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
-/// A runner writes its report this soon after its last test, in ns: much less than zones are apart. A guess: the
-/// nearest zones are 15 minutes apart.
+/// The longest time in nanoseconds from the end of the last test until the runner has written its report. It is much
+/// less than the distance between time zones. A guess: the nearest zones are 15 minutes apart.
 const WRITTEN_WITHIN: i64 = 60_000_000_000;
 const QUARTER_HOUR: i64 = 900_000_000_000;
 
@@ -97,8 +98,9 @@ impl Report {
         placer.placed
     }
 
-    /// The zone of times that have none: the one in which the last of them ends just before the report was written,
-    /// or else the nearest to UTC that puts the first of them into the recording.
+    /// The time zone that is assumed for times without a zone. It is the zone in which the last of these times is just
+    /// before the report was written. If there is none, it is the zone nearest to UTC in which the first of these times
+    /// lies in the recording.
     fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
         let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
@@ -155,7 +157,7 @@ impl Report {
         }
     }
 
-    /// The times without a zone, each with the length of its suite or test in ns.
+    /// The times of the report without a zone, each with the length of its suite or test in nanoseconds.
     fn local_dates(&self) -> impl Iterator<Item = (Date, i64)> + '_ {
         let of = |attributes: &Attributes| {
             let date = attributes.at.filter(|date| date.ahead.is_none())?;
@@ -171,8 +173,8 @@ impl Report {
     }
 }
 
-/// Lists of processes, the likelier runners of tests first, each in order of their start: those
-/// whose command line names the file; test programs; the recorded command.
+/// Three lists of processes that may have run the tests, the likelier ones first: processes whose command line names
+/// the file, test programs, and the recorded command. Each list is in the order of the processes' starts.
 fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
     let analysis = lookup.analysis;
     let named = |ix: &ProcessIx| names(analysis.process(*ix), base(path));
@@ -192,11 +194,11 @@ fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
     ]
 }
 
-/// The zone of times that have none.
+/// The time zone that is assumed for times without a zone.
 struct Zone {
-    /// The zone's time minus UTC, in ns.
+    /// The difference between the time of the zone and UTC in nanoseconds.
     ahead: i64,
-    /// No other zone puts the times into the recording.
+    /// Whether no other zone puts the times into the recording.
     proven: bool,
     note: Option<String>,
 }

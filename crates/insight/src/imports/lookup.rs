@@ -7,21 +7,21 @@ use tr_format::event::Ktime;
 use tr_programs::table;
 use tr_programs::tools::Family;
 
-/// The most by which a tool's clock and the recording's may differ, in ns: times of the day are adjusted while a
-/// recording runs, and a tool reads its clock after its start. A guess: the kernel slews a clock by 500 ppm at most,
-/// which is 20 ms in 40 s (adjtimex(2)).
+/// The largest difference between a tool's clock and the recording's in nanoseconds. Times of the day are adjusted
+/// while a recording runs, and a tool reads its clock after its start. A guess: the kernel slews a clock by 500 ppm at
+/// most, which is 20 ms in 40 s (adjtimex(2)).
 pub const CLOCKS: i64 = 20_000_000;
 
 /// The divisor of a length that bounds the error of its place in time: a tenth. A decision: above it a test or a span has no
 /// figures.
 pub const TOLERATED: u64 = 10;
 
-/// The most by which the life of a process is longer or shorter than its span, in ns: a tool on a busy machine starts a process
-/// late, and sees its end late. A guess: with less, spans of a busy machine would have no process; with more, two short
-/// commands would be mistaken for each other.
+/// The largest difference between the life of a process and its span in nanoseconds. A tool on a busy machine starts a
+/// process late, and notices its end late. A guess: with less, spans of a busy machine would have no process; with
+/// more, two short commands would be mistaken for each other.
 pub const LATE: u64 = 250_000_000;
 
-/// An analysis, with its processes by pid.
+/// Finds processes and times of an analysis for the records of other tools.
 pub struct Lookup<'a> {
     pub analysis: &'a Analysis,
     by_pid: HashMap<u32, Vec<ProcessIx>>,
@@ -43,7 +43,7 @@ impl<'a> Lookup<'a> {
         self.by_pid.get(&pid).map_or(&[], Vec::as_slice)
     }
 
-    /// The processes that are programs of a family.
+    /// The processes whose program belongs to a family of tools.
     pub fn of_family(&self, family: Family) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
         let is = move |ix: &ProcessIx| is_of(program(self.analysis.process(*ix)), family);
         self.analysis.process_ids().filter(is)
@@ -61,8 +61,8 @@ impl<'a> Lookup<'a> {
         ))
     }
 
-    /// The most by which [`Lookup::time`] is wrong, in ns, unless the time of the day was set
-    /// and set back: the drift of the clocks.
+    /// The largest error of [`Lookup::time`] in nanoseconds, which comes from the drift of the clocks. A time of the
+    /// day that was set and set back is not covered.
     pub fn clock_error(&self) -> i64 {
         match self.lengths() {
             Some((length, by_real)) => length.saturating_sub(by_real).saturating_abs(),
@@ -70,8 +70,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The recording's time at a time since 1970, both in ns: the clocks are read at the start
-    /// and at the end.
+    /// Converts nanoseconds since 1970 to the recording's time in nanoseconds. The clocks are read at the start and at
+    /// the end of the recording.
     pub fn time(&self, unix: i64) -> i64 {
         let meta = &self.analysis.meta;
         let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
@@ -96,8 +96,7 @@ impl<'a> Lookup<'a> {
         threads.next()
     }
 
-    /// A span clipped to a process's life; `None` if it reaches further beyond than clocks can
-    /// differ.
+    /// A span clipped to the life of a process; `None` if the span exceeds the life by more than clocks can differ.
     pub fn inside(&self, process: ProcessIx, from: i64, to: i64) -> Option<(Ktime, Ktime)> {
         let process = self.analysis.process(process);
         let (start, end) = (signed(process.start), signed(process.end));
@@ -110,13 +109,13 @@ impl<'a> Lookup<'a> {
         Some((ktime(from.max(start)), ktime(to.min(end).max(start))))
     }
 
-    /// The span is outside of the analyzed span.
+    /// Whether a span lies outside of the analyzed time.
     pub fn is_outside(&self, from: i64, to: i64) -> bool {
         from > signed(self.analysis.end) || to < signed(self.analysis.start)
     }
 }
 
-/// The recording's clock as a signed number: other tools' times can be before it.
+/// The recording's time as a signed number. Times of other tools can be before the start of its clock.
 pub fn signed(time: Ktime) -> i64 {
     as_signed(time.0)
 }
@@ -125,12 +124,12 @@ fn as_signed(time: u64) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// The time of a number; 0 for a negative one.
+/// Converts a signed number to the recording's time. A negative number becomes 0.
 pub fn ktime(time: i64) -> Ktime {
     Ktime(u64::try_from(time).unwrap_or(0))
 }
 
-/// One of the process's command lines has this as an argument, or as the end of a path.
+/// Whether one of the process's command lines has this word as an argument, or as the end of a path.
 pub fn names(process: &Process, word: &[u8]) -> bool {
     let mut execs = process.execs.iter();
     !word.is_empty()
@@ -140,13 +139,13 @@ pub fn names(process: &Process, word: &[u8]) -> bool {
         })
 }
 
-/// The words of an argument that is a shell's script.
+/// The words of an argument, if the argument is the script of a shell.
 pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
     arg.split(ends).filter(|word| !word.is_empty())
 }
 
-/// `arg` ends with the path `word`; before it is nothing, or the end of a directory or of an
+/// Whether `arg` ends with the path `word`. Before the path there is nothing, or the end of a directory or of an
 /// option's name.
 fn is_path(arg: &[u8], word: &[u8]) -> bool {
     let Some(before) = arg.strip_suffix(word) else {
@@ -155,28 +154,28 @@ fn is_path(arg: &[u8], word: &[u8]) -> bool {
     before.last().is_none_or(|last| b"/=:".contains(last)) || before == b"-o"
 }
 
-/// Whether a program is of a family.
+/// Whether a program belongs to a family of tools.
 pub fn is_of(program: &[u8], family: Family) -> bool {
     table::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
-/// The spans of one file that have a place.
+/// The spans of one file that have a place in the recording.
 #[derive(Debug, Default)]
 pub struct Placed {
     pub spans: Vec<Imported>,
-    /// The number of spans that the file's own number does not count: parts of a unit, suites.
+    /// The number of placed spans that the file's own number does not include: parts of a unit, and suites.
     pub parts: u64,
     /// The number of spans in the file.
     pub all: u64,
-    /// The number of spans outside of the analyzed span.
+    /// The number of spans that lie outside of the analyzed time.
     pub outside: u64,
     pub note: Option<String>,
-    /// A tool with its version.
+    /// The name of the tool with its version.
     pub tool: Option<String>,
 }
 
 impl Placed {
-    /// Adds a note, once.
+    /// Adds a note, if the file does not have it yet.
     pub fn add_note(&mut self, note: &str) {
         let all = self.note.get_or_insert_default();
         if !all.contains(note) {
@@ -187,7 +186,7 @@ impl Placed {
     }
 }
 
-/// A part of a process's life.
+/// An imported span that is a part of a process's life.
 pub fn imported(
     kind: ImportedKind,
     name: &[u8],
@@ -213,7 +212,7 @@ pub fn program(process: &Process) -> &[u8] {
     base(path)
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }

@@ -9,21 +9,21 @@ use tr_programs::tools::Family;
 use super::align::{align, Span};
 use super::lookup::{imported, script_words, signed, Lookup, Placed};
 
-/// The most by which an output's time is before that of a command that made it, in ns: file systems have coarse
-/// clocks. FAT's resolution of 2 s is the coarsest; a guess for network file systems.
+/// The largest time in nanoseconds by which an output's time is before the end of the command that made it, because
+/// file systems have coarse clocks. FAT's resolution of 2 s is the coarsest; a guess for network file systems.
 const COARSE: i64 = 2_000_000_000;
 
-/// The commands of a log.
+/// The commands in a log of ninja.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     pub edges: Vec<Edge>,
 }
 
-/// A command: its outputs have a line each.
+/// A command of ninja. Each of its outputs has a line in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     pub span: Span,
-    /// The time of an output in ns since 1970; 0 if none was made.
+    /// The time of an output in nanoseconds since 1970; 0 if no output was made.
     pub made: i64,
     pub outputs: Vec<Box<[u8]>>,
 }
@@ -94,7 +94,7 @@ impl Edge {
     }
 }
 
-/// The processes by the words of their command lines, those of a shell's script included.
+/// The processes by the words of their command lines. The words of a shell's script are included.
 fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], Vec<ProcessIx>> {
     let mut words: HashMap<&[u8], Vec<ProcessIx>> = HashMap::new();
     for ix in processes {

@@ -15,25 +15,25 @@ use clock::Moments;
 
 pub use clock::Clock;
 
-/// The most processes that are tried for a pid.
+/// The largest number of processes that are tried for a pid.
 const TRIED: usize = 1_000;
 
-/// The most words of a span that are sought in command lines.
+/// The largest number of words of a span that are searched for in command lines.
 pub const WORDS: usize = 8;
 
-/// The longest word that is sought in command lines, in bytes.
+/// The longest word that is searched for in command lines, in bytes.
 pub const WORD: usize = 512;
 
-/// The spans of a file.
+/// The spans of a tool's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     pub clock: Clock,
     pub spans: Vec<Span>,
-    /// The file is the one of a compilation by clang.
+    /// Whether the file describes a compilation by clang.
     pub is_compilation: bool,
-    /// The file is one of many that a tool writes, each with a span or two.
+    /// Whether the file is one of many files of a tool, each with one or two spans.
     pub is_part: bool,
-    /// The parts of the file that are not spans.
+    /// The note about parts of the file that are not spans.
     pub note: Option<String>,
     /// The tool and its version, if the file names them.
     pub tool: Option<String>,
@@ -43,19 +43,19 @@ pub struct Spans {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub name: String,
-    /// The times in ns, by the clock of the file.
+    /// The beginning of the span in nanoseconds, by the clock of the file.
     pub from: i64,
     pub to: i64,
-    /// The process, by the number that it has itself.
+    /// The id of the process, as the process itself sees it.
     pub pid: Option<u32>,
-    /// The thread, by the number that the process knows.
+    /// The id of the thread, as the process itself sees it.
     pub tid: Option<u32>,
-    /// The place of the span that has started this one.
+    /// The place in the list of the span that started this one.
     pub parent: Option<usize>,
     pub is_test: bool,
-    /// The result of a test.
+    /// The result of the span, if it is a test.
     pub result: Option<&'static str>,
-    /// Words that the command line of the span's process can have: files, commands.
+    /// The words that the command line of the span's process can contain: files and commands.
     pub words: Vec<String>,
 }
 
@@ -63,12 +63,12 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
     process: ProcessIx,
-    /// The span is the life of the process.
+    /// Whether the span is the whole life of the process.
     is_whole: bool,
 }
 
 impl Spans {
-    /// Places the spans: see the module.
+    /// Places the spans of the file. The documentation of the module describes the method.
     pub(super) fn place(&self, path: &[u8], lookup: &Lookup<'_>) -> Placed {
         let mut placed = Placed {
             all: self.spans.len() as u64,
@@ -132,7 +132,7 @@ impl Spans {
         placed
     }
 
-    /// The reasons why spans of the recorded time have no process, with their numbers.
+    /// The reasons why spans of the recorded time have no process, each with the number of spans.
     fn why_no_process(
         &self,
         owners: &[Option<Owner>],
@@ -173,8 +173,8 @@ impl Spans {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// The processes that a pid of the file can mean. Containers have equal pids, and the recording does not know the
-    /// pids of each container: then the name of clang's file decides.
+    /// The processes that a pid in the file can mean. Containers can have equal pids, and the recording does not know
+    /// the pids inside each container. In that case the name in clang's file decides.
     fn with_pid(
         &self,
         pid: u32,
@@ -217,7 +217,7 @@ impl Spans {
         with_pid
     }
 
-    /// Gives a span without a process of its own that of the span which started it.
+    /// Gives each span without a process of its own the process of the span that started it.
     fn inherit(&self, owners: &mut [Option<Owner>]) {
         // A parent can stand behind its children; each round gives a process to at least one level of them.
         for _ in 0..TRIED {
@@ -241,7 +241,7 @@ impl Spans {
         }
     }
 
-    /// The spans that lie in the lives of their processes.
+    /// Assigns spans to processes in whose lives they lie.
     fn on(
         &self,
         owners: &[Option<Owner>],

@@ -64,7 +64,8 @@ fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
 
-/// The places of [`Steps`]. Parents come before their children.
+/// For each step, its place in a depth-first order, and the place after the last step inside it. Parents come before
+/// their children in `list`.
 fn places(list: &[Step]) -> Vec<(usize, usize)> {
     // The number of steps of each one's tree.
     let mut sizes = vec![1; list.len()];
@@ -94,33 +95,33 @@ struct Build<'a> {
     analysis: &'a Analysis,
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
-    /// For each process the tests that its executions run.
+    /// For each process, the tests that its executions run, each from the execution's time on.
     tests: Vec<Vec<(Ktime, Tests)>>,
-    /// The steps of whole processes that other tools' files name.
+    /// The steps that are whole processes because files of other tools name them.
     whole: HashSet<StepIx>,
     list: Vec<Step>,
-    /// The first step of the process in work: those before it are of others.
+    /// The first step of the process that is being divided into steps. Earlier steps belong to other processes.
     first: StepIx,
     threads: Vec<ThreadSteps>,
-    /// The containers by their first processes.
+    /// The container of each process that is the first one of a container.
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A change of a thread's steps. A span is named by its number.
+/// A change of the step that a thread is in. A span is named by its number.
 enum Change<'a> {
     End(usize),
-    /// The steps around change.
+    /// The steps around the process change.
     Around,
     Exec(usize, &'a ExecSpan),
     Begin(usize, &'a Span),
 }
 
-/// The steps that are open one inside the other.
+/// The steps that are open, each inside the one before it.
 #[derive(Default)]
 struct Open {
-    /// The innermost one is last. A step of a span has the span's number.
+    /// The open steps, the innermost one last. A step that was made from a span has the number of the span.
     steps: Vec<(StepIx, Option<usize>)>,
-    /// The spans that have ended inside of others.
+    /// The spans that have ended while a span inside them was still open.
     ended: HashSet<usize>,
 }
 
@@ -169,7 +170,7 @@ impl Build<'_> {
         self.threads.get(thread.0 as usize)?.at(time)
     }
 
-    /// The step of the thread that forked a process, at that time.
+    /// The step that the thread which forked a process was in at the fork.
     fn forked_in(&self, process: &Process) -> Option<StepIx> {
         let leader = process.threads.first()?;
         let parent = self.analysis.thread(*leader).parent;
@@ -180,7 +181,7 @@ impl Build<'_> {
         self.of_thread(parent?, process.start)
     }
 
-    /// The tests that the parent's program runs, at the fork.
+    /// The tests that the parent's program was running at the fork.
     fn tests_of_parent(&self, process: &Process) -> Tests {
         let parent = process.parent;
         parent.map_or(Tests::None, |parent| self.tests_at(parent, process.start))
@@ -194,7 +195,7 @@ impl Build<'_> {
         last.map_or(Tests::None, |(_, tests)| *tests)
     }
 
-    /// Puts spans, and the programs of a process, over the steps around them.
+    /// The changes of the steps of a process by its spans and its programs.
     fn changes(
         &mut self,
         around: Vec<Since>,
@@ -243,7 +244,7 @@ impl Build<'_> {
         since
     }
 
-    /// Puts the spans of one thread over its steps.
+    /// Places the spans of one thread inside the steps that the thread has already.
     fn spans_of(&mut self, thread: ThreadIx, since: ThreadSteps) -> ThreadSteps {
         match self.of_threads.remove(&thread) {
             Some(spans) => {
@@ -318,7 +319,7 @@ impl Build<'_> {
         }))
     }
 
-    /// The status of the child that ran this program.
+    /// The exit status of the child that ran this program on behalf of the process.
     fn wrapped(&self, process: &Process, program: &[&[u8]]) -> Option<u32> {
         let mut children = process.children.iter().map(|ix| self.analysis.process(*ix));
         let ran = |child: &&Process| {
@@ -330,8 +331,8 @@ impl Build<'_> {
             .map_or(process.status, |child| child.status)
     }
 
-    /// The step that a container's first program is: a line of a Dockerfile, if a build has made the
-    /// container, else the container.
+    /// The step for the first program of a container. It is a line of a Dockerfile if a build made the container, and
+    /// otherwise the container.
     fn container(&self, ix: ProcessIx, n: usize) -> Option<Found> {
         let container = self.containers.get(&ix)?;
         let mut execs = self.analysis.process(ix).execs.iter();
@@ -353,8 +354,8 @@ impl Build<'_> {
         })
     }
 
-    /// The first program that a script starts: the runner names a script after a random number, so
-    /// that its name would differ between runs.
+    /// The first program that a script starts. It names the script's step, because a runner gives scripts random
+    /// numbers as names, which differ between runs.
     fn first_program(&self, script: &Process) -> Option<String> {
         let children = script.children.iter().map(|ix| self.analysis.process(*ix));
         let exec = children
@@ -392,8 +393,8 @@ impl Build<'_> {
         step
     }
 
-    /// Adds a step. One that lies too deep is the last: nothing is inside it, and its work counts for the steps
-    /// around it alone, because the time of every step is walked anew in each one around it.
+    /// Adds a step. Nothing is put inside a step that is too deep, and its work counts only for the steps around it,
+    /// because the time of every step is computed again for each step around it.
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);
@@ -410,7 +411,7 @@ impl Build<'_> {
         self.list.get(step).is_some_and(is_too_deep)
     }
 
-    /// The steps of another thread than the first one.
+    /// Finds the steps of a thread that is not the process's first thread.
     fn thread(
         &mut self,
         ix: ProcessIx,
@@ -461,8 +462,8 @@ impl Build<'_> {
     }
 }
 
-/// The name of a thread that is a test. A thread without a name has that of the thread that
-/// started it. The kernel keeps 15 bytes.
+/// The name of the test that a thread runs. A thread without a name of its own has the name of the thread that started
+/// it. The kernel keeps 15 bytes of a name.
 fn named_test(leader: &Thread, thread: &Thread) -> Option<String> {
     let name = thread.comm.bytes();
     if thread.comm == leader.comm || name.is_empty() {

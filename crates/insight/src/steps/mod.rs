@@ -30,30 +30,30 @@ pub type StepIx = usize;
 pub struct Step {
     pub name: String,
     pub kind: StepKind,
-    /// The step around it, which comes before it in the list.
+    /// The step around this step. It comes before this step in the list.
     pub parent: Option<StepIx>,
-    /// The number of steps around it.
+    /// The number of steps around this step.
     pub depth: usize,
     pub from: Ktime,
-    /// The end of the step, or the end of the span if the step did not end before. A moment has no length.
+    /// The end of the step, or the end of the analyzed span if the step did not end before. A moment has no length.
     pub to: Ktime,
     pub started_before: bool,
     /// Whether the step ended inside the analyzed span.
     pub ended: bool,
     /// The process that executed the step, or in which its marks were set.
     pub process: Option<ProcessIx>,
-    /// The thread with which it ended.
+    /// The thread that ran the step, if the step belongs to one thread.
     pub thread: Option<ThreadIx>,
     /// Whether the step's work is known. It is unknown if the step overlaps with another span of its process
     /// without being inside that, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
-    /// The most by which the beginning or the end is wrong, in ns; none if the place in time is not proven.
+    /// The largest error of the beginning or the end in nanoseconds; `None` if the place in time is not proven.
     pub place_error: Option<u64>,
-    /// The reason why another tool's span has no proven place in time.
+    /// The reason why the place in time of another tool's span is not proven.
     pub doubt: Option<Doubt>,
-    /// The raw `wait` status of its process, if that ended with it.
+    /// The raw `wait` status of the step's process, if the process ended with the step.
     pub status: Option<u32>,
-    /// The result that a program gave its mark, escaped.
+    /// The result that a program gave in its mark, escaped.
     pub result: Option<String>,
 }
 
@@ -62,7 +62,8 @@ impl Step {
         self.to.since(self.from)
     }
 
-    /// Whether the step's part of the critical path is known: its place in time is, but for a tenth of its length.
+    /// Whether the step's part of the critical path is known: the error of its place in time is at most a tenth of its
+    /// length.
     pub fn has_path(&self) -> bool {
         let is_near = |error: u64| error == 0 || error <= self.wall() / TOLERATED;
         self.place_error.is_some_and(is_near)
@@ -81,25 +82,26 @@ impl Step {
         failed || result.is_some_and(|result| BAD.contains(&result))
     }
 
-    /// A test exits with 77 where it cannot run (automake, "Scripts-based Testsuites"; meson).
+    /// Whether the step is a test that was skipped. A test that cannot run exits with 77 (automake, "Scripts-based
+    /// Testsuites"; meson).
     fn skipped(&self) -> bool {
         self.kind == StepKind::Test && self.status.and_then(exit::code) == Some(77)
     }
 }
 
-/// The most levels of steps. A step inside that many others is listed, but its work is not told: the time of
-/// every step is walked anew in each one around it, and a program can set a hundred thousand marks inside one
-/// another.
+/// The largest number of levels of steps. A step inside more steps than this is listed without its work, because the
+/// time of every step is computed again for each step around it, and a program can set a hundred thousand marks inside
+/// one another.
 pub const DEEPEST: usize = 64;
 
-/// The step of a thread from a time on.
+/// A time, and the innermost step that a thread is in from this time on.
 type Since = (Ktime, Option<StepIx>);
 
-/// The steps of a thread in order of time. Threads of one process share the list of its steps.
+/// The steps of a thread in the order of time. The threads of one process share the list of the process's steps.
 #[derive(Clone, Debug, Default)]
 struct ThreadSteps {
     first: Option<Since>,
-    /// The list after `first`, and the number of its entries that come before.
+    /// The shared list. Its first `skipped` entries are before the thread's own ones.
     shared: Arc<[Since]>,
     skipped: usize,
 }
@@ -137,7 +139,7 @@ impl ThreadSteps {
         self.first.into_iter().chain(self.rest().iter().copied())
     }
 
-    /// The last one at or before a time.
+    /// The step of the last entry at or before a time.
     fn at(&self, time: Ktime) -> Option<StepIx> {
         let rest = self.rest();
         if rest.first().is_some_and(|(from, _)| *from <= time) {
@@ -151,34 +153,34 @@ impl ThreadSteps {
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     list: Vec<Step>,
-    /// For each step its place in an order in which it comes before those inside it, and the place
-    /// after them.
+    /// For each step, its place in an order in which a step comes before the steps inside it, and the place after the
+    /// last step inside it.
     places: Vec<(usize, usize)>,
     threads: Vec<ThreadSteps>,
     /// The number of steps that lie deeper than [`DEEPEST`] levels.
     too_deep: usize,
-    /// The steps whose own critical paths are walked; `None`: all.
+    /// The steps whose own critical paths are computed; `None` means all steps.
     walked: Option<HashSet<StepIx>>,
 }
 
 impl Steps {
-    /// The steps of an analysis, and of the spans of other tools' files.
+    /// Finds the steps of an analysis, including the spans of other tools' files.
     pub fn new(analysis: &Analysis, imported: &[Imported]) -> Steps {
         build::steps(analysis, imported)
     }
 
-    /// The steps; parents come before their children, siblings in order of their beginning.
+    /// The list of all steps. Parents come before their children, and siblings are in the order of their beginnings.
     pub fn list(&self) -> &[Step] {
         &self.list
     }
 
-    /// Leaves the other steps without a critical path of their own, and so without a verdict and the parts of their time.
-    /// Among hundreds of thousands of steps, nobody reads the rest.
+    /// Computes own critical paths only for these steps. Other steps get no verdict and no parts of their time. Nobody
+    /// reads these for hundreds of thousands of steps.
     pub fn walk_only(&mut self, steps: impl Iterator<Item = StepIx>) {
         self.walked = Some(steps.collect());
     }
 
-    /// Whether a step's own critical path is walked.
+    /// Whether the step's own critical path is computed.
     pub(crate) fn is_walked(&self, step: StepIx) -> bool {
         let walked = self.walked.as_ref();
         walked.is_none_or(|walked| walked.contains(&step))
@@ -206,7 +208,7 @@ impl Steps {
         steps.rest().last().copied().or(steps.first)?.1
     }
 
-    /// The parts of a thread's life with their innermost steps.
+    /// The parts of a thread's life, each with its innermost step.
     pub fn parts(
         &self,
         analysis: &Analysis,
@@ -215,7 +217,7 @@ impl Steps {
         self.parts_from(analysis, thread, Ktime(0))
     }
 
-    /// Like [`Steps::parts`], but only the parts that end after a time or at it.
+    /// Like [`Steps::parts`], but only the parts that end at a time or after it.
     pub fn parts_from(
         &self,
         analysis: &Analysis,
@@ -238,12 +240,12 @@ impl Steps {
         parts.map(move |((from, step), to)| (from, to.min(end), step))
     }
 
-    /// The step, and the steps around it, from the inside.
+    /// A step and the steps around it, from the innermost to the outermost.
     pub fn around(&self, step: Option<StepIx>) -> impl Iterator<Item = StepIx> + '_ {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
-    /// For each step its name, after the name of the step around it where others have the same name.
+    /// The title of each step: its name. If other steps have an equal name, the name of the step around it comes first.
     pub fn titles(&self) -> Vec<String> {
         let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
         let mut shared: HashSet<&str> = HashSet::new();
@@ -263,12 +265,12 @@ impl Steps {
         self.list.iter().map(title).collect()
     }
 
-    /// For each step, whether it holds another one that has work of its own.
+    /// For each step, whether it contains another step that has work of its own.
     pub fn holders(&self) -> Vec<bool> {
         self.with_any_inside(|_, step| step.has_work && !step.is_moment())
     }
 
-    /// For each step the part of its wall time in which no step inside it was under way, in nanoseconds.
+    /// For each step, the part of its wall time in nanoseconds in which no step inside it was running.
     pub fn unexplained(&self) -> Vec<u64> {
         let mut rest: Vec<u64> = self.list.iter().map(Step::wall).collect();
         // The end of the part of each step that is gone through.
@@ -287,7 +289,7 @@ impl Steps {
         rest
     }
 
-    /// The parts of a time of a thread: the end of each, and its innermost step.
+    /// The parts of a span of a thread's time, each with its end and its innermost step.
     pub fn between(
         &self,
         analysis: &Analysis,
@@ -333,7 +335,7 @@ impl Steps {
         inside
     }
 
-    /// Whether `inner` is `outer` or inside it, in steps of any depth.
+    /// Whether the step `inner` is `outer`, or lies inside `outer` at any depth.
     pub fn is_within(&self, inner: Option<StepIx>, outer: StepIx) -> bool {
         let place = |at: StepIx| self.places.get(at).copied();
         let Some(((at, _), (from, to))) = inner.and_then(place).zip(place(outer)) else {
@@ -370,7 +372,7 @@ impl Steps {
     }
 }
 
-/// The last one at or before a time.
+/// The step of the last entry at or before a time.
 fn at(since: &[Since], time: Ktime) -> Option<StepIx> {
     let after = since.partition_point(|(from, _)| *from <= time);
     since.get(after.checked_sub(1)?)?.1

@@ -5,14 +5,15 @@ use std::collections::{BTreeSet, HashSet};
 use super::{Step, Steps};
 use tr_analyze::model::Analysis;
 
-/// The mark of a text that was shortened in the middle.
+/// The character that stands for the part that was cut out of the middle of a name.
 const CUT: char = '…';
 
 /// The least similarity of a name that is suggested, in percent. A guess: five names at most are printed.
 const SIMILAR: usize = 30;
 
 impl Steps {
-    /// The name of the steps that `name` means: a step's own, or the one name that a shortened name fits.
+    /// The full name of the steps that a user's `name` means. It is the name of a step, or the only name that a
+    /// shortened name fits.
     pub fn whole_name(&self, name: &str) -> Option<&str> {
         let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
         if let Some(own) = names.get(name) {
@@ -41,8 +42,8 @@ impl Steps {
         similar.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// The first step of a name that is only a part of its process's time. `None` if a step of this name has a whole
-    /// process.
+    /// The first step of this name that covers only a part of its process's time; `None` if a step of this name covers
+    /// a whole process.
     pub fn part_of_process(&self, analysis: &Analysis, name: &str) -> Option<&Step> {
         let is_part = |step: &Step| {
             let process = step.process.map(|ix| analysis.process(ix));
@@ -54,13 +55,14 @@ impl Steps {
     }
 }
 
-/// The pairs of neighbouring characters of a name, in small letters.
+/// The pairs of neighbouring characters of a name in lower case.
 fn pairs(name: &str) -> HashSet<(char, char)> {
     let letters = || name.chars().flat_map(char::to_lowercase);
     letters().zip(letters().skip(1)).collect()
 }
 
-/// The share of the pairs of two names that both have, in percent. A name whose pairs the other has all is similar.
+/// The share of the pairs of characters that two names have in common, in percent. If one name has all pairs of the
+/// other, the names are similar.
 fn similarity(wanted: &HashSet<(char, char)>, known: &str) -> usize {
     let known = pairs(known);
     let common = wanted.intersection(&known).count();

@@ -6,13 +6,13 @@ use tr_programs::recipes;
 use tr_programs::rules;
 use tr_programs::table;
 
-/// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`). A guess: with less, these
-/// fill the list of steps.
+/// The shortest recipe in nanoseconds that is a step. Every build has many shorter ones (`mkdir`, `rm`, `touch`). A
+/// guess: with less, these fill the list of steps.
 const SHORTEST: u64 = 20_000_000;
-/// The most processes of a recipe that are looked at.
+/// The largest number of processes of a recipe that are examined.
 const MOST: usize = 64;
 
-/// The name of the step that a child of make or ninja is, if the rules know little of what it does.
+/// The name of the step for a child of make or ninja, if the rules for programs say little about the child.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {
@@ -42,7 +42,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     little.then(|| recipes::name(&args))?
 }
 
-/// Whether a tool that builds files started a process: make, or ninja.
+/// Whether make or ninja, which build files, started a process.
 fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
     let parent = process.parent.map(|ix| analysis.process(ix));
     let starts = |parent: &Process| {

@@ -11,7 +11,7 @@ use tr_format::event::{self, Ktime, Point, Tid};
 use tr_programs::steps::Mark;
 use tr_programs::steps::StepKind;
 
-/// A span that marks begin and end, or a moment.
+/// A span between two marks, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub from: Ktime,
@@ -22,29 +22,29 @@ pub(super) struct Span {
     pub kind: StepKind,
     /// The result that a program's mark gave; empty if it gave none.
     pub result: Vec<u8>,
-    /// The process in which it was set.
+    /// The process in which the span was marked.
     pub process: Option<ProcessIx>,
-    /// The thread in which it was set, if it is a span of one thread.
+    /// The thread in which the span was marked, if it is a span of one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether the span overlaps with another one of its process, neither being inside the other.
+    /// Whether the span overlaps with another span of its process, and neither is inside the other.
     pub overlaps: bool,
-    /// Whether the span is the whole life of the process, as another tool names it.
+    /// Whether the span is the whole life of the process, according to another tool's file.
     pub whole: bool,
-    /// The most by which the beginning or the end is wrong, in ns.
+    /// The largest error of the beginning or the end in nanoseconds.
     pub error: u64,
-    /// The reason why the place in time is not proven, of another tool's span.
+    /// The reason why the place in time of another tool's span is not proven.
     pub doubt: Option<Doubt>,
 }
 
-/// The most generations in which the process of a mark's beginning and that of its end are sought in each other's
-/// ancestors.
+/// The largest number of generations in which a common ancestor is searched for the process that began a mark and the
+/// process that ended it.
 const GENERATIONS: usize = 256;
 
 /// The end of a span.
 #[derive(Clone, Copy)]
 struct SpanEnd {
     time: Ktime,
-    /// Whether the span ended then, or only the recording of it.
+    /// Whether the span ended at this time. Otherwise only the recording ended.
     is_known: bool,
 }
 
@@ -59,7 +59,7 @@ impl SpanEnd {
 }
 
 impl Span {
-    /// Whether the span can hold work: it has a length, a proven place and no other span that crosses it.
+    /// Whether the span can contain work: it has a length and a proven place, and no other span overlaps with it.
     pub fn holds_work(&self) -> bool {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
@@ -83,7 +83,7 @@ impl Span {
     }
 }
 
-/// The spans of an analysis, in order: one that is inside another comes after it.
+/// The spans of an analysis. A span that is inside another one comes after it.
 pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     let mut spans = of_commands(analysis);
     spans.extend(of_programs(analysis));
@@ -109,7 +109,7 @@ pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     spans
 }
 
-/// The spans that `tr mark` set: its own exec is the mark.
+/// The spans that `tr mark` set. The exec of `tr mark` itself is the mark.
 fn of_commands(analysis: &Analysis) -> Vec<Span> {
     let mut marks = Vec::new();
     for ix in analysis.process_ids() {
@@ -153,12 +153,12 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
     spans
 }
 
-/// The beginnings of one name that have no end yet.
+/// The begin marks with one name that have no end mark yet.
 #[derive(Default)]
 struct OpenMarks {
-    /// By their number.
+    /// The begin marks by their number.
     all: BTreeMap<usize, (Ktime, ProcessIx)>,
-    /// The numbers of those that a process began, the last one last. Some of them may have an end.
+    /// For each process, the numbers of the begin marks that it set, in order. Some of them may already have an end.
     by_process: HashMap<ProcessIx, Vec<usize>>,
     next: usize,
 }
@@ -172,7 +172,8 @@ impl OpenMarks {
         self.next += 1;
     }
 
-    /// Takes the last one that one of these processes began, or else the last one.
+    /// Removes and returns the last begin mark that one of these processes set. If there is none, it is the last begin
+    /// mark of any process.
     fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
         let last_of = |process: ProcessIx| {
             let numbers = self.by_process.get_mut(&process)?;
@@ -187,14 +188,14 @@ impl OpenMarks {
     }
 }
 
-/// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
+/// The nearest common ancestor of two processes, which may be one of them.
 fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> {
     let above: HashSet<ProcessIx> = analysis.lineage(a).take(GENERATIONS).collect();
     let mut lineage = analysis.lineage(b).take(GENERATIONS);
     lineage.find(|ix| above.contains(ix))
 }
 
-/// The end of a span without an end of its own, which lasts as long as the process that began it.
+/// The end of a span without an end mark. It lasts as long as the process that began it.
 fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     let process = process.map(|process| analysis.process(process));
     SpanEnd {
@@ -203,7 +204,7 @@ fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     }
 }
 
-/// The facts in which the end of a program's span is like the beginning.
+/// The key that connects the begin mark of a program's span with its end mark.
 #[derive(PartialEq, Eq, Hash)]
 struct OpenKey<'m> {
     pid: Option<Tid>,
@@ -309,11 +310,11 @@ fn of_files<'a>(
     })
 }
 
-/// The processes and threads that live while marks are read in order of time.
+/// The processes and threads that are alive, while marks are read in the order of time.
 struct Living {
-    /// By the pids that the programs know.
+    /// The living processes, by the pids that programs inside of containers know.
     processes: HashMap<u32, Alive<ProcessIx>>,
-    /// The processes among them that are outside of any container.
+    /// The living processes that are outside of any container, by pid.
     hosts: HashMap<u32, Alive<ProcessIx>>,
     threads: HashMap<(ProcessIx, Tid), Alive<ThreadIx>>,
 }
@@ -346,8 +347,8 @@ impl Living {
         all
     }
 
-    /// The process and the thread in which a mark was set. Containers have equal pids: of several processes
-    /// it is none, unless one is outside of any.
+    /// The process and the thread in which a mark was set. Processes in containers can have equal pids. If several
+    /// processes have the pid, the mark belongs to the one outside of any container, or to none.
     fn place(&mut self, time: Ktime, mark: &event::Mark) -> Option<(ProcessIx, Option<ThreadIx>)> {
         let pid = mark.pid?.0;
         let living = self.processes.get_mut(&pid)?.at(time);
@@ -363,11 +364,11 @@ impl Living {
     }
 }
 
-/// Processes or threads of one number, of which some live at a time. The times go forward.
+/// The processes or threads that have one number at different times. They are queried with increasing times.
 struct Alive<Ix> {
-    /// The ones that have not begun, by their beginnings.
+    /// The processes or threads that have not begun yet, by their beginnings.
     waiting: BinaryHeap<Reverse<(Ktime, Ktime, Ix)>>,
-    /// The living ones, by their ends.
+    /// The living processes or threads, by their ends.
     ending: BinaryHeap<Reverse<(Ktime, Ix)>>,
     now: BTreeSet<Ix>,
 }
@@ -412,8 +413,7 @@ fn kind(name: &[u8]) -> StepKind {
     known.next().unwrap_or(StepKind::Mark)
 }
 
-/// Marks the spans of one process that begin inside another one and end outside of it, and
-/// those others.
+/// Notes for the spans of one process whether they overlap: one begins inside another and ends outside of it.
 fn find_overlaps(spans: &mut [&mut Span]) {
     let inside = |set: &BTreeSet<Ktime>, from: Ktime, to: Ktime| {
         let between = (Bound::Excluded(from), Bound::Excluded(to));

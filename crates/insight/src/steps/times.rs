@@ -11,11 +11,12 @@ use super::{StepIx, Steps};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
-    /// The times of all threads of the step, with the steps inside it. `None`: not known.
+    /// The times of all threads while they were in the step, including the steps inside it; `None` if they are not
+    /// known.
     pub times: Option<Times>,
-    /// The number of processes that began in it, with the steps inside it.
+    /// The number of processes that began in the step, including the steps inside it.
     pub processes: u64,
-    /// The parts of the step's wall time. `None`: not known.
+    /// The wall time of the step by kind; `None` if it is not known.
     pub spent: Option<ByKind>,
     /// The step's time on the recording's critical path, with the steps inside it, in nanoseconds.
     pub on_path: u64,
@@ -28,25 +29,25 @@ pub struct CoursePart {
     pub ns: u64,
 }
 
-/// How finely the course of a step is told.
+/// The number of stretches into which the course of a step is divided at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Fineness {
-    /// The most stretches of one step.
+    /// The largest number of stretches of one step.
     pub of_step: u64,
-    /// About the most stretches of all steps.
+    /// The approximate largest number of stretches of all steps together.
     pub of_all: u64,
 }
 
-/// The times of all steps, and those outside of any step.
+/// The times of all steps, and the times outside of any step.
 #[derive(Clone, Debug, Default)]
 pub struct AllTimes {
-    /// By the step's number.
+    /// The times of each step, by the number of the step.
     pub steps: Vec<StepTimes>,
-    /// By the step's number, the parts of `spent` in the order in which they came; empty without a [`Fineness`].
+    /// For each step, by its number, the parts of `spent` in the order of time; empty without a [`Fineness`].
     pub courses: Vec<Vec<CoursePart>>,
     /// The times of the threads while they were in no step.
     pub outside: StepTimes,
-    /// The wall time in which no step was under way.
+    /// The wall time in nanoseconds in which no step was running.
     pub outside_wall: u64,
 }
 
@@ -139,7 +140,8 @@ impl AllTimes {
 /// A segment of a step's own critical path, and whether its thread was in the step.
 pub(crate) type OwnSegment = (Segment, bool);
 
-/// A step's own critical path; `None` for one without work of its own, or if nobody asked for it ([`Steps::walk_only`]).
+/// The own critical path of a step; `None` if the step has no work of its own, or if [`Steps::walk_only`] excludes the
+/// step.
 pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<Vec<OwnSegment>> {
     let step = steps.list().get(of);
     let step = step.filter(|step| step.has_work && steps.is_walked(of))?;
@@ -169,14 +171,15 @@ fn spent(path: &[OwnSegment]) -> ByKind {
 }
 
 impl Fineness {
-    /// The shortest stretch of a step that is told apart, in ns; `whole` is the wall time of all steps together.
+    /// The length in nanoseconds of the stretches into which the course of a step is divided. `wall` is the wall time
+    /// of the step, and `whole` the wall time of all steps together.
     fn stretch(self, wall: u64, whole: u64) -> u64 {
         (wall / self.of_step.max(1)).max(whole / self.of_all.max(1))
     }
 }
 
-/// The parts of the time on a step's own critical path in their order. Within a stretch each kind stands once, where
-/// it came first.
+/// The parts of the time on a step's own critical path in the order of time. Within a stretch, each kind occurs once,
+/// at the place of its first part.
 fn course(path: &[OwnSegment], stretch: u64) -> Vec<CoursePart> {
     let mut parts: Vec<CoursePart> = Vec::new();
     // The first part of the open stretch, and the stretch's length.
@@ -288,7 +291,7 @@ fn each_of(
     }
 }
 
-/// The wall time in which no step was under way, in ns.
+/// The wall time in nanoseconds in which no step was running.
 fn outside_wall(analysis: &Analysis, steps: &Steps) -> u64 {
     let outermost = steps.list().iter().filter(|step| step.depth == 0);
     let mut spans: Vec<(Ktime, Ktime)> = outermost.map(|step| (step.from, step.to)).collect();

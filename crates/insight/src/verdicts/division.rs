@@ -23,28 +23,30 @@ use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
 use crate::who;
 
-/// The most stretches of a parent that are looked at for a child of it.
+/// The largest number of stretches of a parent that are examined for one of its children.
 const STRETCHES: usize = 10_000;
 
-/// The most timers of a step, and the most of its threads, whose other work is looked at.
+/// The largest number of timer waits of a step, and of threads of the step, that are examined for other work at the
+/// time of a wait.
 const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
-/// A timer that is shorter, in ns, hides nothing. A guess: what a shorter one hides is no part that anybody acts on.
+/// The shortest timer wait in nanoseconds that is examined. A guess: what a shorter one hides is no part that anybody
+/// acts on.
 const SHORT: u64 = 1_000_000;
 
-/// A step's wall time by part, in ns.
+/// The wall time of a step divided into parts, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepParts {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(Part, String), u64>,
     /// The part of `Other` in uninterruptible waits, in nanoseconds.
     pub(super) blocked: u64,
-    /// The part of `Work` in run queues while the step's own tasks had the CPUs, in nanoseconds.
+    /// The part of `Work` that the step waited in run queues while its own tasks had the CPUs, in nanoseconds.
     pub(super) queued: u64,
     /// The part of `Disk` for pages that were not in memory, in nanoseconds.
     pub(super) faults: u64,
-    /// The part of waits that a timer of the step's own ended while another thread of the step had no CPU or
-    /// waited for a disk. A process that was killed at its work waited for one, too.
+    /// The time of waits in nanoseconds that a timer of the step itself ended while another thread of the step had no
+    /// CPU or waited for a disk. A process that was killed at its work counts as such a wait.
     pub timers: u64,
 }
 
@@ -68,7 +70,7 @@ impl StepParts {
 pub(super) struct Divider<'a> {
     analysis: &'a Analysis,
     steps: &'a Steps,
-    /// The tasks that had the CPUs; `None`: the recording does not show them.
+    /// The tasks that had the CPUs; `None` if the recording does not show them.
     pub(super) contention: Option<Contention>,
     ends: Ends,
     /// The threads that were in each step.
@@ -137,8 +139,9 @@ impl<'a> Divider<'a> {
         divided
     }
 
-    /// The run-queue wait of a process in the step that a signal ended while it worked, as a time-out does. A
-    /// program that is ended because it is not needed any more waits for its next job.
+    /// The time in nanoseconds that a process in the step waited in run queues before a signal ended the process while
+    /// it worked, as a time-out does. A program that is ended because it is no longer needed waits for its next job at
+    /// that time, and does not count.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
         let processes = threads.map(|thread| self.analysis.thread(*thread).process);
@@ -161,7 +164,7 @@ impl<'a> Divider<'a> {
             .unwrap_or(0)
     }
 
-    /// Whether a process had next to no CPU time, and wanted none, while another one lived.
+    /// Whether a process used almost no CPU time, and wanted none, while another process lived.
     fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
         let span = (during.start, during.end);
         let threads = self.analysis.process(ix).threads.iter();
@@ -187,8 +190,8 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the waits for CPUs that the build's tasks had. The step's own tasks are charged with their
-    /// part of the CPUs: a pool of the step's own that is too large is the step's work.
+    /// Divides the waits for CPUs that tasks of the build had. The step is charged with the part of the CPUs that its
+    /// own tasks had: a pool of threads that is too large is the step's own work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -213,7 +216,7 @@ impl<'a> Divider<'a> {
         divided.times.take(Part::Own, divided.queued, Part::Work);
     }
 
-    /// The waits for a CPU of a step's own critical path.
+    /// The waits for a CPU on a step's own critical path.
     pub fn waits(&self, at: StepIx, path: &[OwnSegment]) -> Vec<Wait> {
         let own = path.iter().filter(|(_, inside)| *inside);
         let mut waits = Vec::new();
@@ -238,7 +241,7 @@ impl<'a> Divider<'a> {
         Contention::within(self.analysis, segment.thread, segment.from, segment.to)
     }
 
-    /// Tasks outside of the step, until they ended the wait of `then`.
+    /// Adds the time of tasks outside of the step until they ended the wait of `then`.
     fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
         let ns = run.iter().fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
@@ -270,7 +273,7 @@ impl<'a> Divider<'a> {
         self.analysis.awaited(thread, &stretch)
     }
 
-    /// A segment of a thread of the step.
+    /// Adds a segment in which a thread of the step has the path.
     fn own(&self, segment: &Segment, divided: &mut StepParts) {
         let ns = segment.length();
         match Part::of(segment.kind) {
@@ -310,14 +313,14 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// A wait for a page of a file or from swap.
+    /// Whether a segment is a wait for a page of a file or from swap.
     fn is_fault(&self, segment: &Segment) -> bool {
         let timeline = self.analysis.timeline.as_ref();
         let stretch = timeline.and_then(|stretches| stretches.around(segment.thread, segment.from));
         stretch.is_some_and(|stretch| stretch.reason == Reason::PageFault)
     }
 
-    /// A wait for a CPU, by who had it.
+    /// Adds a wait for a CPU, divided by the tasks that had the CPU.
     fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut StepParts) {
         let had = wait
             .zip(self.contention.as_ref())
@@ -325,8 +328,8 @@ impl<'a> Divider<'a> {
         divided.times.add_run_queue(ns, had.unwrap_or_default());
     }
 
-    /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
-    /// a timeout.
+    /// Adds a wait until a timer. If another thread of the step worked or waited at that time, this explains the wait
+    /// better, for example for a time-out.
     fn timer(&self, at: StepIx, segment: &Segment, divided: &mut StepParts) {
         let mut slept = segment.length();
         for (thread, stretch) in self.busiest(at, segment).into_iter().flatten() {
@@ -353,8 +356,8 @@ impl<'a> Divider<'a> {
         divided.times.add(Part::Sleep, slept);
     }
 
-    /// The thread of the step's other threads that did or waited for the most in the time of a segment, with
-    /// its stretches, cut to that time.
+    /// The other thread of the step that worked or waited the most during a segment, with its stretches, which are cut
+    /// to the segment.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
         let others = others.filter(|thread| {
@@ -399,8 +402,8 @@ impl<'a> Divider<'a> {
         cut.filter(|stretch| stretch.from < stretch.to)
     }
 
-    /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
-    /// it is to be divided.
+    /// The part that a stretch of another thread gives as the reason why a thread of the step slept. A wait for a CPU
+    /// still has to be divided by the tasks that had it.
     fn explains(
         &self,
         at: StepIx,
@@ -439,7 +442,7 @@ impl<'a> Divider<'a> {
         (given_up || !own || killed).then_some(part)
     }
 
-    /// Adds the parts of the hypervisor, the quota and of memory, which counters and sums show.
+    /// Adds the parts of the hypervisor, of the quota and of memory, which counters and sums show.
     fn withhold(&self, at: StepIx, divided: &mut StepParts) {
         let Some(step) = self.steps.list().get(at) else {
             return;
@@ -482,7 +485,7 @@ impl<'a> Divider<'a> {
     }
 }
 
-/// Waits for memory.
+/// The waits for memory of a step's threads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
     ns: u64,

@@ -6,7 +6,7 @@ use super::{Part, Verdict};
 use tr_text::units;
 
 impl Verdict {
-    /// The verdict's name in JSON, CSV and exports.
+    /// The name of the verdict in JSON, CSV and exports.
     pub fn name(&self) -> String {
         self.part.key()
     }
@@ -43,7 +43,7 @@ impl Verdict {
         text
     }
 
-    /// The part of the CPU time the step wanted that it had.
+    /// The words for the share of the CPU time that the step wanted and had.
     fn cpu(&self) -> String {
         let had = units::time(self.parts.get(Part::Work));
         let wanted = units::time(self.parts.wanted());

@@ -9,18 +9,18 @@ use tr_analyze::timeline::{Bucket, Timeline};
 
 use crate::imports::lookup::signed;
 
-/// The stretches of time, in ns, in which a process may have run, or one of several processes of which each began after
-/// the end of the one before.
+/// The stretches of time in which a process may have run, in nanoseconds. They may also belong to several processes,
+/// each of which began after the end of the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active {
-    /// The stretches in the order of time, apart from each other.
+    /// The stretches in the order of time. No two of them touch.
     stretches: Vec<(i64, i64)>,
-    /// The beginning of each process after the first one.
+    /// For several processes, the beginning of each process after the first one.
     begins: Vec<i64>,
 }
 
 impl Active {
-    /// The time in which any of these threads was on a CPU, or in which that is unknown.
+    /// The stretches in which any of these threads was on a CPU, or in which it is unknown whether one was.
     pub fn new(timeline: &Timeline, threads: &[ThreadIx]) -> Active {
         let stretches = threads.iter().flat_map(|thread| timeline.of(*thread));
         let may_run = stretches.filter(|stretch| {
@@ -30,7 +30,7 @@ impl Active {
         Active::of(stretches.collect())
     }
 
-    /// Stretches in any order.
+    /// Makes the value from stretches in any order.
     pub fn of(mut stretches: Vec<(i64, i64)>) -> Active {
         stretches.sort_unstable();
         let mut apart: Vec<(i64, i64)> = Vec::with_capacity(stretches.len());
@@ -46,7 +46,7 @@ impl Active {
         }
     }
 
-    /// The stretches of several processes in the order of their lives, each with its beginning.
+    /// Joins the stretches of several processes, each given with its beginning, in the order of the processes' lives.
     pub fn chain(all: &[(i64, &Active)]) -> Active {
         let stretches = all.iter().flat_map(|(_, active)| &active.stretches);
         Active {
@@ -55,7 +55,8 @@ impl Active {
         }
     }
 
-    /// Where another process than at `from` runs at `to`, its beginning and the end of the one at `from`.
+    /// The change from the process that runs at `from` to the process that runs at `to`; `None` if one process runs at
+    /// both times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
         let next = self.begins.partition_point(|begin| *begin <= from);
         let last = self.begins.partition_point(|begin| *begin <= to);
@@ -67,13 +68,13 @@ impl Active {
         })
     }
 
-    /// The first moment from a time on at which the process may have run.
+    /// The first moment at or after a time at which the process may have run.
     pub fn from(&self, time: i64) -> Option<i64> {
         let at = self.stretches.partition_point(|(_, to)| *to < time);
         self.stretches.get(at).map(|(from, _)| time.max(*from))
     }
 
-    /// The last moment up to a time at which the process may have run.
+    /// The last moment at or before a time at which the process may have run.
     pub fn until(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);
         let at = after.checked_sub(1)?;
@@ -81,12 +82,12 @@ impl Active {
     }
 }
 
-/// Two processes that ran at two times.
+/// A change from one process to a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The last moment of the process at the earlier time.
+    /// The last moment of the earlier process.
     pub end: i64,
-    /// The beginning of the process at the later time.
+    /// The beginning of the later process.
     pub begin: i64,
 }
 

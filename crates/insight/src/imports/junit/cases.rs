@@ -7,15 +7,15 @@ use tr_programs::steps::StepKind;
 use super::report::Suite;
 use crate::steps::{Step, StepIx, Steps};
 
-/// The steps that are tests, by the names that reports give them.
+/// The steps of a recording that are tests, by the names that a report gives them.
 pub struct CaseSteps<'s> {
     steps: &'s Steps,
     by_name: HashMap<String, VecDeque<StepIx>>,
 }
 
 impl<'s> CaseSteps<'s> {
-    /// A name that the report has several times counts if each of them is a step of one process:
-    /// runs of a test that follow each other.
+    /// Finds the steps of the suites' tests. A name that the report has several times counts if each occurrence has a
+    /// step in one process: these are successive runs of a test.
     pub fn new<'r>(steps: &'s Steps, suites: impl IntoIterator<Item = &'r Suite>) -> CaseSteps<'s> {
         let mut by_name: HashMap<String, VecDeque<StepIx>> = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {
@@ -40,7 +40,7 @@ impl<'s> CaseSteps<'s> {
         CaseSteps { steps, by_name }
     }
 
-    /// The next step of a test's name: runs of one test follow each other.
+    /// The next step of the test with this name. Successive runs of a test follow each other.
     pub fn find(&mut self, class: &str, name: &str) -> Option<StepIx> {
         names(class, name).iter().find_map(|name| {
             let steps = self.by_name.get_mut(name)?;
@@ -48,13 +48,13 @@ impl<'s> CaseSteps<'s> {
         })
     }
 
-    /// The step at an index, if its work is known.
+    /// The step with this index, if it is known what the step's threads did.
     pub fn with_work(&self, at: StepIx) -> Option<&'s Step> {
         self.steps.list().get(at).filter(|step| step.has_work)
     }
 }
 
-/// The names that a step of a test may have.
+/// The three names that the step of a test may have.
 fn names(class: &str, name: &str) -> [String; 3] {
     [
         dotted(&format!("{class} {name}")),

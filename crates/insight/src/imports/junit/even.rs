@@ -8,24 +8,24 @@ use super::proof::tolerated;
 use super::serial::{Place, Test};
 use crate::imports::lookup::{ktime, signed};
 
-/// The most stretches of a runner that are looked at for one test. A guess: a thread on a busy machine has some
-/// hundred a second.
+/// The largest number of stretches of a runner that are examined for one test. A guess: a thread on a busy machine has
+/// some hundred a second.
 const STRETCHES: usize = 1_000;
 
-/// The number of places of tests that take as long to compute as one call of [`is_even`] takes at most: one for each
-/// stretch, by the same guess.
+/// The largest cost of one call of [`is_even`], as a number of test places that could be computed in its time. It is
+/// one place for each stretch, by the guess of [`STRETCHES`].
 pub const COST: usize = STRETCHES;
 
-/// The number of states of threads whose times are compared. A decision: as many as the sums of [`model::Times`].
+/// The number of thread states whose times are compared. A decision: as many as the sums of [`model::Times`].
 const STATES: usize = 5;
 
-/// Where a test can have been. All times are in ns.
+/// The bounds of the time in which a test can have run. All times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     begin: (i64, i64),
     end: (i64, i64),
     length: i64,
-    /// The most by which the length is wrong.
+    /// The largest error of the test's length.
     error: i64,
 }
 
@@ -40,9 +40,9 @@ impl Bounds {
     }
 }
 
-/// Whether the times that the threads of a process spent in each state are the same, but for the tolerated error, at
-/// each place of a test within its bounds as in the span that is shown, of which both ends are in ns. False without a
-/// timeline or a length.
+/// Whether the figures of a test do not depend on its exact place. For each state, the time that the process's threads
+/// spent in it must be equal, up to the tolerated error, at every place within the test's bounds and in the span that
+/// is shown. False without a timeline or a length.
 pub fn is_even(
     analysis: &Analysis,
     process: ProcessIx,
@@ -55,16 +55,16 @@ pub fn is_even(
     sums.is_some_and(|sums| sums.range_is_below(bounds, shown, i128::from(most)))
 }
 
-/// The time that all threads of a process together spent in each state since a time.
+/// For each state, the time that all threads of a process together have spent in it since a beginning.
 struct Sums {
     /// The times at which a thread changes its state, in order.
     times: Vec<i64>,
-    /// The sums at each of these times, in ns.
+    /// The sums at each of the times in `times`, in nanoseconds.
     sums: Vec<[i128; STATES]>,
 }
 
 impl Sums {
-    /// None without a timeline, or with too many stretches.
+    /// Computes the sums; `None` without a timeline, or if there are too many stretches.
     fn new(analysis: &Analysis, process: ProcessIx, from: i64, to: i64) -> Option<Sums> {
         let timeline = analysis.timeline.as_ref()?;
         let mut changes: Vec<(i64, [i128; STATES])> = Vec::new();
@@ -103,7 +103,7 @@ impl Sums {
         Some(all)
     }
 
-    /// The sums at a time; between two changes they grow evenly.
+    /// The sums at a time. Between two changes they grow evenly.
     fn at(&self, time: i64) -> [i128; STATES] {
         let after = self.times.partition_point(|change| *change <= time);
         let entry = |at: usize| Some((*self.times.get(at)?, *self.sums.get(at)?));
@@ -119,7 +119,7 @@ impl Sums {
         sums
     }
 
-    /// The sums in a span.
+    /// The increase of the sums in a span.
     fn within(&self, from: i64, to: i64) -> [i128; STATES] {
         let mut sums = self.at(to);
         for (sum, before) in sums.iter_mut().zip(self.at(from)) {
@@ -128,8 +128,8 @@ impl Sums {
         sums
     }
 
-    /// Whether no sum at a place within the bounds differs by more than `most` from the sum in the span that is shown.
-    /// Sums are linear between the changes at the beginning and at the end of the test.
+    /// Whether, at every place within the bounds, each sum differs by at most `most` from the sum in the span that is
+    /// shown. The sums are linear between the changes at the beginning and at the end of the test.
     fn range_is_below(&self, bounds: &Bounds, shown: (i64, i64), most: i128) -> bool {
         let shown = self.within(shown.0, shown.1);
         let shortest = bounds.length.saturating_sub(bounds.error);
@@ -155,7 +155,7 @@ impl Sums {
     }
 }
 
-/// The time that a stretch of one ns adds to each sum.
+/// The amount that one nanosecond in this state adds to each sum.
 fn slope(doing: Bucket) -> [i128; STATES] {
     let mut times = model::Times::default();
     *doing.sum_in(&mut times) = 1;

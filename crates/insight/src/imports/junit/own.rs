@@ -10,14 +10,14 @@ use super::schedule::LEAST_ERROR;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::{base, signed, Lookup, CLOCKS, TOLERATED};
 
-/// The most last parts of a path that are compared with the name of a suite.
+/// The largest number of last parts of a path that are compared with the name of a suite.
 const PARTS: usize = 8;
 
-/// The processes by the names in their command lines, each list in the order of their beginnings.
+/// The processes whose command lines contain names of tests. Each list is in the order of the processes' starts.
 #[derive(Debug, Default)]
 pub struct OwnProcesses {
     of_tests: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The processes that name one suite of those without times.
+    /// For each suite without times, the processes whose command lines name this suite only.
     of_suites: HashMap<Vec<u8>, Vec<ProcessIx>>,
 }
 
@@ -80,7 +80,8 @@ fn stem(name: &[u8]) -> &[u8] {
     stem.unwrap_or(name)
 }
 
-/// The name of a test that bats spells as a function: `test_`, and in the name `_` for a blank and `-2e` for another sign.
+/// The name of a test for which bats defines a function with this name. bats writes `test_` before the name, `_` for a
+/// blank, and a code such as `-2e` for any other character.
 fn function_of_bats(word: &[u8]) -> Option<Vec<u8>> {
     let mut rest = word.strip_prefix(b"test_")?;
     let mut name = Vec::with_capacity(rest.len());
@@ -100,7 +101,8 @@ fn function_of_bats(word: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// The names that a suite of a file has: its path, or the last parts of it, with `_` for each sign.
+/// The names that the suite of a file can have: the file's path, or the last parts of the path, with `_` for each
+/// special character.
 fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let slashes = word.iter().enumerate().rev();
     let slashes = slashes.filter(|(_, byte)| **byte == b'/');
@@ -119,7 +121,7 @@ fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 }
 
 impl Case {
-    /// The name without that of the class before a colon, as Meson writes it.
+    /// The name of a test without the class name before the colon that Meson writes.
     fn plain_name(&self) -> &str {
         let (name, class) = (&self.attributes.name, &self.attributes.class);
         let rest = name.strip_prefix(class.as_str());
@@ -129,7 +131,7 @@ impl Case {
 }
 
 impl Suite {
-    /// Whether neither the suite nor a test of it has a length or a time.
+    /// Whether neither the suite nor any of its tests has a length or a time.
     fn is_timeless(&self) -> bool {
         let cases = self.cases.iter().map(|case| &case.attributes);
         let mut all = cases.chain([&self.attributes]);
@@ -138,7 +140,7 @@ impl Suite {
 }
 
 impl Placer<'_> {
-    /// The only process that a test's name fits, and its length and time.
+    /// The only process whose command line fits the name of a test, and that also fits the test's length and time.
     pub fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
         let analysis = self.lookup.analysis;
         let length = case.attributes.length?;
@@ -167,7 +169,8 @@ impl Placer<'_> {
         self.outermost(own.iter().copied())
     }
 
-    /// The first of some processes, if it is around all others: a wrapper such as `timeout` has its program's words, too.
+    /// The first of some processes, if it is an ancestor of all others. A wrapper such as `timeout` also has the words
+    /// of its program in its command line.
     fn outermost(&self, mut own: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let first = own.next()?;
         let is_around = |other: ProcessIx| {
@@ -177,9 +180,9 @@ impl Placer<'_> {
         own.take(TRIED).all(is_around).then_some(first)
     }
 
-    /// The place of a test within a process of its own that lived longer: its runner prepares the test there, and cleans up
-    /// behind it. The whole life is the place of a test that is not longer by more than clocks differ and a tenth, if the
-    /// recording proves no better one.
+    /// The place of a test within its own process, which lived longer, because the runner prepares the test in it and
+    /// cleans up afterwards. If the process lived longer by no more than a tenth and the error of the clocks, its whole
+    /// life is the place, unless the recording proves a better one.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);

@@ -15,54 +15,57 @@ use super::runner::RunnerFacts;
 use super::schedule::Scheduled;
 use crate::imports::lookup::{imported, ktime, signed, Lookup, Placed, TOLERATED};
 
-/// A process of a test's own lasts longer than the test, by this or by a fifth, in ns. A guess for the start and the
-/// end of an interpreter; `reporters.py` judges the places of 35 runners' tests.
+/// The longest time in nanoseconds by which a process lasts longer than the only test that it runs; a fifth of the test
+/// is allowed as well. A guess for the start and the end of an interpreter; `reporters.py` judges the places of 35
+/// runners' tests.
 pub(super) const LONGER: i64 = 100_000_000;
 
-/// A runner reads the time of the day and the clock by which it measures a test's length one after the other, within
-/// this time, in ns. A guess: more would put tests before the true ones in doubt for nothing.
+/// The longest time in nanoseconds between a runner's readings of the time of the day and of the clock that measures a
+/// test's length. A guess: more would put tests before the true ones in doubt for nothing.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
-/// The most processes that are tried for a suite.
+/// The largest number of processes that are tried for a suite.
 pub(super) const TRIED: usize = 1_000;
 
-/// The most places of tests that are computed for a file, some 100 ns each: the search for the runners of very many
-/// suites ends within some seconds.
+/// The largest number of test places that are computed for a file, at about 100 ns each, so that the search for the
+/// runners of very many suites ends within some seconds. A bound of the work.
 pub(super) const WORK: u64 = 20_000_000;
 
-/// So many processes of which only the life is looked at cost as much as the place of a test.
+/// The largest number of processes of which only the life is examined that together cost as much as the place of a
+/// test.
 const LIVES: usize = 8;
 
-/// The unit of a second, in ns.
+/// The unit of seconds in nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
 pub(super) struct Placer<'a> {
     pub lookup: &'a Lookup<'a>,
-    /// The latest time at which the report can have been written, if the recording has it: no test ends after it.
+    /// The latest time at which the report can have been written, if the recording shows it. No test ends after this
+    /// time.
     pub written: Option<i64>,
-    /// The facts about the processes that were looked at.
+    /// The facts about the processes that have been examined so far.
     pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
-    /// The children of runners that began and ended in one test each.
+    /// The children of runners that began and ended within one test each.
     pub decided: HashSet<ProcessIx>,
-    /// The part of [`WORK`] that is left.
+    /// The part of [`WORK`] that has not been used yet.
     pub work: Cell<u64>,
     /// The difference from UTC of the times that have no zone, in ns.
     pub ahead: i64,
-    /// Whether no other zone puts the times into the recording.
+    /// Whether no other time zone puts the times into the recording.
     pub zone: bool,
-    /// The meaning of the tests' own times, if it is proven.
+    /// Whether the times of tests are their beginnings or their ends, if one of these is proven.
     pub of_cases: Option<Stamp>,
-    /// The meaning of the suites' times, if it is proven.
+    /// Whether the times of suites are their beginnings or their ends, if one of these is proven.
     pub of_suites: Option<Stamp>,
-    /// The tests that have no process of their own.
+    /// The tests that do not have a process of their own.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
     pub own: OwnProcesses,
-    /// The processes of a test's own that have their test.
+    /// The processes of single tests to which a test has already been assigned.
     pub used: HashSet<ProcessIx>,
-    /// The report has several suites.
+    /// Whether the report has several suites.
     pub several: bool,
-    /// The most by which a test may be earlier than shown, in ns.
+    /// The largest time in nanoseconds by which a test may really be earlier than it is shown.
     pub early: i64,
     pub placed: Placed,
 }
@@ -72,15 +75,15 @@ pub(super) struct Placer<'a> {
 pub(super) struct Times {
     pub from: i64,
     pub to: i64,
-    /// The most by which the span may begin later, in ns.
+    /// The largest time in nanoseconds by which the span may begin later.
     pub digit: i64,
-    /// The most by which the span may begin and end earlier, in ns.
+    /// The largest time in nanoseconds by which the span may begin and end earlier.
     pub early: i64,
-    /// The most by which the beginning or the end is wrong, in ns, if the recording bounds it ([`super::serial`]).
+    /// The largest error of the beginning or the end in nanoseconds, if the recording bounds it ([`super::serial`]).
     pub error: Option<i64>,
-    /// Where the test can have been, if the recording bounds it.
+    /// The bounds of the time in which the test can have run, if the recording bounds it.
     pub bounds: Option<Bounds>,
-    /// The reason why the times are not proven.
+    /// The reason why the times of the span are not proven.
     pub doubt: Option<Doubt>,
 }
 
@@ -90,21 +93,21 @@ pub(super) struct Runner {
     pub process: ProcessIx,
     pub from: Ktime,
     pub to: Ktime,
-    /// No other process can have run the tests but those around it.
+    /// Whether no other process can have run the tests, except ancestors of this process.
     pub is_sure: bool,
-    /// One thread of the process ran the tests, and no other can have.
+    /// Whether one thread of the process ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
 }
 
 impl Placer<'_> {
-    /// Counts the places of tests that are to be computed; none if they were too many before.
+    /// Subtracts the cost of computing `count` test places from the remaining work; `None` if nothing remains.
     pub(super) fn spend(&self, count: usize) -> Option<()> {
         let left = self.work.get().checked_sub(count as u64);
         self.work.set(left.unwrap_or(0));
         left.map(|_| ())
     }
 
-    /// Finds the meaning of the times of suites and of tests.
+    /// Finds out whether the times of suites and of tests are beginnings or ends.
     pub(super) fn find_stamps(&mut self, suites: &[Suite]) {
         let stamped = |attributes: &Attributes, length: i64| {
             let times = self.from(attributes.at?, length, Some(Stamp::Begin));
@@ -149,7 +152,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The only meaning of the file's times that leaves a schedule for each suite which has one by either meaning.
+    /// Whether the file's times are beginnings or ends, if only one of these meanings allows a schedule for each suite
+    /// that has a schedule at all.
     fn by_schedule(
         &mut self,
         suites: &[Suite],
@@ -168,7 +172,7 @@ impl Placer<'_> {
         found.stamp()
     }
 
-    /// For each suite whether it ran at the same time as another one.
+    /// For each suite, whether it ran at the same time as another suite.
     pub(super) fn overlapping(&self, suites: &[Suite]) -> Vec<bool> {
         let around = suites.iter().enumerate().filter_map(|(at, suite)| {
             let times = self.around(suite).filter(|_| !suite.cases.is_empty())?;
@@ -289,7 +293,7 @@ impl Placer<'_> {
         }
     }
 
-    /// A test that is a process, or a part of one that has no other test.
+    /// Adds a test that is a whole process, or a part of a process without another test.
     fn own_test(&mut self, case: &Case, name: &str, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let (life, within) = ((life.start, life.end), self.within_own(process, case));
@@ -304,7 +308,8 @@ impl Placer<'_> {
         });
     }
 
-    /// A suite without times that is a process: a test that is alone in it has its time.
+    /// Adds a suite without times that is a whole process. If the suite has only one test, the test gets the time of
+    /// the process.
     fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let at = (process, (life.start, life.end));
@@ -329,7 +334,7 @@ impl Placer<'_> {
         }
     }
 
-    /// A span in the life of one of the processes that a schedule names.
+    /// A span in the life of one of the processes of a schedule, with its process.
     fn within(&self, scheduled: &Scheduled, times: Times) -> Option<Runner> {
         let middle = times.from.midpoint(times.to);
         let start = |process: &ProcessIx| signed(self.lookup.analysis.process(*process).start);
@@ -345,7 +350,7 @@ impl Placer<'_> {
         })
     }
 
-    /// A test or a suite at its times under the process that ran it.
+    /// Adds a test or a suite at its times, under the process that ran it.
     fn guess(
         &self,
         name: &[u8],
@@ -381,8 +386,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The most by which a boundary is wrong, in ns: by the digits of the file's numbers, by
-    /// work between tests, and by clocks.
+    /// The largest error of a test's beginning or end in nanoseconds. It depends on the digits of the file's numbers,
+    /// on work between tests, and on the clocks.
     pub(super) fn error(&self, times: &Times, attributes: &Attributes) -> i64 {
         if let Some(error) = times.error {
             return error;
@@ -394,13 +399,13 @@ impl Placer<'_> {
             .saturating_add(clocks)
     }
 
-    /// The recording's time at a time of the day, in ns.
+    /// Converts a time of the day to the recording's time in nanoseconds.
     pub(super) fn time(&self, date: Date) -> i64 {
         let ahead = date.ahead.unwrap_or(self.ahead);
         self.lookup.time(date.local.saturating_sub(ahead))
     }
 
-    /// A span of a length that begins or ends at a time of the day.
+    /// A span with a length, which begins or ends at a time of the day.
     pub(super) fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
         let at = self.time(date);
         let from = match stamp {
@@ -429,7 +434,7 @@ impl Placer<'_> {
         Some(self.from(suite.attributes.at?, length, self.of_suites))
     }
 
-    /// The suite's span, or that of its tests' times.
+    /// The span of a suite, or the span that covers the times of its tests.
     pub(super) fn around(&self, suite: &Suite) -> Option<Times> {
         if let Some(times) = self.of_suite(suite) {
             return Some(times);
@@ -452,9 +457,9 @@ impl Placer<'_> {
         Some(self.from(case.attributes.at?, length, self.of_cases))
     }
 
-    /// The spans of the tests. Tests without a time of the day follow each other, so that the
-    /// last one ends with the suite: what is left of the suite's length is its preparation. If the
-    /// runner did other work between them, they were earlier, by what is left at most.
+    /// The spans of the tests of a suite. Tests without a time of the day follow each other, and the last one ends with
+    /// the suite: the rest of the suite's length is its preparation. If the runner did other work between the tests,
+    /// the tests were earlier, at most by the length of this rest.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
         if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
@@ -494,13 +499,13 @@ impl Placer<'_> {
         spans.collect()
     }
 
-    /// The most by which a time of the day is wrong, in ns.
+    /// The largest error of a time of the day in nanoseconds.
     pub(super) fn stamp_error(&self, digit: i64) -> i64 {
         let clocks = self.lookup.clock_error();
         digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
     }
 
-    /// The process that then ran tests, and the span in it.
+    /// The process that ran tests at these times, and the span in its life.
     fn runner(&self, times: Times) -> Option<Runner> {
         let analysis = self.lookup.analysis;
         self.runners.iter().find_map(|runners| {
@@ -534,7 +539,7 @@ impl Placer<'_> {
         })
     }
 
-    /// Programs have marked their tests: those times are exact.
+    /// Whether the program in a process marked its tests itself, so that their times are exact.
     fn has_marks(&self, process: ProcessIx) -> bool {
         let analysis = self.lookup.analysis;
         let pid = analysis.process(process).ns_pid;

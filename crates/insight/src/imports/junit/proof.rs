@@ -7,34 +7,35 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
 
 use crate::imports::lookup::{program, signed, CLOCKS, TOLERATED};
 
-/// The largest error of a place that has figures, in ns: of a longer time the CPU time may be that of a neighbour,
-/// however long the test is. A guess; `reporters.py` judges the places of 35 runners' tests.
+/// The largest error in nanoseconds of the place of a test that has figures. With a larger error, the CPU time could
+/// belong to a neighbouring test, however long the test is. A guess; `reporters.py` judges the places of 35 runners'
+/// tests.
 const MOST: u64 = 100_000_000;
 
-/// The largest error of a place or of a figure of a test with this length; all in ns.
+/// The largest tolerated error of the place or of a figure of a test with this length. Both are in nanoseconds.
 pub fn tolerated(length: u64) -> u64 {
     MOST.min(length / TOLERATED)
 }
 
-/// The moment of an element's life that its time of the day names.
+/// Whether the time that a report gives for an element is the element's beginning or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
     Begin,
     End,
 }
 
-/// An element with a time of the day, in the recording's time.
+/// A test or suite of a report with its time of the day, converted to the recording's time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamped {
     pub at: i64,
     pub length: i64,
-    /// The most by which both times together are wrong, in ns.
+    /// The sum of the largest errors of `at` and `length`, in nanoseconds.
     pub error: i64,
-    /// The life of the process that ran the element, if `at` is its beginning.
+    /// The beginning and the end of the process that ran the element, if `at` is the element's beginning.
     pub runner: Option<(i64, i64)>,
 }
 
-/// Facts that contradict one of the two meanings of a report's times.
+/// The facts that contradict one of the two meanings of a report's times, which are beginnings or ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Contradictions {
     begin: bool,
@@ -42,7 +43,7 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    /// An element lies within the life of its runner.
+    /// Notes the contradictions to the rule that an element lies within the life of its runner.
     pub fn by_lives(&mut self, stamped: &[Stamped]) {
         for element in stamped {
             match element.runner {
@@ -56,7 +57,7 @@ impl Contradictions {
         }
     }
 
-    /// Nothing ends after its report was written.
+    /// Notes the contradictions to the rule that nothing ends after its report was written.
     pub fn by_file(&mut self, stamped: &[Stamped], written: Option<i64>) {
         let Some(written) = written else {
             return;
@@ -67,14 +68,14 @@ impl Contradictions {
         });
     }
 
-    /// Whether a suite has a schedule if its times are beginnings, and if they are ends. One that has none either
-    /// way was run by another process.
+    /// Notes whether a suite has a schedule if its times are beginnings, and if they are ends. A suite without a
+    /// schedule in both cases was run by another process.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
     }
 
-    /// The tests of a suite do not overlap.
+    /// Notes the contradictions to the rule that the tests of a suite do not overlap.
     pub fn by_order(&mut self, mut stamped: Vec<Stamped>) {
         stamped.sort_by_key(|element| element.at);
         for (before, after) in stamped.iter().zip(stamped.iter().skip(1)) {
@@ -87,7 +88,7 @@ impl Contradictions {
         }
     }
 
-    /// The only meaning that nothing contradicts, while something contradicts the other one.
+    /// The meaning of the times, if facts contradict the other meaning and nothing contradicts this one.
     pub fn stamp(self) -> Option<Stamp> {
         match (self.begin, self.end) {
             (false, true) => Some(Stamp::Begin),
@@ -97,11 +98,11 @@ impl Contradictions {
     }
 }
 
-/// The lives of processes or threads in order of their beginnings.
+/// The lives of processes or threads, in the order of their beginnings.
 #[derive(Debug, Default)]
 struct Lives {
     starts: Vec<i64>,
-    /// For each number of lives the last end among so many first ones.
+    /// For each number n of lives, the latest end among the first n lives.
     last_ends: Vec<i64>,
 }
 
@@ -119,7 +120,7 @@ impl Lives {
         }
     }
 
-    /// Whether one began before a time and ended after it, both by more than `error`.
+    /// Whether a life began before a time and ended after it, each by more than `error`.
     fn are_across(&self, time: i64, error: i64) -> bool {
         let earliest = time.saturating_sub(error);
         let before = self.starts.partition_point(|start| *start < earliest);
@@ -127,7 +128,7 @@ impl Lives {
         last_end.is_some_and(|end| *end > time.saturating_add(error))
     }
 
-    /// Whether one began within `error` of a time.
+    /// Whether a life began within `error` of a time.
     fn begin_near(&self, time: i64, error: i64) -> bool {
         let earliest = time.saturating_sub(error);
         let before = self.starts.partition_point(|start| *start < earliest);
@@ -136,19 +137,19 @@ impl Lives {
     }
 }
 
-/// The processes and threads beside which a runner ran its tests.
+/// The processes and threads that lived at the same time as a runner, and that may disturb the times of its tests.
 #[derive(Debug, Default)]
 struct Company {
     children: Lives,
-    /// The children that may run tests at the same time as the runner.
+    /// The children of the runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
 }
 
 impl Company {
-    /// `is_test`: the runner is known as a test program. Other programs than itself that it
-    /// started are no runners of its tests; those of an unknown program may be. The test of a child that is
-    /// `decided` is known.
+    /// Finds the company of a runner. If the runner is known as a test program (`is_test`), children that run other
+    /// programs do not run its tests; children of a program of unknown kind may. The test of a child in `decided` is
+    /// known.
     fn new(
         analysis: &Analysis,
         runner: ProcessIx,
@@ -181,29 +182,29 @@ impl Company {
     }
 }
 
-/// A test under the process that ran its suite.
+/// A test that is placed under the process that ran its suite.
 #[derive(Debug)]
 pub struct Guess {
     pub span: Imported,
-    /// The most by which the beginning or the end is wrong, in ns.
+    /// The largest error of the beginning or the end in nanoseconds.
     pub error: i64,
-    /// The test has a time of the day of its own.
+    /// Whether the test itself has a time of the day in the report.
     pub own_stamp: bool,
-    /// The span is a suite, which holds tests.
+    /// Whether the span is a suite, which contains tests.
     pub is_suite: bool,
-    /// A doubt that the file itself causes.
+    /// The doubt about the place that the report itself causes.
     pub doubt: Option<Doubt>,
-    /// The process is the only one that can have run the test.
+    /// Whether the process is the only one that can have run the test.
     pub sure_runner: bool,
-    /// One thread of the process ran the test, and no other can have.
+    /// Whether one thread of the process ran the test, and no other thread can have run it.
     pub one_thread: bool,
-    /// The process is known as a test program.
+    /// Whether the process is known as a test program.
     pub is_test: bool,
-    /// The figures of the test are the same wherever it can have been ([`super::even`]).
+    /// Whether the figures of the test are equal wherever it can have run ([`super::even`]).
     pub is_even: bool,
 }
 
-/// Gives each test that has no proven place the reason for it.
+/// Notes for each test without a proven place the reason why it is not proven.
 pub fn find_doubts(
     analysis: &Analysis,
     tests: &[ProcessIx],
@@ -239,8 +240,8 @@ pub fn find_doubts(
     }
 }
 
-/// For each test whether it overlaps with another one of its process by more than the errors of
-/// both, and for each suite whether it overlaps with another suite.
+/// For each test, whether it overlaps with another test of its process by more than the errors of both. For each suite,
+/// whether it overlaps with another suite.
 fn overlapping(guesses: &[Guess]) -> Vec<bool> {
     let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
     let place = |guess: &Guess| (guess.span.process, guess.is_suite);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The most slashes of a name that may end the name of another test.
+/// The largest number of slashes in a test's name before which the name of a surrounding test is searched.
 const SLASHES: usize = 100;
 
 /// The suites of a report.
@@ -15,7 +15,7 @@ pub struct Report {
 pub struct Suite {
     pub attributes: Attributes,
     pub cases: Vec<Case>,
-    /// The tests stand in the file as they ran.
+    /// Whether the file lists the tests in the order in which they ran.
     pub has_order: bool,
 }
 
@@ -32,33 +32,35 @@ impl Case {
 }
 
 impl Suite {
-    /// The lengths of the tests together, in ns.
+    /// The sum of the lengths of the tests in nanoseconds.
     pub fn sum(&self) -> i64 {
         let lengths = self.cases.iter().filter_map(|case| case.attributes.length);
         lengths.fold(0, i64::saturating_add)
     }
 
-    /// The error of the sum of its tests' lengths and of its own length, in ns.
+    /// The largest rounding error of the difference between the suite's length and the sum of its tests' lengths, in
+    /// nanoseconds.
     pub(super) fn rounded(&self) -> i64 {
         let digits = self.cases.iter().map(|case| case.attributes.digit);
         digits.fold(self.attributes.digit, i64::saturating_add)
     }
 
-    /// Whether the suite's own length was measured: one that is no more than the sum of its tests bounds no time
-    /// between them.
+    /// Whether the suite's own length was measured. A length that is not larger than the sum of the tests' lengths does
+    /// not bound the time between tests.
     pub(super) fn is_measured(&self) -> bool {
         let sum = self.sum().saturating_add(self.rounded());
         self.attributes.length.is_some_and(|length| length > sum)
     }
 
-    /// Whether the tests that failed all stand before or all behind the others: the file can be ordered by result.
+    /// Whether the failed tests are all before or all after the other tests, so that the file may be sorted by result.
     pub(super) fn is_by_result(&self) -> bool {
         let results = self.cases.iter().map(Case::has_failed);
         let changes = results.clone().zip(results.skip(1));
         changes.filter(|(a, b)| a != b).count() == 1
     }
 
-    /// For each test the one around it, as Go's `TestA` is around `TestA/x`: the longest name that a slash ends.
+    /// For each test, the test around it, as Go's `TestA` is around `TestA/x`. It is the test with the longest name
+    /// that is followed by a slash in the test's name.
     pub fn around(&self) -> Vec<Option<usize>> {
         let name = |case: &Case| (case.attributes.class.clone(), case.attributes.name.clone());
         let places = self.cases.iter().enumerate();
@@ -79,18 +81,18 @@ impl Suite {
 pub struct Attributes {
     pub name: String,
     pub class: String,
-    /// The file that the report names, in which the test is.
+    /// The source file of the test that the report names.
     pub file: Option<String>,
     pub at: Option<Date>,
-    /// The length in ns.
+    /// The length of the suite or test in nanoseconds.
     pub length: Option<i64>,
-    /// The length of the last digit of `length`, in ns.
+    /// The value of the last digit of `length`, in nanoseconds.
     pub digit: i64,
 }
 
 impl Attributes {
-    /// The name of a test with its class. jest-junit and others write the whole name as the class, too; it stands once
-    /// then.
+    /// The name of a test with its class. jest-junit and others write the whole name as the class, too; the title then
+    /// has it once.
     pub(super) fn title(&self) -> String {
         let (class, name) = (self.class.trim(), self.name.trim());
         if class.is_empty() || name == class || name.starts_with(&format!("{class} ")) {
@@ -101,14 +103,14 @@ impl Attributes {
     }
 }
 
-/// A time of the day.
+/// A time of the day with its precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// In ns since 1970, in its zone.
+    /// The time in nanoseconds since 1970, in its own time zone.
     pub local: i64,
     /// The difference of the date's zone from UTC, in ns, if it has a zone; zones east of UTC are positive.
     pub ahead: Option<i64>,
-    /// The length of its last digit, in ns.
+    /// The value of the last digit of the time, in nanoseconds.
     pub digit: i64,
 }
 

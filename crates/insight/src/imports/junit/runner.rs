@@ -9,23 +9,23 @@ use tr_analyze::timeline::{Actor, Bucket, Timeline};
 use super::active::Active;
 use crate::imports::lookup::signed;
 
-/// The most threads of a process that are looked at one by one.
+/// The largest number of threads of a process that are examined one by one.
 const THREADS: usize = 64;
 
 /// A process that can have run tests.
 #[derive(Clone, Debug, Default)]
 pub struct RunnerFacts {
-    /// The time in which any of its threads may have run.
+    /// The stretches in which any thread of the process may have run.
     pub any: Active,
-    /// The time in which each of its threads may have run: one of them ran the tests, if it has a schedule and no
-    /// other has one. Empty for a process with one thread or with very many.
+    /// For each thread, the stretches in which it may have run. If only one thread has a schedule, it ran the tests.
+    /// Empty for a process with one thread or with very many threads.
     pub threads: Vec<Active>,
-    /// The children that woke the process, each with the first and the last such moment, in ns.
+    /// The children that woke the process. Each has the first and the last moment at which it did so, in nanoseconds.
     pub waited: HashMap<ProcessIx, (i64, i64)>,
 }
 
 impl RunnerFacts {
-    /// None without a timeline.
+    /// The facts about a process that can have run tests; `None` without a timeline.
     pub fn new(analysis: &Analysis, process: ProcessIx) -> Option<RunnerFacts> {
         let timeline: &Timeline = analysis.timeline.as_ref()?;
         let threads = &analysis.process(process).threads;

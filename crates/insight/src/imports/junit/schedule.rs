@@ -15,41 +15,41 @@ use super::runner::RunnerFacts;
 use super::serial::{self, Place, Test};
 use crate::imports::lookup::signed;
 
-/// The most tests of a suite whose orders are tried.
+/// The largest number of tests of a suite whose possible orders are tried.
 const ORDERS: usize = 200;
 
-/// The most times that the bounds of a suite and those of its tests narrow each other.
+/// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
 const ROUNDS: usize = 8;
 
-/// The least error of a length, in ns, however many digits the file has: a runner reads two clocks, and a tracepoint
-/// is a little before or after what it traces.
+/// The smallest error of a length in nanoseconds, however many digits the file has. A runner reads two clocks, and a
+/// tracepoint is a little before or after what it traces.
 pub const LEAST_ERROR: i64 = 100_000;
 
-/// The places of tests in their suite, by that of the test around them.
+/// The places of tests in the list of their suite, grouped by the place of the test around them.
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
 
-/// The tests of a suite under the only process that can have run them one after the other.
+/// The places in time of a suite's tests in the only process that can have run them one after the other.
 pub struct Schedule {
     pub runner: Scheduled,
-    /// The span of each test; none without a length or a time that the others have.
+    /// The span of each test; `None` for a test without a length, or without a time although the other tests have one.
     pub times: Vec<Option<Times>>,
-    /// The children that began and ended in one test each.
+    /// The children that began and ended within one test each.
     pub decided: Vec<ProcessIx>,
 }
 
-/// The process that ran the tests of a suite, or several of a program of which each began after the end of the one
-/// before: a runner that begins a new worker after a failed test, or one for each test.
+/// The processes that ran the tests of a suite. It is one process, or several processes of one program, each of which
+/// began after the end of the one before it: some runners start a new worker after a failed test, or for each test.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
-    /// One thread of each process ran the tests, and no other can have.
+    /// Whether one thread of each process ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
 }
 
 impl Placer<'_> {
-    /// The schedule of a suite that `runner` ran, or else the only one of the processes below it. A runner that began
-    /// workers before the test, and a wrapper such as npx, make or a shell, only waits. Without a runner the likelier
-    /// ones are tried, and those below them.
+    /// The schedule of a suite that `runner` ran, or of the only descendant of it that has a schedule. A runner that
+    /// started workers before the test only waits, and so does a wrapper such as npx, make or a shell. Without a
+    /// runner, the likelier processes and their descendants are tried.
     pub fn schedule(&mut self, suite: &Suite, runner: Option<ProcessIx>) -> Option<Schedule> {
         if !self.is_of_recording(suite) {
             return None;
@@ -77,7 +77,7 @@ impl Placer<'_> {
         found
     }
 
-    /// Whether all times of the day of a suite lie in the recording. Others are those of another run.
+    /// Whether all times of the day of a suite lie in the recording. Otherwise they belong to another run.
     fn is_of_recording(&self, suite: &Suite) -> bool {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let mut dates = cases.chain([suite.attributes.at]).flatten();
@@ -88,7 +88,7 @@ impl Placer<'_> {
         })
     }
 
-    /// Whether one thread ran the tests of a schedule.
+    /// Whether a single thread ran the tests of a schedule.
     fn is_alone(&self, schedule: &Schedule) -> bool {
         let mut processes = schedule.runner.processes.iter();
         let has_one =
@@ -96,7 +96,7 @@ impl Placer<'_> {
         schedule.runner.is_one_thread || processes.all(has_one)
     }
 
-    /// The schedule of the only process that has one, of some and of all below them, but one.
+    /// The schedule of the only process that has one, among some processes and their descendants.
     fn only(
         &mut self,
         suite: &Suite,
@@ -129,7 +129,8 @@ impl Placer<'_> {
         found.next().is_none().then_some(first)
     }
 
-    /// The children of each process that are of one program and follow each other without overlap.
+    /// Chains of children of each process: children that run one program, each of which began after the end of the one
+    /// before it.
     fn chains(&self, parents: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
         let analysis = self.lookup.analysis;
         let mut chains = Vec::new();
@@ -158,9 +159,9 @@ impl Placer<'_> {
         chains
     }
 
-    /// The spans of the tests of a suite as the recording bounds them, if the processes ran them one after the other
-    /// and a schedule agrees with all that is known: see [`serial`]. A time of the day counts only where its
-    /// meaning and its zone are proven; without one a test can be anywhere in the lives of its runners.
+    /// The spans of the tests of a suite as the recording bounds them, if the processes ran the tests one after the
+    /// other and a schedule agrees with everything that is known (see [`serial`]). A time of the day counts only if its
+    /// meaning and its zone are proven. Without one, a test can be anywhere in the lives of its runners.
     fn scheduled(
         &mut self,
         suite: &Suite,
@@ -200,7 +201,7 @@ impl Placer<'_> {
         Some(self.spans(suite, runner, &facts, places))
     }
 
-    /// The facts about a process; none without a timeline.
+    /// The facts about a process that can have run tests; `None` without a timeline.
     pub fn facts(&mut self, process: ProcessIx) -> Option<Rc<RunnerFacts>> {
         let analysis = self.lookup.analysis;
         let new = || RunnerFacts::new(analysis, process).map(Rc::new);
@@ -231,7 +232,8 @@ impl Placer<'_> {
         Some(from..=to)
     }
 
-    /// The tests of a suite that have a place to find, by the test around them, in the order of their times.
+    /// The tests of a suite for which a place is searched, grouped by the test around them, in the order of their
+    /// times.
     fn groups(&self, suite: &Suite) -> Groups {
         let has_stamps = suite.cases.iter().any(|case| case.attributes.at.is_some());
         let mut groups = Groups::new();
@@ -247,7 +249,7 @@ impl Placer<'_> {
         groups
     }
 
-    /// The bounds of each test, if there is a schedule. Tests that hold others are scheduled before those.
+    /// The bounds of each test, if there is a schedule. Tests that contain other tests are scheduled first.
     fn bounds(
         &self,
         suite: &Suite,
@@ -273,7 +275,7 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds of the tests of a suite, which has room for no more than its own length if that was measured.
+    /// The bounds of the tests of a suite. If the suite's own length was measured, the tests have to fit into it.
     fn bounds_in_suite(
         &self,
         suite: &Suite,
@@ -304,8 +306,8 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds of tests in the order of their times, or without times in that of the file. The order of a file that
-    /// can be one by result proves nothing about a test that failed and one that did not.
+    /// The bounds of tests in the order of their times, or in the order of the file if they have no times. A file that
+    /// may be sorted by result proves no order between a failed test and another one.
     fn bounds_of(
         &self,
         suite: &Suite,
@@ -322,9 +324,9 @@ impl Placer<'_> {
         self.mixed(suite.has_order, &cases, &tests, around, active)
     }
 
-    /// The bounds of tests in a file that can be ordered by result, or whose order means nothing. In the former, the failed
-    /// tests have an order, and so have the others. Among tests with the same time, or without times, the union of all
-    /// orders that the recording allows counts.
+    /// The bounds of tests in a file that may be sorted by result, or whose order means nothing. If it may be sorted by
+    /// result, the failed tests have an order, and so have the others. For tests with equal times or without times, the
+    /// bounds cover all orders that the recording allows.
     fn mixed(
         &self,
         has_order: bool,
@@ -375,7 +377,7 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// A test as the file bounds it.
+    /// The bounds that the file gives for a test.
     fn test(&self, case: &Case) -> Test {
         let times = self.of_case(case).filter(|times| times.doubt.is_none());
         let window = |at: i64, digit: i64| {
@@ -398,8 +400,8 @@ impl Placer<'_> {
         }
     }
 
-    /// The spans of tests within their bounds. A child for which the runner waits in one test alone belongs to that
-    /// test, also if it began within the error of the test's beginning.
+    /// The spans of tests within their bounds. A child for which the runner waits in one test only belongs to that
+    /// test, even if it began before the test by no more than the error of the test's beginning.
     fn spans(
         &self,
         suite: &Suite,
@@ -509,8 +511,8 @@ impl Placer<'_> {
     }
 }
 
-/// Tests whose order is not known, and which have the same time, as one test. The first of them begins at that time, or
-/// the last ends then. What the runner did between them is not bounded.
+/// Joins tests with equal times whose order is not known into one test. The first of them begins at that time, or the
+/// last one ends then. The runner's work between them is not bounded.
 fn joined(tests: &[Test]) -> Option<Test> {
     let (last, before) = tests.split_last()?;
     if before.is_empty() {
@@ -524,15 +526,15 @@ fn joined(tests: &[Test]) -> Option<Test> {
     })
 }
 
-/// Tests with the same time.
+/// Tests with equal times.
 struct Block<'a> {
     tests: &'a [Test],
-    /// For each test the number of its lane: the tests of a lane follow each other as in the file.
+    /// For each test, the number of its lane. The tests of one lane ran in the order of the file.
     lanes: Vec<usize>,
 }
 
 impl<'a> Block<'a> {
-    /// One block with all these tests, which began at the same time; or a block for each test, if all follow each other.
+    /// One block with all these tests if they have equal times; or one block for each test if they follow each other.
     fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
         if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
             return vec![Block { tests, lanes }];
@@ -545,7 +547,7 @@ impl<'a> Block<'a> {
         alone.collect()
     }
 
-    /// The tests of each lane.
+    /// The tests of each lane, by the lane's number.
     fn by_lane(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut by_lane: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, lane) in self.lanes.iter().enumerate() {
@@ -554,7 +556,7 @@ impl<'a> Block<'a> {
         by_lane
     }
 
-    /// The number of orders that keep the order of each lane; none if these are more than [`ORDERS`].
+    /// The number of orders of the tests that keep the order within each lane; `None` if it is more than [`ORDERS`].
     fn count(&self) -> Option<usize> {
         let (mut count, mut tests) = (1_usize, 0_usize);
         for lane in self.by_lane().into_values() {
@@ -570,7 +572,7 @@ impl<'a> Block<'a> {
         Some(count)
     }
 
-    /// The orders of the tests that keep the order of each lane; none if these are more than [`ORDERS`].
+    /// All orders of the tests that keep the order within each lane; `None` if there are more than [`ORDERS`].
     fn orders(&self) -> Option<Vec<Vec<usize>>> {
         let mut orders = Vec::with_capacity(self.count()?);
         let by_lane = self.by_lane();
@@ -589,7 +591,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The bounds of each test over some orders; none if the recording allows none of them.
+    /// The bounds of each test over all given orders; `None` if the recording allows none of the orders.
     fn in_any_order(
         &self,
         orders: &[Vec<usize>],
@@ -614,7 +616,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Changes a list into the next larger one of the same numbers, if there is one.
+/// Changes a list into its next larger permutation. Returns whether there is one.
 fn step(list: &mut [usize]) -> bool {
     let rises = |pair: &[usize]| matches!(pair, [a, b] if a < b);
     let Some(last) = list.windows(2).rposition(rises) else {

@@ -8,15 +8,15 @@ use std::ops::RangeInclusive;
 
 use super::active::Active;
 
-/// A test in the order in which the runner ran it. All times are in ns.
+/// A test with its bounds, in the order in which the runner ran the tests. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The time in which the test begins, if the file has it.
+    /// The range of times in which the test begins, if the file gives its beginning.
     pub begin: Option<RangeInclusive<i64>>,
-    /// The time in which the test ends, if the file has it.
+    /// The range of times in which the test ends, if the file gives its end.
     pub end: Option<RangeInclusive<i64>>,
     pub length: i64,
-    /// The most by which the length is wrong.
+    /// The largest error of the test's length.
     pub error: i64,
 }
 
@@ -30,7 +30,7 @@ impl Test {
     }
 }
 
-/// The bounds of a test's place, in ns.
+/// The bounds of the beginning and of the end of a test, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub begin: RangeInclusive<i64>,
@@ -38,7 +38,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The bounds of a test that has this place or another one.
+    /// The bounds that cover both places of a test.
     pub fn reach(&self, other: &Place) -> Place {
         let reach = |a: &RangeInclusive<i64>, b: &RangeInclusive<i64>| {
             *a.start().min(b.start())..=*a.end().max(b.end())
@@ -49,14 +49,14 @@ impl Place {
         }
     }
 
-    /// The most by which the beginning or the end is wrong, in ns.
+    /// The largest error of the beginning or the end in nanoseconds.
     pub fn error(&self) -> i64 {
         let width = |range: &RangeInclusive<i64>| range.end().saturating_sub(*range.start());
         width(&self.begin).max(width(&self.end))
     }
 }
 
-/// The bounds of each test that ran within `around`; none if no schedule agrees with all that is known.
+/// The bounds of each test that ran within `around`; `None` if no schedule agrees with everything that is known.
 pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> Option<Vec<Place>> {
     let mut earliest = Vec::with_capacity(tests.len());
     let mut free = *around.start();

@@ -7,47 +7,49 @@ use super::{Span, Spans};
 use crate::imports::align::most_frequent;
 use crate::imports::lookup::{signed, Lookup, CLOCKS};
 
-/// The most processes of a span that vote for a beginning.
+/// The largest number of processes of a span that vote for the beginning of the file's clock.
 const VOTES: usize = 16;
 
-/// The most by which a process lives longer than its span, in ns, or else a tenth of that. So far apart at most are
-/// the beginnings that agree. A guess: with more, the beginnings of other spans agree by chance.
+/// The largest time in nanoseconds by which a process lives longer than its span; a tenth of the span is allowed as
+/// well. Votes for a beginning that are at most this far apart agree. A guess: with more, the beginnings of other spans
+/// agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
-/// The number of spans that must agree on a beginning which the file does not tell. A guess: one alone can be a
-/// process of the same name.
+/// The least number of spans that must agree on the beginning of a clock which the file does not contain. A guess: one
+/// alone can be a process with an equal name.
 const AGREE: usize = 2;
 
-/// The moment from which the times of a file count, as far as the file tells it.
+/// The beginning of a file's clock, as far as the file contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// The times count from this moment, in ns since 1970.
     Since(i64),
-    /// The file does not tell it.
+    /// The file does not contain the beginning of its clock.
     #[default]
     Untold,
 }
 
-/// The recording's times of a file's times.
+/// The conversion of a file's times to the recording's times.
 pub struct Moments<'a> {
     lookup: &'a Lookup<'a>,
     zero: Zero,
     error: u64,
-    /// The file's times are times of the day.
+    /// Whether the file's times are times of the day.
     pub are_times_of_day: bool,
 }
 
 enum Zero {
-    /// In ns since 1970.
+    /// The file's clock begins at this moment, in nanoseconds since 1970.
     Unix(i64),
-    /// In ns of the recording's clock.
+    /// The file's clock begins at this moment of the recording's clock, in nanoseconds.
     Recording(i64),
 }
 
 impl<'a> Moments<'a> {
-    /// The reading of a file's times: as it tells; as times of the day; as the machine's own clock; or else from
-    /// where most spans agree with the processes that their words name, or with the lives of the processes whose
-    /// pids they have. None if there is no such reading, or more than one.
+    /// Finds out how to read a file's times. The choices are, in this order: as the file states, as times of the day,
+    /// as the machine's own clock, with the beginning on which most spans agree with the processes that their words
+    /// name, or with the lives of the processes whose pids they have. `None` if no choice is possible, or more than
+    /// one.
     pub fn of(file: &Spans, named: &Candidates<'_>, lookup: &'a Lookup<'a>) -> Option<Moments<'a>> {
         let new = |zero, error, are_times_of_day| Moments {
             lookup,
@@ -87,7 +89,7 @@ impl<'a> Moments<'a> {
         }
     }
 
-    /// The recording's times of a span.
+    /// The beginning and the end of a span in the recording's time.
     pub fn of_span(&self, span: &Span) -> (i64, i64) {
         let at = |time: i64| match self.zero {
             Zero::Unix(zero) => self.lookup.time(zero.saturating_add(time)),
@@ -96,20 +98,21 @@ impl<'a> Moments<'a> {
         (at(span.from), at(span.to))
     }
 
-    /// The most by which a time is wrong, in ns.
+    /// The largest error of a converted time in nanoseconds.
     pub fn error(&self) -> u64 {
         self.error
     }
 }
 
-/// Whether a span has the pid of a recorded process.
+/// Whether any span has the pid of a recorded process.
 fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
     let mut pids = file.spans.iter().filter_map(|span| span.pid);
     pids.any(|pid| !lookup.with_pid(pid).is_empty())
 }
 
-/// Zero on which most spans agree with the processes that have their words, and its error, in ns. A process begins
-/// with its span or ends with it: a tool can wait for a free place before it starts a process.
+/// The beginning of the file's clock on which most spans agree with the processes that have their words, and its error,
+/// both in nanoseconds. A process begins with its span or ends with it, because a tool can wait for a free place before
+/// it starts a process.
 fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut zeros: Vec<(i64, usize)> = Vec::new();
@@ -142,8 +145,8 @@ fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option
     is_told.then_some((zero, error))
 }
 
-/// Zero by the lives of the processes whose pids the spans have: none of them works before its beginning or after its
-/// end.
+/// The beginning of the file's clock and its error, found by the lives of the processes whose pids the spans have. No
+/// span lies before the beginning or after the end of its process.
 fn by_pids(file: &Spans, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut extents: HashMap<u32, (i64, i64)> = HashMap::new();

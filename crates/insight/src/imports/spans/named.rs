@@ -11,21 +11,22 @@ use super::clock::Moments;
 use super::{Span, Spans};
 use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS, LATE};
 
-/// The most processes that are tried for a span.
+/// The largest number of processes that are tried for a span.
 const NEAR: usize = 256;
 
-/// The most arguments that are compared with words for a file, some 100 ns each: the search for the processes of very
-/// many spans ends within some seconds. A bound of the work.
+/// The largest number of arguments that are compared with words for a file, at about 100 ns each, so that the search
+/// for the processes of very many spans ends within some seconds. A bound of the work.
 const WORK: u64 = 50_000_000;
 
-/// The work of a process with few arguments: what is kept of it takes memory. A guess.
+/// The least work that is counted for a process, in arguments, because what is kept about a process with few arguments
+/// also takes memory. A guess.
 const LEAST_WORK: u64 = 16;
 
-/// The processes whose command lines have a word, in the order of their beginnings, by the last part of the word's
-/// path.
+/// The processes whose command lines contain a word, in the order of their starts. They are found by the last component
+/// of the word's path.
 pub struct Candidates<'a> {
     by_word: HashMap<&'a [u8], Vec<ProcessIx>>,
-    /// The part of [`WORK`] that is left.
+    /// The part of [`WORK`] that has not been used yet.
     work: Cell<u64>,
 }
 
@@ -60,12 +61,12 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Whether the search ended at its limit.
+    /// Whether the search ended early because it reached its limit.
     pub fn is_cut(&self) -> bool {
         self.work.get() == 0
     }
 
-    /// Whether a command line has the last part of a span's word.
+    /// Whether any command line contains the last component of a word of a span.
     pub fn knows(&self, span: &Span) -> bool {
         let mut words = span
             .sought()
@@ -73,7 +74,7 @@ impl<'a> Candidates<'a> {
         words.any(|processes| !processes.is_empty())
     }
 
-    /// Counts the arguments of a process that are compared; none if they were too many before.
+    /// Subtracts the number of a process's arguments from the remaining work; `None` if nothing remains.
     fn spend(&self, analysis: &Analysis, ix: ProcessIx) -> Option<()> {
         let execs = analysis.process(ix).execs.iter();
         let arguments: u64 = execs.map(|exec| exec.argv.args().count() as u64).sum();
@@ -82,8 +83,8 @@ impl<'a> Candidates<'a> {
         left.map(|_| ())
     }
 
-    /// The processes that begin within some time and whose command lines have words of the span, with the number of
-    /// these words.
+    /// The processes that begin within some time and whose command lines contain words of the span, each with the
+    /// number of these words.
     pub fn of_span(
         &self,
         span: &Span,
@@ -112,8 +113,9 @@ impl<'a> Candidates<'a> {
         found
     }
 
-    /// For some spans the process that has their words and lived at their times. A process belongs to one span only:
-    /// the nearest. Between processes that are as near and not around each other nothing is decided.
+    /// For each of some spans, the process that has the span's words and lived at the span's time. A process belongs to
+    /// one span only, which is the nearest. If two processes are equally near and neither is an ancestor of the other,
+    /// the span gets none.
     pub fn nearest(
         &self,
         file: &Spans,
@@ -172,27 +174,27 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// A span and a process that can belong together; the likelier pairs are less.
+/// A span and a process that may belong together. A likelier pair compares as less.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
-    /// The number of the span's words that the command line has.
+    /// The number of the span's words that the command line contains, reversed for the comparison.
     fewer_words: Reverse<usize>,
-    /// The larger difference of the beginnings or the ends, in ns.
+    /// The larger one of the differences between the beginnings and between the ends, in nanoseconds.
     distance: u64,
     span: usize,
     process: ProcessIx,
 }
 
 impl Span {
-    /// The words that are sought in command lines.
+    /// The words of the span that are searched for in command lines.
     fn sought(&self) -> impl Iterator<Item = &[u8]> {
         let words = self.words.iter().map(String::as_bytes);
         words.filter(|word| !base(word).is_empty())
     }
 }
 
-/// The words of an argument: those of a shell's script, too, the value of `--name=value`, and a path without a number at its end
-/// (a pid, as in BitBake's `run.do_compile.1234`).
+/// The words of an argument. They include the words of a shell's script, the value of `--name=value`, and a path
+/// without the number at its end (a pid, as in BitBake's `run.do_compile.1234`).
 fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = std::iter::once(arg).filter(|arg| !arg.is_empty());
     let at = arg.iter().rposition(|byte| *byte == b'.');
@@ -213,7 +215,7 @@ fn has_word(analysis: &Analysis, ix: ProcessIx, word: &[u8]) -> bool {
     names(process, word) || args.any(|arg| parts(arg).any(is_path_end))
 }
 
-/// Whether one of two processes is around the other.
+/// Whether one of two processes is an ancestor of the other.
 fn are_related(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> bool {
     let is_around = |outer: ProcessIx, inner: ProcessIx| {
         analysis.lineage(inner).take(NEAR).any(|ix| ix == outer)
