@@ -21,19 +21,20 @@ object! {
     }
 }
 
-/// The times that people see.
+/// How the times of tasks are shown in a table for people.
 #[derive(Clone, Copy)]
 pub(crate) struct ShownTimes {
     pub basis: Basis,
     pub on_cpu: bool,
-    /// Each kind of wait has a column.
+    /// Whether each kind of wait has a column of its own.
     pub waits: bool,
     pub unknown: bool,
-    /// A narrow table leaves some out.
+    /// Whether some columns are left out, because the table is narrow.
     pub spare: bool,
 }
 
-/// A column of times, in the order in which people see them. Place 1 is free for the time that they are parts of.
+/// A column of times. The variants are in the order in which people see the columns. Place 1 is free for the time that
+/// these times are parts of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeColumn {
     OnCpu = 0,
@@ -44,10 +45,10 @@ pub(crate) enum TimeColumn {
     Unknown,
 }
 
-/// The first place after the columns of times.
+/// The first place for a column after the columns of times.
 pub(crate) const AFTER_TIMES: usize = TimeColumn::Unknown as usize + 1;
 
-/// Adds the columns of times, which CSV and JSON have in the given order.
+/// Adds the columns of times to a table. CSV and JSON have them in the given order.
 pub(crate) fn times<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&model::Times>,

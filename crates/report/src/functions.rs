@@ -11,18 +11,18 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// Rows in text without `--top`.
+/// The number of rows in text without `--top`.
 const ROWS: usize = 20;
 
-/// The groups that the rows of functions belong to.
+/// The groups into which the rows of functions are divided.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FunctionGroups<'a> {
-    /// The kind of the groups; `None`: all samples are one group.
+    /// The kind of the groups; `None` means that all samples are one group.
     pub by: Option<By>,
     pub members: &'a [Members],
 }
 
-/// The columns of the rows.
+/// The table of functions with its columns.
 fn table<'a>(
     functions: &Functions,
     groups: FunctionGroups<'a>,
@@ -80,7 +80,7 @@ fn table<'a>(
         .place(3)
 }
 
-/// The sums of the samples, those of waits by reason, and the first `most` rows in JSON.
+/// The functions as JSON: the sums of the samples, the sums of waits by reason, and the first `most` rows.
 pub fn json(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> Value {
     let (on, off) = (functions.sum(Doing::OnCpu), functions.sum(Doing::OffCpu));
     let reasons = functions.by_reason().into_iter();
@@ -97,7 +97,7 @@ pub fn json(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> V
     })
 }
 
-/// The first `most` rows as CSV.
+/// The first `most` functions as CSV.
 pub fn csv(
     functions: &Functions,
     groups: FunctionGroups<'_>,

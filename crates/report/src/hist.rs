@@ -11,10 +11,10 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 
 const STARS: usize = 40;
-/// The width of a row without its bar.
+/// The width in columns of a row of a histogram without its bar.
 const ROW: usize = 38;
 
-/// The number of `what`, their sum and quantiles, in words.
+/// The number of the durations, which `what` names, with their sum and quantiles, in words.
 pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     let mut parts = vec![format!("{} {what}", units::count(hist.count()))];
     let quantile = |permille| units::time(hist.quantile(permille).unwrap_or(0));
@@ -35,7 +35,7 @@ pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     parts
 }
 
-/// The slots as `cpudist` draws them, with their times if there is room.
+/// Draws a histogram as `cpudist` does, with the time of each slot if there is room.
 pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     let slots = hist.slots();
     let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
@@ -64,10 +64,11 @@ pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     }
 }
 
-/// A slot in whole µs, the number of durations, and their ns; those without known ends have no slot.
+/// A slot of a histogram: its bounds in whole µs, the number of durations, and the sum of the durations in nanoseconds.
+/// The durations without known ends have no bounds.
 type Bin = (Option<(u64, u64)>, u64, u64);
 
-/// The slots, then the durations without known ends, if there are any.
+/// The slots of a histogram, and then the durations without known ends, if there are any.
 fn slots_and_cut(hist: &Hist) -> Vec<Bin> {
     let slots = hist.slots().into_iter();
     let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
@@ -76,7 +77,7 @@ fn slots_and_cut(hist: &Hist) -> Vec<Bin> {
     slots.chain(cut).collect()
 }
 
-/// A row of histograms: of a group of threads, or of a CPU.
+/// A row of a table of histograms, for a group of threads or for a CPU.
 #[derive(Clone, Debug)]
 pub struct HistRow<'r> {
     /// The name of the group, or the number of the CPU.
@@ -126,7 +127,7 @@ pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
         .data("slots", |row| json!(row.hist.slots()))
 }
 
-/// The slots of histograms as CSV; `with_cpus`: some of them belong to CPUs.
+/// The slots of histograms as CSV. `with_cpus` is whether some of the histograms belong to CPUs.
 pub fn csv<'a>(
     rows: impl IntoIterator<Item = HistRow<'a>>,
     with_cpus: bool,

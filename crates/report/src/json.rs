@@ -31,7 +31,7 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The key that the report `audit` and [`All`] share.
+/// The JSON key that the report `audit` shares with [`All`].
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]
@@ -56,7 +56,7 @@ struct All<'a> {
     processes: Processes<'a>,
 }
 
-/// Some processes, each of which is made as it is written.
+/// Some processes as a JSON list. Each process is computed when it is written.
 struct Processes<'a> {
     analysis: &'a Analysis,
     chosen: Vec<ProcessIx>,
@@ -83,7 +83,7 @@ enum AllTotals {
     Unknown(Value),
 }
 
-/// The sums over all processes where none is known.
+/// The sums over all processes of a recording in which none is known.
 fn no_totals() -> Value {
     json!({
         "processes": null,
@@ -99,12 +99,12 @@ fn no_totals() -> Value {
     })
 }
 
-/// A value of a recording that was traced; `None` otherwise.
+/// Returns the value if the recording was traced; otherwise `None`.
 fn traced<T>(analysis: &Analysis, value: T) -> Option<T> {
     analysis.meta.not_traced.is_none().then_some(value)
 }
 
-/// Times and processes are known.
+/// Whether the times and processes of a recording are known.
 fn is_known(analysis: &Analysis) -> bool {
     analysis.meta.not_traced.is_none() && !is_blank(analysis)
 }
@@ -312,8 +312,8 @@ impl<'a> All<'a> {
     }
 }
 
-/// Writes the document of these reports, each with its key. `all`: with the totals and the chosen
-/// processes.
+/// Writes the JSON document with these reports, each under its key. `all` is whether the document has the totals and
+/// the chosen processes.
 pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
@@ -337,14 +337,14 @@ pub fn render<'a>(
     out.write_all(b"\n")
 }
 
-/// Writes the document of a recording that was not traced: no report is known.
+/// Writes the JSON document of a recording that was not traced. It has no reports.
 pub fn untraced(recording: &Recording, out: &mut dyn io::Write) -> io::Result<()> {
     let ask = Ask::default();
     let view = View::new(recording, &[], "", &ask);
     render(&view, &[], true, out)
 }
 
-/// Writes the chosen processes, a line each: the members of the document's `processes`.
+/// Writes each chosen process as one line of JSON, which is a member of the document's `processes`.
 pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let all = Processes {
         analysis: view.analysis,

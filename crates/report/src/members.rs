@@ -4,8 +4,8 @@ use tr_insight::members::Members;
 use tr_insight::query::By;
 use tr_text::table::{Cell, Table};
 
-/// The columns of a table whose rows are those of members: their name, and the pid (tid) where a row
-/// is one process (thread).
+/// The first columns of a table whose rows cover threads: the name of a row, and the pid or the tid if the row is one
+/// process or one thread.
 pub fn table<'a, R: 'a>(by: By, of: fn(&R) -> &Members) -> Table<'a, R> {
     let id = if by == By::Thread { "tid" } else { "pid" };
     Table::new(by.title(), move |row| of(row).name.clone())

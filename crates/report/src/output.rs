@@ -4,9 +4,9 @@ use serde_json::Value;
 use tr_text::page::Page;
 use tr_text::style::Style;
 
-/// A report in every output format.
+/// A report that can be printed in every output format.
 pub trait Report {
-    /// The report for people; a narrow terminal may have fewer columns.
+    /// The report for people. A narrow terminal may get fewer columns.
     fn page(&self, style: &Style) -> Page;
 
     /// The report for a terminal or a log.
@@ -21,7 +21,8 @@ pub trait Report {
     /// The report as one CSV table.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
-    /// A limit that changed what was asked for; `text`: unless the text says it.
+    /// The warning that a limit changed what the user requested. With `text`, there is no warning if the text of the
+    /// report already says it.
     fn warning(&self, _text: bool) -> Option<String> {
         None
     }

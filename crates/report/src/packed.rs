@@ -1,6 +1,6 @@
 //! Texts that the build has packed (`build.rs`).
 
-/// One of them, by its file's name; unpacked at the first use.
+/// The text of a packed file, by the file's name. It is unpacked at the first use.
 macro_rules! text {
     ($name:literal) => {{
         static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
@@ -11,7 +11,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// The text of a zstd frame.
+/// Unpacks the text in a zstd frame.
 #[allow(clippy::expect_used)] // a constant
 pub(crate) fn unpack(packed: &[u8]) -> String {
     let text = zstd::stream::decode_all(packed).expect("the build packed it");

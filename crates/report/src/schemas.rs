@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::packed::text;
 
-/// The subcommands that write such a document.
+/// The names of the subcommands that write a JSON document.
 pub const NAMES: [&str; 7] = [
     "analyze", "diff", "pipeline", "dump", "predict", "shards", "summary",
 ];
@@ -23,7 +23,7 @@ pub fn of(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The name of [`process`].
+/// The name by which the schema of [`process`] is requested.
 pub const PROCESS: &str = "process";
 
 /// The schema of a line of `tr analyze --format ndjson`: that of a member of the document's

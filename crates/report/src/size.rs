@@ -10,11 +10,11 @@ use tr_insight::view::View;
 use tr_insight::{label, memory};
 use tr_text::units;
 
-/// The most columns of the name of the process with the most memory.
+/// The longest name in columns of the process with the most memory.
 const NAME: usize = 30;
 
-/// The facts of a job's size, and the size that would do. There are none if the CPUs alone are known and no fewer of them
-/// would do.
+/// The sentences about the resources that a job needs, and the size that would do. There are none if only the CPUs are
+/// known and no fewer CPUs would do.
 pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     let proposal = proposal(size);
     let has_disk = size.disk.is_some_and(|disk| disk.is_noticeable());
@@ -33,7 +33,7 @@ pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     used.into_iter().flatten().collect()
 }
 
-/// The name of the line with these words: that of their first fact.
+/// The title of the line with these words, which is the title of their first fact.
 pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
     match size.and_then(|size| size.memory) {
         Some(_) => "Memory",
@@ -41,7 +41,7 @@ pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
     }
 }
 
-/// `171 to 213 MiB of 23 GiB`
+/// The words for the used memory: `171 to 213 MiB of 23 GiB`
 fn used(memory: &MemoryNeed) -> String {
     let used = match memory.at_most {
         Some(most) => units::bytes_range(memory.at_least, most),
@@ -53,7 +53,7 @@ fn used(memory: &MemoryNeed) -> String {
     format!("{used}{}", of.unwrap_or_default())
 }
 
-/// `3.1 GiB of disk, 900 MiB left (2.9 GiB written by cp)`
+/// The words for the used disk space: `3.1 GiB of disk, 900 MiB left (2.9 GiB written by cp)`
 fn used_disk(view: &View<'_>, disk: &DiskNeed) -> String {
     let writers = view.processes().filter_map(|process| {
         let (_, written) = process.resources.io?;
@@ -73,7 +73,7 @@ fn used_disk(view: &View<'_>, disk: &DiskNeed) -> String {
     )
 }
 
-/// `2 of 4 CPUs for 90 % of the time`
+/// The words for the wanted CPUs: `2 of 4 CPUs for 90 % of the time`
 fn wanted(cpus: &CpuNeed) -> String {
     format!(
         "{} of {} for {MOST_OF_THE_TIME_PERCENT} % of the time",
@@ -82,7 +82,8 @@ fn wanted(cpus: &CpuNeed) -> String {
     )
 }
 
-/// `2 CPUs and 512 MiB would do (8.82 s → 9.10 s)`; `None` if no smaller size would do.
+/// The words for the proposed size: `2 CPUs and 512 MiB would do (8.82 s → 9.10 s)`; `None` if no smaller size would
+/// do.
 fn proposal(size: &RunnerSize) -> Option<String> {
     let memory = size.memory.and_then(|memory| {
         memory

@@ -31,12 +31,12 @@ use tr_text::{escape, units};
 use crate::size;
 use chart::Chart;
 
-/// The most changes, steps, shares of the path and warnings.
+/// The largest number of changes, of steps, of shares of the path and of warnings in a summary.
 const MOST: usize = 3;
-/// The most columns of a name. Command lines are long.
+/// The longest name in a summary, in columns. Command lines are long.
 const NAME: usize = 60;
 
-/// The addresses that the summary points to.
+/// The addresses of pages that the summary links to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Links<'a> {
     pub page: Option<&'a str>,
@@ -51,31 +51,31 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
-    /// The verdict's first word: the side that the time belongs to.
+    /// The first word of the verdict: the side, code or machine, that the time belongs to.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
-    /// The forecast for all of the advice.
+    /// The forecast for all advised changes together.
     combined: Option<String>,
     /// The advice about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
-    /// Tests that passed and were held back more than their neighbours: names and verdicts.
+    /// The tests that passed and were held back more than their neighbours, each with its name and verdict.
     slow: Vec<(String, String)>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
     /// The number of tests, and the number of failed tests.
     tests: (usize, usize),
-    /// The runner that the job needs, and the words for it.
+    /// The size of runner that the job needs, and the words for it.
     size: Option<RunnerSize>,
     size_words: Vec<String>,
     chart: Option<Chart>,
-    /// The limit of the job's time in ns.
+    /// The time limit of the job in nanoseconds.
     limit: Option<u64>,
 }
 
 struct Path {
     title: &'static str,
-    /// The length of the path in nanoseconds.
+    /// The length of the critical path in nanoseconds.
     whole: u64,
     parts: Vec<TimedPart>,
 }
@@ -90,7 +90,7 @@ impl Path {
     }
 }
 
-/// A part of the path, or a step.
+/// A part of the critical path, or a step, with its time.
 struct TimedPart {
     name: String,
     ns: u64,
@@ -105,8 +105,7 @@ impl TimedPart {
 }
 
 impl Summary {
-    /// The summary of an analysis made with
-    /// [`Options::timeline`](tr_analyze::Options::timeline).
+    /// The summary of an analysis made with [`Options::timeline`](tr_analyze::Options::timeline).
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
         let command = units::shorten(&who::headline(&analysis.meta), 2 * NAME);
@@ -164,7 +163,7 @@ impl Summary {
         self
     }
 
-    /// Compares the recorded time with the limit of the job's time, in ns.
+    /// Adds a comparison of the recorded time with the time limit of the job, which is in nanoseconds.
     pub fn within(mut self, limit: u64, analysis: &Analysis) -> Summary {
         self.limit = Some(limit);
         if !warnings::is_blank(analysis) {
@@ -221,7 +220,8 @@ impl Summary {
         self.steps.iter().map(TimedPart::words).collect()
     }
 
-    /// The summary for a forge's page. Nothing of the trace can mention, link or end an element there.
+    /// The summary as Markdown for the page of a forge. No text of the trace can mention a user, make a link or end an
+    /// element there.
     pub fn markdown(&self, links: Links<'_>) -> String {
         let list = |all: &[String]| {
             let all = all.iter().map(|text| escape::markdown(text));
@@ -281,7 +281,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// The failures that matter, a line each; `name` and `text` escape them.
+    /// The lines about the failures that matter. `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |failed: &Failure| name(&units::shorten(&failed.name(), NAME));
         let told = &self.failures.told;
@@ -318,7 +318,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// A link's target between `<` and `>`.
+/// The target of a Markdown link between `<` and `>`.
 fn address(link: &str) -> String {
     let mut out = String::new();
     for c in link.chars() {
@@ -339,7 +339,7 @@ fn said(advice: &Advice) -> String {
     format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 
-/// The status and the wall time.
+/// The words for COMMAND's exit status and wall time.
 fn outcome(analysis: &Analysis) -> String {
     let wall = exit::wall(analysis);
     match analysis.summary.as_ref().map(|summary| summary.status) {
@@ -365,7 +365,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     facts
 }
 
-/// The path with its longest parts.
+/// The critical path with its longest parts.
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
@@ -411,8 +411,8 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// The longest steps, and of the others those that failed. In place of one that takes nearly all of the
-/// time stand those in it, if they explain half of it, and its failure.
+/// The longest steps, and the failed ones of the remaining steps. A step that takes nearly all of the time is replaced
+/// by the steps inside it, if these explain half of it and its failure.
 fn longest(wall: u64, list: &[Step]) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list

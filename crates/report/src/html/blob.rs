@@ -10,12 +10,12 @@ use base64::Engine;
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
 
-/// Columns of numbers, one after the other.
+/// Columns of numbers in bytes, one column after the other.
 #[derive(Debug, Default)]
 pub struct Columns(Vec<u8>);
 
 impl Columns {
-    /// Adds numbers in LEB128.
+    /// Adds a column of numbers in LEB128.
     pub fn varints(&mut self, numbers: impl IntoIterator<Item = u64>) {
         for mut number in numbers {
             while number >= 0x80 {
@@ -26,20 +26,20 @@ impl Columns {
         }
     }
 
-    /// Adds bytes.
+    /// Adds a column of bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 }
 
-/// The document's length (4 bytes, little-endian), the document and the columns,
-/// compressed with zlib, in Base64.
+/// Packs a page's data: the length of the document (4 bytes, little-endian), the document and the columns are
+/// compressed with zlib and encoded in Base64.
 pub fn pack(document: &[u8], columns: &Columns) -> std::io::Result<String> {
     let length = u32::try_from(document.len()).map_err(std::io::Error::other)?;
     zip(&[&length.to_le_bytes(), document, &columns.0])
 }
 
-/// The parts, one after the other, compressed with zlib, in Base64.
+/// Joins the parts, compresses them with zlib and encodes them in Base64.
 pub fn zip(parts: &[&[u8]]) -> std::io::Result<String> {
     let mut zip = ZlibEncoder::new(Vec::new(), Compression::best());
     for part in parts {

@@ -2,20 +2,22 @@
 
 use tr_analyze::model::Analysis;
 
-/// The most processes of which a page has all digits. Each time of one of more processes has the digits that the page
-/// prints, which halves the page of 10^8 events. Sums over the whole recording are exact.
+/// The largest number of processes for which a page has all digits of their times. If there are more, each time has
+/// only the digits that the page prints, which halves the page of 10^8 events. Sums over the whole recording are always
+/// exact.
 const EXACT: usize = 20_000;
 
 /// The number of digits that a page prints of a time.
 const PRINTED: u32 = 3;
 
-/// The number of units of a rounded place in time in the recording, at least: some fifty in each pixel of the whole.
+/// The least number of units into which the recording's time is divided when times are rounded: some fifty in each
+/// pixel of the whole.
 const PLACES: u64 = 100_000;
 
 /// The precision of the times of single processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// The unit of places in time in ns; `None` if every time is exact.
+    /// The unit in nanoseconds to which points in time are rounded; `None` if every time is exact.
     unit: Option<u64>,
 }
 
@@ -33,7 +35,7 @@ impl Digits {
         self.unit.is_some()
     }
 
-    /// A sum of times, or of bytes.
+    /// Rounds a sum of times, or of bytes, to the precision of the page.
     pub fn amount(self, amount: u64) -> u64 {
         match self.unit {
             Some(_) => rounded(amount, last_digit(amount)),
@@ -41,19 +43,19 @@ impl Digits {
         }
     }
 
-    /// A place in time.
+    /// Rounds a point in time to the unit of points in time.
     pub fn place(self, ns: u64) -> u64 {
         self.unit.map_or(ns, |unit| rounded(ns, unit))
     }
 
-    /// A length of time that is drawn. It has the unit of places in time, or more digits than that.
+    /// Rounds a length of time that is drawn to the unit of points in time, or to a smaller unit.
     pub fn length(self, ns: u64) -> u64 {
         self.unit
             .map_or(ns, |unit| rounded(ns, unit.min(last_digit(ns))))
     }
 }
 
-/// The unit of the last printed digit of a number.
+/// The unit of the last digit of a number that is printed.
 fn last_digit(number: u64) -> u64 {
     power_of_ten(number / 10_u64.pow(PRINTED - 1))
 }

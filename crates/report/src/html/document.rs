@@ -44,16 +44,16 @@ use tr_text::strings::Strings;
 use tr_text::words::STATES;
 use tr_text::{escape, units};
 
-/// The most bytes of texts longer than a line, uncompressed.
+/// The most bytes of the texts of a page that are longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
 
-/// The most processes of a change that would save time.
+/// The largest number of processes that a page lists for a change that would save time.
 const EVIDENCE: usize = 40;
-/// The most failures.
+/// The largest number of failures on a page.
 const FAILURES: usize = 20;
-/// The most pieces of the critical path.
+/// The largest number of pieces of the critical path on a page.
 const PIECES: usize = 20_000;
-/// The most connections and DNS queries, and samples of the machine's counters.
+/// The largest number of connections and DNS queries on a page, and of samples of the machine's counters.
 const CONNECTIONS: usize = 5_000;
 const SAMPLES: usize = 2_000;
 
@@ -465,7 +465,7 @@ struct Path {
     owners: Vec<Owner>,
     /// The path by step says more than the path by program.
     by_step: bool,
-    /// The waits, the longest first.
+    /// The waits on the critical path, the longest first.
     waits: Vec<Wait>,
 }
 
@@ -555,7 +555,7 @@ pub fn document(
     }
 }
 
-/// A text of each function.
+/// The numbers of the texts of all functions. `of` returns one of a function's names.
 fn names(stacks: &Stacks, strings: &mut Strings, of: impl Fn(&Function) -> &String) -> Vec<u32> {
     let texts = stacks.functions.iter().map(of);
     texts.map(|text| strings.add(text.clone())).collect()
@@ -565,7 +565,7 @@ fn difference(time: u64, before: u64) -> i64 {
     time.cast_signed().wrapping_sub(before.cast_signed())
 }
 
-/// Whether the process has one thread, whose figures are the process's.
+/// Whether a process has only one thread, so that the thread's figures are the process's.
 fn alone(analysis: &Analysis, process: &Process) -> bool {
     let [only] = process.threads.as_slice() else {
         return false;
@@ -612,7 +612,7 @@ fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
     process.parent.map(|ix| analysis.process(ix).pid)
 }
 
-/// Replaces the texts of programs by their distances from those of their process.
+/// Replaces the numbers of programs' texts by their distances from the numbers of their processes' texts.
 fn since_process(execs: &mut Execs, processes: &Processes) {
     let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
     let texts = processes.label.iter().zip(&processes.argv);
@@ -626,7 +626,7 @@ fn since_process(execs: &mut Execs, processes: &Processes) {
     }
 }
 
-/// A length of time in the page's digits, with its sign.
+/// A length of time with its sign, rounded to the precision of the page.
 fn rounded(length: i64, digits: Digits) -> i64 {
     let ns = digits.length(length.unsigned_abs()).cast_signed();
     if length < 0 {
@@ -674,7 +674,7 @@ fn columns_of(analysis: &Analysis, steps: &StepList, path: &CriticalPath) -> Pat
     }
 }
 
-/// The times by state.
+/// Sums up times by kind to times by state.
 fn states(spent: &ByKind) -> StateTimes {
     let mut times = [0u64; 5];
     for kind in Kind::ALL {
@@ -685,7 +685,7 @@ fn states(spent: &ByKind) -> StateTimes {
     times
 }
 
-/// The path's time off CPU by kind, the longest first.
+/// The path's time off CPU by kind, the kind with the longest time first.
 fn waits(owners: &[StepShare]) -> Vec<Wait> {
     let wait = |kind: Kind| {
         let times = owners.iter().map(|owner| owner.spent.of(kind));

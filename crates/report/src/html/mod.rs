@@ -26,18 +26,18 @@ use tr_insight::Recording;
 use tr_insight::{untraced, who};
 use tr_text::escape;
 
-/// The begin of every page.
+/// The beginning of every page.
 const HEAD: &str = include_str!("../../web/src/head.html");
-/// The page around the data.
+/// The HTML page into which the data of a recording is put.
 const PAGE: &str = include_str!("../../web/src/page.html");
-/// The page of an untraced run. It has no script.
+/// The HTML page for an untraced run. It has no script.
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
-/// The page of a verdict. It has no script.
+/// The HTML page for a verdict. It has no script.
 const VERDICT: &str = include_str!("../../web/src/diff.html");
-/// The page of a forecast.
+/// The HTML page for a forecast.
 const FORECAST: &str = include_str!("../../web/src/predict.html");
 const FORECAST_SCRIPT: &str = include_str!("../../web/dist/predict.js");
-/// Unpacks the script: it is half of a small page otherwise.
+/// The script that unpacks the page's compressed script, which otherwise would be half of a small page.
 const LOADER: &str = include_str!("../../web/src/loader.js");
 
 fn script() -> &'static str {
@@ -48,10 +48,8 @@ fn style() -> &'static str {
     text!("report.css")
 }
 
-/// The page of an analysis made with
-/// [`Options::timeline`](tr_analyze::Options::timeline); without it there are
-/// sums, but no pictures over time. Stacks need
-/// [`Options::samples`](tr_analyze::Options::samples).
+/// The page of an analysis made with [`Options::timeline`](tr_analyze::Options::timeline). Without a timeline, the page
+/// has sums but no pictures over time. Stacks need [`Options::samples`](tr_analyze::Options::samples).
 pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
     let analysis = &recording.analysis;
     if let Some(reason) = untraced::reason(analysis) {
@@ -85,7 +83,7 @@ pub fn render(recording: &Recording, file: &str) -> std::io::Result<String> {
     Ok(page(&policy, &escape::html(&title), PAGE, &parts))
 }
 
-/// A page of a verdict and of cards, without a script. All of it is markup.
+/// A page with a verdict and cards, without a script. All arguments are markup.
 pub fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
     page("", title, VERDICT, &[("verdict", verdict), ("body", cards)])
 }
@@ -98,7 +96,7 @@ pub fn forecast_page(title: &str, parts: &[(&str, &str)]) -> String {
     page(&scripts, title, FORECAST, &parts)
 }
 
-/// The head, with the policy and the style, then the body with its parts in their order.
+/// An HTML page: the head with the security policy and the style, and then the body with its parts in order.
 fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> String {
     let csp = format!(
         "default-src 'none'; {scripts}style-src {}; base-uri 'none'; form-action 'none'",
@@ -130,7 +128,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
     page("", &command, UNTRACED, &parts)
 }
 
-/// The hash of an inline script or style, for the Content-Security-Policy.
+/// The hash of an inline script or style for the Content-Security-Policy.
 fn hash(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let hash = base64::engine::general_purpose::STANDARD.encode(hash);

@@ -16,33 +16,34 @@ use tr_format::event::Reason;
 
 use tr_text::words::{ON_CPU, UNKNOWN};
 
-/// The most pieces of a page: 2 to 6 bytes each in the file.
+/// The largest number of pieces of all threads' lives on a page. A piece has 2 to 6 bytes in the file.
 pub const ROOM: u64 = 500_000;
 
-/// The pieces of all threads, by column.
+/// The pieces of the lives of all threads, as columns of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// Shorter stretches are merged, ns; 0: none are.
+    /// The length in nanoseconds below which stretches are merged; 0 if none are.
     pub grain: u64,
-    /// The unit of the lengths, ns.
+    /// The unit of the lengths in nanoseconds.
     pub unit: u64,
     /// The number of pieces of each thread.
     pub counts: Vec<u64>,
-    /// Each piece's [`kind`]; [`MIXED`] for a merged one.
+    /// The [`kind`] of each piece; [`MIXED`] for a merged piece.
     pub kinds: Vec<u8>,
-    /// Each piece's length in units. Its ends are the true ends, rounded to units
-    /// since the thread's start.
+    /// The length of each piece in units. The ends of a piece are its true ends, rounded to units since the start of
+    /// the thread.
     pub lengths: Vec<u64>,
-    /// The shares of each merged piece on CPU, waiting for a CPU, blocked and asleep, in 255ths. The rest is
-    /// unknown.
+    /// For each merged piece, the shares of its time on CPU, waiting for a CPU, blocked and asleep, in 255ths. The rest
+    /// is unknown.
     pub shares: Vec<[u8; 4]>,
-    /// The cause of each other piece. On a CPU: the CPU's number plus 1, or 0 if unknown. For a wait, the
-    /// waker: 0 unknown, 1 an interrupt, 2 a task that is not recorded, otherwise a thread's index plus 3.
+    /// The cause of each piece that is not merged. On a CPU it is the number of the CPU plus 1, or 0 if the number is
+    /// unknown. For a wait it is the waker: 0 if unknown, 1 for an interrupt, 2 for a task that is not recorded,
+    /// otherwise the index of a thread plus 3.
     pub by: Vec<u64>,
 }
 
 impl Segments {
-    /// The lengths, without that of each thread's last piece, which ends with its thread.
+    /// The lengths of the pieces. The last piece of each thread is left out, because it ends with its thread.
     pub fn inner_lengths(&self) -> impl Iterator<Item = u64> + '_ {
         let mut left = self.lengths.iter().copied();
         self.counts.iter().flat_map(move |count| {
@@ -53,21 +54,21 @@ impl Segments {
     }
 }
 
-/// The number of stretches in the sample that decides the grain.
+/// The number of stretches in the sample by which the length for merging is chosen.
 const SAMPLE: u64 = 1_000_000;
 
-/// A kind of pieces in words; what the thread does, as its place in [`tr_text::words::STATES`]; of waits
-/// for storage the part of them: 0 fsync, 1 page faults, 2 all else.
+/// A kind of pieces: its words; the state of the thread as an index into [`tr_text::words::STATES`]; and for waits for
+/// storage, the part: 0 for fsync, 1 for page faults, 2 for all else.
 pub type KindRow = (&'static str, usize, Option<u8>);
 
-/// A kind of pieces.
+/// A kind of pieces of a thread's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PieceKind {
     Unknown,
     OnCpu,
-    /// Several stretches, merged.
+    /// Several stretches that were merged.
     Mixed,
-    /// Off CPU: the reason, the state, and the part of the waits for storage.
+    /// A time off CPU: its reason, its state, and the part if it is a wait for storage.
     Off(WaitReason, usize, Option<Storage>),
 }
 
@@ -81,7 +82,7 @@ enum Storage {
 
 const STORAGE: [Storage; 3] = [Storage::Other, Storage::Sync, Storage::PageFault];
 
-/// The kinds by their numbers.
+/// All kinds of pieces. The number of a kind is its index.
 static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
     let off = |reason, state| PieceKind::Off(reason, state, None);
     let mut kinds = vec![
@@ -121,7 +122,7 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
     kinds
 });
 
-/// The places of two states in [`tr_text::words::STATES`].
+/// The index of the state in [`tr_text::words::STATES`]. The next constant is such an index, too.
 const BLOCKED: usize = 2;
 const ASLEEP: usize = 3;
 
@@ -138,19 +139,19 @@ impl PieceKind {
     }
 }
 
-/// The kinds in words, by their numbers.
+/// The words for all kinds of pieces. The number of a kind is its index.
 pub fn kinds() -> Vec<KindRow> {
     KINDS.iter().map(PieceKind::row).collect()
 }
 
-/// The kind of a merged piece.
+/// The number of the kind of a merged piece.
 pub const MIXED: u8 = 6;
 
-/// The kind of a time on a CPU, and of a wait of which no reason is known.
+/// The number of the kind of a time on a CPU, and of a wait without a known reason. The kinds after it follow.
 pub(super) const RUNNING: u8 = 1;
 pub(super) const UNKNOWN_WAIT: u8 = 9;
 
-/// The kind of a stretch.
+/// The number of the kind of a stretch of a thread.
 pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
     let kind = match (stretch.doing, WaitReason::of(analysis, thread, stretch)) {
         (Bucket::Unknown, _) => PieceKind::Unknown,
@@ -171,7 +172,7 @@ pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> 
         .unwrap_or(UNKNOWN_WAIT)
 }
 
-/// The index of a state's share in a merged piece; 4 is the unknown rest.
+/// The index of a state's share in a merged piece. Index 4 is the unknown rest.
 fn share(doing: Bucket) -> usize {
     match doing {
         Bucket::OnCpu(_) => 0,
@@ -185,7 +186,7 @@ fn share(doing: Bucket) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     One(Stretch),
-    /// Several: the time of each share.
+    /// Several stretches that were merged, with the time of each share.
     Mixed([u64; 5]),
 }
 
@@ -197,7 +198,7 @@ impl Piece {
         }
     }
 
-    /// The time of each share.
+    /// The time of each share of the piece, in nanoseconds.
     fn times(&self) -> [u64; 5] {
         match self {
             Piece::One(stretch) => {
@@ -209,7 +210,7 @@ impl Piece {
     }
 }
 
-/// A thread's time as the recording has it: samples, or else stretches, and their number.
+/// The number of parts of a thread's time in the recording, which are samples if it has them, and stretches otherwise.
 fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
     match analysis.samples_of(thread) {
         [] => {
@@ -220,7 +221,7 @@ fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
     }
 }
 
-/// Calls `take` with these parts of a thread's time, in order and without gaps.
+/// Calls `take` with each sample or stretch of a thread's time, in order and without gaps.
 fn parts(analysis: &Analysis, thread: ThreadIx, mut take: impl FnMut(Piece)) {
     let samples = analysis.samples_of(thread);
     if samples.is_empty() {

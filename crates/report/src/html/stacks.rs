@@ -18,15 +18,15 @@ use crate::html::segments::{kind, RUNNING, UNKNOWN_WAIT};
 use tr_insight::frames::{Name, Names};
 use tr_insight::functions::{wait_of, SampleSum};
 
-/// The most that a page has: 2 to 6 bytes each in the file.
+/// The largest amounts of stack data on a page. A sample has 2 to 6 bytes in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Samples on a CPU. Of more, several consecutive ones of a thread become one.
+    /// The number of samples on a CPU. If there are more, several consecutive samples of a thread are merged into one.
     pub samples: usize,
-    /// Waits. Of more, the shortest are left out.
+    /// The number of waits. If there are more, the shortest are left out.
     pub waits: usize,
-    /// The most stacks. If there are more, the stacks with the least time are left out, and their samples
-    /// have none.
+    /// The number of stacks. If there are more, the stacks with the least time are left out, and their samples have
+    /// none.
     pub stacks: usize,
 }
 
@@ -48,21 +48,21 @@ pub struct Function {
     pub kernel: bool,
 }
 
-/// A sample, or several consecutive ones of a thread.
+/// A sample of a stack, or several consecutive samples of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     pub thread: ThreadIx,
     /// The task's activity as the [`kind`] of a piece: on a CPU, or what it waited for.
     pub kind: u8,
-    /// The time of the sample; for a wait, its end.
+    /// The time of the sample. For a sample of a wait, it is the end of the wait.
     pub at: Ktime,
-    /// The number of the stack; 0: none.
+    /// The number of the stack; 0 if there is none.
     pub stack: u32,
-    /// The samples, and the time that they stand for.
+    /// The number of samples that were merged, and the time that they stand for.
     pub sum: SampleSum,
 }
 
-/// The samples of all threads, and what their numbers mean.
+/// The samples of all threads, with the stacks and functions that their numbers mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
     /// The unit of the samples' times, ns.
@@ -71,18 +71,18 @@ pub struct Stacks {
     pub together: usize,
     /// The functions of the stacks.
     pub functions: Vec<Function>,
-    /// The caller and the function of each stack, from number 1 on. The caller's number is
-    /// lower; 0: none.
+    /// The caller and the function of each stack, from stack number 1 on. The caller is the number of another stack,
+    /// which is lower; 0 if there is none.
     pub callers: Vec<(u32, u32)>,
     /// The samples in the order of the threads, then of time.
     pub samples: Vec<Sample>,
-    /// Samples without a stack because it is left out.
+    /// The samples that have no stack because their stack is left out.
     pub cut: SampleSum,
-    /// Waits that are left out.
+    /// The waits that are left out because they are short.
     pub short: SampleSum,
     /// The number of samples of each thread.
     counts: Vec<u64>,
-    /// The times of the samples in units, each since the one before of its thread.
+    /// For each sample, the time in units since the previous sample of its thread.
     since: Vec<u64>,
 }
 
@@ -110,7 +110,7 @@ impl Stacks {
         columns.varints(samples.map(|sample| sample.sum.ns));
     }
 
-    /// The columns that say when: times are rounded down to units.
+    /// Fills the columns with the times of the samples. Times are rounded down to units.
     fn place(&mut self, analysis: &Analysis) {
         self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
@@ -131,8 +131,7 @@ impl Stacks {
     }
 }
 
-/// The stacks of an analysis made with [`Options::samples`](tr_analyze::Options::samples); `None`:
-/// it has none.
+/// The stacks of an analysis made with [`Options::samples`](tr_analyze::Options::samples); `None` if it has none.
 pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     let all = &analysis.stacks.timed;
     if all.is_empty() {
@@ -187,8 +186,8 @@ fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     (waits, short)
 }
 
-/// Consecutive samples of each thread as one. It has the stack of the one in their middle, so
-/// that a stack's share stays what it was within the error of a sample.
+/// Merges consecutive samples of each thread into one. The merged sample has the stack of the sample in the middle, so
+/// that a stack's share stays correct within the error of a sample.
 fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     let threads = samples.chunk_by(|a, b| a.thread == b.thread);
     let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));
@@ -200,7 +199,7 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     groups.collect()
 }
 
-/// On a CPU; or the reason of its wait.
+/// The number of the kind of a sample's activity: on a CPU, or the reason of the wait.
 fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
     if sample.doing == Doing::OnCpu {
         return RUNNING;
@@ -209,18 +208,18 @@ fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
     wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, sample.thread, &wait))
 }
 
-/// Numbers of stacks and of functions.
+/// The numbers that stacks and functions have on the page.
 struct Numbers<'a> {
     analysis: &'a Analysis,
     names: Names<'a>,
     room: usize,
     functions: Vec<Function>,
     callers: Vec<(u32, u32)>,
-    /// The number of a function, by that of its name and whether it is the kernel's.
+    /// The number of each function. The key is the number of its name, and whether it belongs to the kernel.
     of_function: HashMap<(usize, bool), u32>,
-    /// The number of a stack, by its caller and its function.
+    /// The number of each stack. The key is the number of its caller and the number of its function.
     of_callers: HashMap<(u32, u32), u32>,
-    /// The number of a stack, by that of the trace. Stacks that are left out are missing.
+    /// The number of each stack of the trace on the page. Stacks that are left out are missing.
     known: HashMap<u32, u32>,
 }
 
@@ -251,8 +250,8 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// Numbers a stack: outwards to a caller that has a number, then back. Each frame of the trace
-    /// is seen once, however deep and many its stacks are.
+    /// Gives a number to a stack. It goes outwards up to a caller that has a number, and then back. Each frame of the
+    /// trace is visited once, however deep and many its stacks are.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;
@@ -286,7 +285,8 @@ impl<'a> Numbers<'a> {
         Some(())
     }
 
-    /// The stack of a function called in a stack; `None`: there is no room for one more.
+    /// The number of the stack in which a stack's function calls another function; `None` if there is no room for
+    /// another stack.
     fn inside(&mut self, caller: u32, function: u32) -> Option<u32> {
         if let Some(number) = self.of_callers.get(&(caller, function)) {
             return Some(*number);

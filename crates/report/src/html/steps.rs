@@ -16,14 +16,14 @@ use tr_insight::{exit, imports, kinds};
 use tr_text::strings::Strings;
 use tr_text::units;
 
-/// The most steps.
+/// The largest number of steps on a page.
 const STEPS: usize = 20_000;
-/// The stretches in which a picture tells what a step's time went to.
+/// How finely a page shows what the time of a step went to.
 const FINENESS: Fineness = Fineness {
     of_step: 64,
     of_all: 4_000,
 };
-/// The units of a course: so many are the step's wall time.
+/// The number of units into which a step's wall time is divided in its course.
 const WHOLE: u64 = 1000;
 
 /// A step, with what is known of it.
@@ -98,8 +98,8 @@ fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// The columns of the parts and their shares of the whole, one after the other. Shares too small for a unit are left to
-/// the next part.
+/// The parts of a step's course: their columns and their shares of the whole, alternating. A share too small for a unit
+/// is added to the next part.
 fn course(parts: &[CoursePart]) -> Vec<u32> {
     let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
@@ -143,11 +143,11 @@ fn spent(row: &StepRow<'_>) -> String {
     parts.join(" · ")
 }
 
-/// The longest steps, parents before what is inside them.
+/// The longest steps of a recording, which a page shows. Parents come before the steps inside them.
 pub struct Chosen<'a> {
     pub judged: StepVerdicts<'a>,
     rows: Vec<usize>,
-    /// The row of each step, or of the innermost chosen step around it.
+    /// For each step, its row, or the row of the innermost chosen step around it.
     row_of: Vec<Option<u32>>,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// The first step whose program could tell the tests that it runs.
+    /// The first step that runs tests without showing them, although its program could do so.
     pub fn untold(&self) -> Option<String> {
         let list = self.judged.steps.list();
         // The tests of a report in JUnit's format have no exact place.
@@ -210,8 +210,8 @@ impl<'a> Chosen<'a> {
         *self.row_of.get(step)?
     }
 
-    /// The rows of the steps that make a file which a step's command line names, by its row, without
-    /// those that hold others.
+    /// For each row, the rows of the steps that make a file which the step's command line names. Steps that contain
+    /// others are left out.
     fn after(
         &self,
         analysis: &Analysis,

@@ -16,10 +16,10 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The processes of a change that text names.
+/// The largest number of processes that the text names for a change.
 const NAMED: usize = 3;
 
-/// The most pids of an advice in JSON, which has their number.
+/// The largest number of pids that JSON lists for an advice. JSON also has the number of all.
 const PIDS: usize = 100;
 
 pub struct AdviceReport<'a> {
@@ -54,7 +54,7 @@ impl<'a> AdviceReport<'a> {
             .data("action", |advice| advice.action.clone())
     }
 
-    /// The evidence: the time, and as many of the processes as have room.
+    /// The evidence for an advice: the time, and as many of the processes as fit into `room` columns.
     fn evidence(&self, advice: &Advice, room: usize) -> String {
         let analysis = self.view.analysis;
         let processes = advice.processes.iter().take(NAMED);

@@ -10,7 +10,7 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::{RUN_QUEUE, UNKNOWN};
 
-/// The words on a sum by the events, a part of which is unknown, and by the kernel.
+/// The words that compare a sum by the events with the kernel's sum. `unknown` is the unknown part of the time.
 fn beside(events: u64, unknown: u64, kernel: u64) -> String {
     let unknown = match unknown {
         0 => String::new(),
@@ -28,7 +28,7 @@ fn beside(events: u64, unknown: u64, kernel: u64) -> String {
     )
 }
 
-/// A signed difference in percent.
+/// The difference of a figure from its expected value in percent, with its sign.
 fn off(is: u64, should: u64) -> String {
     if should == 0 {
         return "–".into();

@@ -32,7 +32,7 @@ use tr_insight::query;
 use tr_insight::view::View;
 use tr_text::json;
 
-/// Nanoseconds in units of `10^digits` ns, exactly.
+/// A time in nanoseconds as an exact decimal number in units of `10^digits` ns.
 fn decimal(ns: u64, digits: u32) -> String {
     let unit = 10u64.pow(digits);
     let text = format!(
@@ -98,7 +98,7 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
 /// The processes and cgroups that the stream has named.
 struct Stream<'v, 'a> {
     view: &'v View<'a>,
-    /// The number of chosen processes that were come to.
+    /// The number of chosen processes that have been handled so far.
     next: usize,
     /// The chosen processes that have no name yet.
     unnamed: Arena<ProcessIx, bool>,

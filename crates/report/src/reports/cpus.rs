@@ -20,7 +20,7 @@ use tr_text::units;
 pub struct Cpus {
     span: u64,
     times: CpuTimes,
-    /// The run-queue wait, by who had the CPU, and the others by name, in ns.
+    /// The run-queue wait divided by who had the CPU, and the other tasks by name with their times in nanoseconds.
     waits: Option<(Division, Vec<(Occupant, u64)>)>,
     shown: usize,
 }
@@ -118,7 +118,7 @@ impl Report for Cpus {
     }
 }
 
-/// The object of tasks that had a CPU.
+/// The JSON object for tasks that had a CPU, with their time in nanoseconds.
 fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
     match occupant {
         Occupant::Named(_) => json!({"comm": who::occupant(*occupant), "ns": ns}),
@@ -126,7 +126,7 @@ fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
     }
 }
 
-/// A row: its name, the whole time, its figures.
+/// A row of the table of CPUs: the name, the whole time in nanoseconds, and the figures.
 type CpuRow = (String, u64, Cpu);
 
 impl Cpus {

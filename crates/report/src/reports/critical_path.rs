@@ -33,18 +33,18 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The number of programs with a lower bound.
+/// The largest number of programs for which a lower bound is printed.
 const FREE: usize = 6;
 
-/// Less time in ns around the path is how long a recording takes to begin and to end.
+/// The time in nanoseconds around the path up to which it is only the time that a recording takes to begin and to end.
 const AROUND: u64 = 20_000_000;
 
 /// The caveat for a path of a recording without scheduling events.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
-/// The part of the recording's time that is outside of the path: until COMMAND's exec, before which COMMAND
-/// may have waited in a run queue, and after its exit.
+/// The words for the part of the recording's time that is outside of the path. It is the time until COMMAND's exec,
+/// before which COMMAND may have waited in a run queue, and the time after its exit.
 pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String> {
     let process = analysis.process(path.process);
     let timeline = analysis.timeline.as_ref();
@@ -67,7 +67,7 @@ pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String>
 #[derive(Clone, Copy)]
 struct BeforeExec {
     length: u64,
-    /// The part of it in a run queue.
+    /// The part of the time before the exec that was in a run queue, in nanoseconds.
     waited: u64,
 }
 
@@ -103,21 +103,21 @@ struct FoundPath {
     legs: Vec<Leg>,
     by_step: PathBySteps,
     shares: Vec<Share>,
-    /// The limits, which only scheduling events give.
+    /// The lower bounds of the wall time, which only scheduling events give.
     limits: Option<Limits>,
 }
 
-/// A leg in text.
+/// A leg of the path with its names in text.
 struct NamedLeg {
     leg: Leg,
     is_step: bool,
-    /// The step, or the task.
+    /// The full name of the leg's step or task.
     name: String,
-    /// The step, or the program.
+    /// The short name of the leg's step or program.
     short: String,
 }
 
-/// A row of the table of steps.
+/// A row of the table of legs.
 struct LegRow {
     from: Cell,
     to: Cell,
@@ -172,7 +172,7 @@ impl<'a> PathReport<'a> {
         self.label(leg.thread, leg.program)
     }
 
-    /// The label of a thread's program at a moment.
+    /// The label of the program that a thread's process was running at a moment.
     fn label_at(&self, thread: ThreadIx, at: Ktime) -> String {
         let analysis = self.view.analysis;
         let process = analysis.thread(thread).process;
@@ -230,7 +230,7 @@ impl<'a> PathReport<'a> {
         found.legs.iter().map(named).collect()
     }
 
-    /// The transition from a leg to the next one's step or program.
+    /// The words for the transition from a leg to the step or program of the next leg.
     fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
@@ -254,7 +254,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The longest legs, and those between them in one row each; `room`: the columns of a name.
+    /// The rows of the longest legs. The legs between two of them are joined into one row. `room` is the number of
+    /// columns for a name.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
@@ -332,7 +333,7 @@ impl<'a> PathReport<'a> {
         out.grid(table.grid(rows(room)), 2);
     }
 
-    /// A leg's task, and what its end did where that has room.
+    /// The words for a leg's task, and for the effect of its end if there is room.
     fn task(&self, row: &NamedLeg, next: Option<&NamedLeg>, room: usize) -> String {
         let (who, then) = (row.name.clone(), self.then(row, next));
         match room.saturating_sub(units::width(&then)) {
@@ -341,7 +342,7 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// Hidden legs by step or program: up to four whole names, as many as have room.
+    /// The words for the hidden legs between two rows: up to four names of steps or programs, as many as fit.
     fn between(&self, legs: &[NamedLeg], room: usize) -> String {
         if let [row] = legs {
             return row.name.clone();
@@ -373,7 +374,7 @@ impl<'a> PathReport<'a> {
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
 
-    /// The gain without each program's work, and lower bounds of the wall time.
+    /// Prints the gain if each program did no work, and the lower bounds of the wall time.
     fn limits(&self, out: &mut Page, limits: &Limits, style: &Style) {
         let widest = |free: &Free| units::width(self.groups.name(free.group));
         let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);
@@ -511,12 +512,12 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The part of the path's time that rests on inference.
+/// The part of the path's time in nanoseconds that rests on inferred links.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }
 
-/// A lower bound or a gain; unlike other times it may be 0.
+/// A lower bound or a gain as text. Unlike other times it may be 0.
 fn least_time(ns: u64) -> String {
     match ns {
         0 => "0".into(),
@@ -524,7 +525,7 @@ fn least_time(ns: u64) -> String {
     }
 }
 
-/// Why there is no path by function.
+/// The reason why there is no path by function.
 fn no_stacks() -> String {
     format!("The path by function is not known: {TR} record --stacks records stacks")
 }

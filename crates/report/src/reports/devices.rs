@@ -15,7 +15,7 @@ use tr_text::table::{Cell, Table};
 /// The disks that had requests, those with the longest busy time first.
 pub struct Devices<'a> {
     view: View<'a>,
-    /// `None`: the recording lacks them.
+    /// The requests of each disk; `None` if the recording does not have them.
     disks: Option<Vec<DiskRequests<'a>>>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// A disk's name, escaped, and its number.
+/// The label of a disk: its name, escaped, with its number.
 pub fn label(name: &str, device: Device) -> String {
     match name {
         "" => device.to_string(),
@@ -90,7 +90,7 @@ pub fn label(name: &str, device: Device) -> String {
     }
 }
 
-/// The groups of requests, and the samples.
+/// The JSON value of a disk: its groups of requests, and at most `most` samples.
 fn parts(disk: &DiskRequests<'_>, most: usize) -> Value {
     let table = requests(
         Table::unnamed(),

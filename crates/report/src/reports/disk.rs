@@ -29,7 +29,7 @@ pub struct Disk<'a> {
     /// The rows, those with the longest waits first.
     rows: Vec<DiskRow<'a>>,
     devices: Devices<'a>,
-    /// All waits for block I/O by disk; `None`: not recorded.
+    /// The waits of all tasks for block I/O by disk; `None` if they were not recorded.
     waited: Option<Vec<WaitSum<&'a disks::Disk>>>,
 }
 
@@ -42,7 +42,7 @@ struct DiskRow<'a> {
     synced: Vec<WaitSum<&'a [u8]>>,
 }
 
-/// Adds the columns of figures; a column without `any` value is hidden.
+/// Adds the columns of figures to a table. A column in which no row has a value is hidden.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &DiskSum,
@@ -81,7 +81,7 @@ fn figures<'a, R: 'a>(
 }
 
 impl<'a> Disk<'a> {
-    /// The chosen processes that used a disk.
+    /// The report on the chosen processes that used a disk.
     pub fn new(view: &View<'a>) -> Disk<'a> {
         let analysis = view.analysis;
         let path = path::path_of(view).ok();

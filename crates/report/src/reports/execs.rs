@@ -35,7 +35,7 @@ impl<'a> Execs<'a> {
         Execs { view: *view, rows }
     }
 
-    /// The columns, of which a `wide` table has more, and whole command lines.
+    /// The table of executions. A `wide` table has more columns and whole command lines.
     fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
         let seen = ShownTimes {
             basis: self.view.analysis.basis(),
@@ -114,7 +114,7 @@ impl<'a> Execs<'a> {
     }
 }
 
-/// The width from which on the table has a column for each kind of wait.
+/// The width of the terminal in columns from which on the table has a column for each kind of wait.
 const WIDE: usize = 120;
 
 impl Report for Execs<'_> {

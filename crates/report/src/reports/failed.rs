@@ -8,11 +8,11 @@ use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::units;
 
-/// The most failures that get a line of their own. The failure that explains COMMAND's always has one.
+/// The largest number of failures that get a line of their own. The failure that explains COMMAND's always has one.
 const FEW: usize = 4;
-/// The parents of the first failure that are named.
+/// The largest number of parents of the first failure that are named.
 const PARENTS: usize = 4;
-/// The longest name of a failure that has no line of its own.
+/// The longest name in columns of a failure that has no line of its own.
 const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
@@ -92,8 +92,8 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     out.named(lead, failure.name(), 12, fact);
 }
 
-/// The parents of the first failure, from it up to the command: with shorter names, or fewer of
-/// them, where the line has no room.
+/// The line of the parents of the first failure, from the nearest one up to COMMAND. If the line has no room, the names
+/// are shorter, or fewer parents are named.
 fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD.len());

@@ -15,13 +15,13 @@ use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::units;
 
-/// The text names programs with at least so many samples ...
+/// The least number of samples of a program that the text names because of its stacks.
 const SOME: u64 = 20;
-/// ... of which at least this share, in per cent, has one frame ...
+/// The least share of samples with a single frame, in percent, for which the text names a program.
 const FLAT: u64 = 10;
-/// ... or is cut.
+/// The least share of samples without their outermost frames, in percent, for which the text names a program.
 const CUT: u64 = 1;
-/// The text names at most so many.
+/// The largest number of programs that the text names because of their stacks.
 const PROGRAMS: usize = 3;
 
 pub struct Flame<'a> {
@@ -30,18 +30,18 @@ pub struct Flame<'a> {
     groups: Vec<Members>,
     functions: Functions,
     programs: Vec<SampledProgram>,
-    /// The CPU time of the chosen processes in ns.
+    /// The CPU time of the chosen processes in nanoseconds.
     cpu: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct SampledProgram {
     name: String,
-    /// Samples with frames in user mode.
+    /// The number of samples that have frames in user mode.
     samples: u64,
     /// The number of samples with a single frame.
     flat: u64,
-    /// The number of samples without their outermost frames: their stacks were deeper than the programs copy.
+    /// The number of samples without their outermost frames. Their stacks were deeper than the recorder copies.
     cut: u64,
 }
 
@@ -72,8 +72,8 @@ impl<'a> Flame<'a> {
         }
     }
 
-    /// The CPU time in ns for which there is no sample, if it is more than chance explains. The
-    /// kernel counts no sample that it leaves out.
+    /// The CPU time in nanoseconds for which samples are missing, if it is more than chance explains. The kernel does
+    /// not count the samples that it leaves out.
     fn unsampled(&self) -> Option<u64> {
         let (on, cpu) = (self.functions.sum(Doing::OnCpu), self.cpu?);
         let period = on.ns.checked_div(on.samples)?;
@@ -91,7 +91,7 @@ impl<'a> Flame<'a> {
     }
 }
 
-/// The samples by thread: of waits one by one with their reasons, if their times are kept.
+/// The samples by thread. If the times of samples are kept, samples of waits come one by one with their reasons.
 fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();
@@ -116,8 +116,8 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)
     sums.chain(waits.map(move |wait| (wait.thread, StackSamples::of(analysis, wait, wait.ns))))
 }
 
-/// The depths of the stacks, by program; those with most samples of one frame or without the outermost
-/// frames first.
+/// The depths of the stacks by program. The programs with the most samples of a single frame, or without the outermost
+/// frames, come first.
 fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
     let stacks = &view.analysis.stacks;
     let place = places(groups);

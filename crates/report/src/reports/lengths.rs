@@ -33,10 +33,10 @@ pub struct Lengths<'a> {
     waits: Option<OfWaits>,
 }
 
-/// The facts beside the lengths in a report about waits for a CPU.
+/// The facts that a report about waits for a CPU has in addition to the lengths.
 struct OfWaits {
     cpus: BTreeMap<CpuId, Hist>,
-    /// The demand of all recorded tasks, whichever are chosen; `None` with `--cpu`.
+    /// The demand of all recorded tasks, even of tasks that are not chosen; `None` with `--cpu`.
     wanted: Option<CpuDemand>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The noun of the pieces.
+    /// The noun for the pieces of time that the report is about.
     fn what(&self) -> &'static str {
         match self.waits {
             None => "slices",

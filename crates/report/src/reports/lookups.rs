@@ -18,18 +18,18 @@ use tr_text::units;
 
 pub struct Lookups<'a> {
     view: View<'a>,
-    /// `None`: the recording lacks them.
+    /// The lookups of the chosen processes; `None` if the recording does not have lookups.
     chosen: Option<Vec<&'a Lookup>>,
 }
 
-/// The queries for a name.
+/// The DNS queries for one name.
 #[derive(Clone, Debug, Default)]
 struct Name {
     name: String,
     queries: u64,
     unanswered: u64,
     errors: u64,
-    /// Until the answer, of those with one, in ns.
+    /// The sum of the times until the answers in nanoseconds. Queries without an answer are left out.
     sum: u64,
     longest: u64,
     processes: BTreeSet<ProcessIx>,
@@ -162,7 +162,7 @@ fn process(view: &View<'_>, lookup: &Lookup) -> Option<ProcessIx> {
     lookup.thread.map(|ix| view.analysis.thread(ix).process)
 }
 
-/// The names of the IANA's registry of DNS parameters.
+/// The name of a DNS record type in IANA's registry.
 fn kind(number: u16) -> String {
     let name = match number {
         1 => "A",

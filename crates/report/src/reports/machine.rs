@@ -33,7 +33,7 @@ fn key(counter: Counter) -> String {
     format!("{}{unit}", counter.name())
 }
 
-/// The counters of CSV, between `idle_ns` and the end.
+/// The counters that CSV has, between the columns `idle_ns` and the last ones.
 const IN_CSV: [Counter; 18] = {
     use Counter::*;
     [
@@ -58,7 +58,7 @@ const IN_CSV: [Counter; 18] = {
     ]
 };
 
-/// The columns of intervals; those of the whole span have no current values.
+/// The table of intervals. With `whole`, it is about the whole span and has no current values.
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
     let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {
@@ -95,7 +95,7 @@ struct Fact {
     strip: Vec<(u64, u64)>,
 }
 
-/// The report on the machine. An older trace, or one of a single moment, has no samples.
+/// The report on the machine. An older trace, or a trace of a single moment, has no samples for it.
 pub fn report<'a>(view: &View<'a>) -> Box<dyn Report + 'a> {
     match MachineFigures::new(view) {
         Some(figures) => Box::new(MachineReport {
@@ -131,7 +131,7 @@ impl MachineReport<'_> {
         })
     }
 
-    /// The row of a current value, of which one figure of the range is reported.
+    /// The row of a counter with a current value. It shows one figure of the counter's range.
     fn current(
         &self,
         name: &str,
@@ -149,7 +149,7 @@ impl MachineReport<'_> {
         })
     }
 
-    /// The rows: CPU time as shares of all CPUs, pressure as shares of the time.
+    /// The rows of the report. CPU time is shown as shares of all CPUs, and pressure as shares of the time.
     fn facts(&self) -> Vec<Fact> {
         use Counter::*;
         let cpus = self.figures.cpus;
@@ -202,7 +202,7 @@ impl MachineReport<'_> {
         facts.into_iter().flatten().collect()
     }
 
-    /// A figure in time, in at most `room` columns.
+    /// The course of a figure in time, drawn in at most `room` columns.
     fn strip(&self, parts: &[(u64, u64)], room: u64, ascii: bool) -> String {
         let (columns, each) = fit(parts.len() as u64, room);
         let each = usize::try_from(each).unwrap_or(usize::MAX).max(1);

@@ -38,12 +38,12 @@ struct Longest<'a> {
     number: u64,
     process: &'a Process,
     piece: Piece,
-    /// All times off CPU in the interval.
+    /// The number of times that the process was off CPU in the interval.
     count: u64,
 }
 
 impl<'a> MaxOffCpu<'a> {
-    /// The times off CPU of the chosen processes.
+    /// The report on the longest times off CPU of the chosen processes.
     pub fn new(view: &View<'a>) -> MaxOffCpu<'a> {
         let interval = view.ask.interval.unwrap_or(SECOND).max(1);
         let mut rows = BTreeMap::<(u64, usize), Longest>::new();

@@ -30,7 +30,7 @@ pub struct Memory<'a> {
     samples: Vec<(u64, &'a Counters)>,
 }
 
-/// Adds the columns of figures; a column without `any` value is hidden.
+/// Adds the columns of figures to a table. A column in which no row has a value is hidden.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &MemorySum,
@@ -127,7 +127,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Sentences about all recorded processes and their cgroup.
+    /// The sentences about all recorded processes and their cgroup.
     fn sums(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let resident = Resident::of(self.view.analysis);

@@ -39,7 +39,7 @@ pub use tr_insight::view::{Ask, View};
 use tr_text::named;
 
 named! {
-    /// A report, in the order of `--report all`. Its title describes it.
+    /// A report. The variants are in the order of `--report all`.
     #[derive(Hash)]
     pub enum ReportKind {
         Top = "top", "Where the time went";
@@ -76,16 +76,16 @@ named! {
     }
 }
 
-/// The facts that a report is made of.
+/// The kind of facts that a report is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// Sums, which every recording has.
+    /// The report needs sums, which every recording has.
     Sums,
     /// The report needs sums that only scheduling events provide.
     SumsOfEvents,
-    /// The timeline, which every recording has.
+    /// The report needs the timeline, which every recording has.
     Timeline,
-    /// The timeline of scheduling events.
+    /// The report needs the timeline of scheduling events.
     Events,
 }
 
@@ -173,8 +173,8 @@ impl ReportKind {
         matches!(self.about().source, Source::SumsOfEvents | Source::Events)
     }
 
-    /// The facts that the report needs beyond those of every recording, with the option of `tr record` that asks for
-    /// them. Either kind of stack is enough for the functions.
+    /// The facts that the report needs beyond the facts of every recording, with the option of `tr record` that
+    /// requests them. For the report on functions, either kind of stack is enough.
     fn extra(self, has_stacks: bool) -> Option<(Extra, Option<&'static str>)> {
         match self {
             ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),
@@ -184,7 +184,7 @@ impl ReportKind {
         }
     }
 
-    /// The option of `tr record` without which a recording lacks the facts of this report.
+    /// The option of `tr record` that requests the facts of this report.
     pub fn option(self) -> Option<&'static str> {
         self.extra(false).and_then(|(_, option)| option)
     }

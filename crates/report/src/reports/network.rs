@@ -20,7 +20,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of failed connections in text without `--top`.
+/// The number of failed connections that text lists without `--top`.
 const FAILED: usize = 5;
 
 pub struct Network<'a> {
@@ -28,8 +28,8 @@ pub struct Network<'a> {
     chosen: Vec<&'a Connection>,
     hosts: Vec<(Host, NetworkSum)>,
     processes: Vec<(Option<ProcessIx>, NetworkSum)>,
-    /// The time of the critical path in which a chosen process waited for the network; `None`
-    /// without a path.
+    /// The time in nanoseconds that chosen processes waited for the network on the critical path; `None` without a
+    /// path.
     path_wait: Option<u64>,
     remotes: Remotes,
     lookups: Lookups<'a>,
@@ -38,8 +38,8 @@ pub struct Network<'a> {
 /// A row of sums: its key, and the sum.
 type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
-/// Adds the columns of sums; a column without `any` value is hidden. `path`: whether there is a critical
-/// path.
+/// Adds the columns of sums to a table. A column in which no row has a value is hidden. `path` is whether there is a
+/// critical path.
 fn sums<'a, K: 'a>(
     table: Table<'a, NetworkRow<'a, K>>,
     any: impl Fn(fn(&NetworkSum) -> u64) -> bool,
@@ -173,7 +173,7 @@ impl<'a> Network<'a> {
         sums(table, any, self.path_wait.is_some())
     }
 
-    /// The remote hosts; `name`: in text.
+    /// The table of remote hosts. `name` returns a host's name in text.
     fn hosts<'r>(&'r self, name: impl Fn(Host) -> String + 'r) -> Table<'r, NetworkRow<'r, Host>> {
         let names = &self.remotes;
         let table = Table::new("remote host", move |(host, _): &NetworkRow<'_, Host>| {
@@ -214,7 +214,8 @@ impl<'a> Network<'a> {
         out.more(rows.len(), most, "");
     }
 
-    /// The wait of the critical path, with its hosts and the process that waited longest.
+    /// The sentence about the network waits on the critical path, with the remote hosts and the process that waited
+    /// longest.
     fn path_words(&self, ns: u64) -> String {
         let mut text = format!("Network waits on the critical path: {}", units::time(ns));
         let hosts = self.hosts.iter().filter(|(_, sum)| sum.path_wait > 0);
@@ -313,7 +314,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The sums in the order of the waits on the path, then of the bytes.
+/// Sorts sums by the waits on the path, and then by the bytes.
 fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
     all.sort_by_key(|(_, sum)| {

@@ -28,8 +28,8 @@ pub(super) fn without_events(meta: &Metadata) -> String {
     }
 }
 
-/// The reason why a recording lacks a fact: it was requested in vain, or not requested with this option of
-/// `tr record`.
+/// The reason why a recording lacks a fact: it was requested but could not be recorded, or it was not requested by this
+/// option of `tr record`.
 pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> String {
     why(meta, fact).unwrap_or_else(|| match option {
         Some(option) => format!("not recorded: {TR} record {option} does"),

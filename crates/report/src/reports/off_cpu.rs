@@ -30,14 +30,14 @@ fn column(reason: WaitReason) -> &'static str {
 /// A row of sums: its group, if it has one, the reason and the sum.
 type ReasonRow<'r> = (Option<&'r Members>, WaitReason, &'r ReasonSum);
 
-/// The width of a column of times.
+/// The width of a column of times, in columns of the terminal.
 const TIME: usize = 7;
-/// The width of a row of [`OffCpu::by`] without the reasons.
+/// The width of a row of [`OffCpu::by`] without the columns of reasons.
 const ROW: usize = 42;
-/// The number of longest waits in JSON without a larger `--top`.
+/// The number of longest waits in JSON, unless `--top` is larger.
 const LONGEST: usize = 100;
 
-/// The report. Its sums are those of the chosen processes' times.
+/// The report on time off CPU. Its sums equal the times of the chosen processes.
 pub struct OffCpu<'a> {
     view: View<'a>,
     waits: OffCpuWaits,
@@ -51,7 +51,7 @@ impl<'a> OffCpu<'a> {
         }
     }
 
-    /// The columns of waits; a name in text takes `room` columns.
+    /// The table of waits. A name in text takes `room` columns.
     fn table(&self, room: usize) -> Table<'_, &ThreadWait> {
         let analysis = self.view.analysis;
         let found = move |waited: &&ThreadWait| who::thread(analysis, waited.thread);
@@ -84,8 +84,8 @@ impl<'a> OffCpu<'a> {
             .data("taken_by", move |waited| actor(waited, true))
     }
 
-    /// The columns of the sums by reason; `whole`: the time off CPU, `by_kernel`: the part of the
-    /// unknown time that was running or runnable.
+    /// The table of the sums by reason. `whole` is the time off CPU, and `by_kernel` is the part of the unknown time
+    /// that was running or runnable by the kernel's totals.
     fn sums(&self, whole: u64, by_kernel: u64) -> Table<'_, ReasonRow<'_>> {
         let waits = self.table(0);
         let name = move |(_, reason, _): &ReasonRow| match reason {
@@ -164,8 +164,8 @@ impl<'a> OffCpu<'a> {
         out.table(&self.table(room), shown);
     }
 
-    /// The reasons with a column of their own, and the rest: a narrow table has the reasons
-    /// with the longest waits.
+    /// The reasons that have a column of their own, and the remaining reasons. A narrow table has columns for the
+    /// reasons with the longest waits.
     fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
         let used = self.waits.sums.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(WaitReason, u64)> =

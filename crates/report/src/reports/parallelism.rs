@@ -38,7 +38,7 @@ impl<'a> ParallelismReport<'a> {
         }
     }
 
-    /// The time by the number of tasks that ran, and that wanted to.
+    /// Prints the times by the number of tasks that ran, and by the number of tasks that wanted to run.
     fn at_once(&self, out: &mut Page, found: &Parallelism, style: &Style) {
         let rows = levels(found, self.view.analysis.cpus_of_build());
         let known: u64 = found.running.iter().sum();
@@ -105,7 +105,7 @@ impl<'a> ParallelismReport<'a> {
         out.items("  ", machines);
     }
 
-    /// The label of the program that a process was then.
+    /// The label of the program that a process was running while it was alone.
     fn who(&self, alone: &Alone) -> String {
         let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
@@ -181,7 +181,7 @@ impl<'a> ParallelismReport<'a> {
         out.items("  ", parts);
     }
 
-    /// The groups that ran alone; the one with the longest serial time first.
+    /// The groups that ran alone, the group with the longest serial time first.
     fn sums(&self, found: &Parallelism) -> Vec<(&str, AloneSum)> {
         let groups = found.alone_by_group.iter();
         let named = groups.map(|(group, sum)| (self.groups.name(*group), *sum));
@@ -212,7 +212,7 @@ impl<'a> ParallelismReport<'a> {
     }
 }
 
-/// The reason for which no task ran: in JSON and in text.
+/// The names in JSON and in text of the reason why no task ran.
 fn idle_names(idle: Idle) -> (&'static str, &'static str) {
     let kind = match idle {
         Idle::NoPath => return ("no_path", "tasks off the critical path"),
@@ -227,8 +227,8 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
     (kind.name(), title)
 }
 
-/// Rows of the distribution: each number of tasks up to the number of CPUs, but at
-/// least 8 and at most 16; then powers of two.
+/// The rows of the distribution. There is a row for each number of tasks up to the number of CPUs, but for at least 8
+/// and at most 16 numbers, and then for powers of two.
 fn levels(found: &Parallelism, cpus: u64) -> Vec<(String, u64, u64)> {
     let count = found.running.len().max(found.demand.len());
     let single = cpus.clamp(8, 16) as usize;

@@ -15,7 +15,7 @@ use tr_text::style::Style;
 use tr_text::units;
 
 pub struct PathFunctions {
-    /// Stacks on a CPU, and stacks of waits, were recorded.
+    /// Whether stacks on a CPU were recorded, and whether stacks of waits were.
     has: [bool; 2],
     found: OnPath,
     functions: Functions,
@@ -37,7 +37,7 @@ impl PathFunctions {
         })
     }
 
-    /// The time that the samples stand for, beside the path's, then the tables.
+    /// The page with the time that the samples stand for, compared with the path's time, and then the tables.
     pub fn page(&self, style: &Style, limit: Option<usize>) -> Page {
         let mut out = Page::new();
         let OnPath {

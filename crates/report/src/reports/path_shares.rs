@@ -12,14 +12,14 @@ use tr_text::page::{BarRow, Bars, Page};
 use tr_text::style::Paint;
 use tr_text::units;
 
-/// The path's time by step, or by program.
+/// The path's time divided by step, or by program.
 pub enum PathShares {
     Step(PathBySteps),
     Program(Vec<Share>),
 }
 
 impl PathShares {
-    /// The time by step where that says more, unless `--by` says otherwise.
+    /// The path's time by step if that says more than by program, unless `--by` requests one of them.
     pub fn new(view: &View<'_>, steps: &Steps, path: &CriticalPath) -> PathShares {
         let groups = path::groups(view.analysis);
         let by_program = || PathShares::Program(shares(view.analysis, &groups, path));
@@ -34,7 +34,7 @@ impl PathShares {
         }
     }
 
-    /// The path's length, and by step the longest wait if both fit into `room` columns.
+    /// The words for the length of the path. By step, the longest wait is added if both fit into `room` columns.
     pub fn length(&self, whole: u64, room: usize) -> String {
         let waited = match self {
             PathShares::Step(found) => found.waited(),
@@ -81,7 +81,7 @@ impl PathShares {
         }
     }
 
-    /// The unknown time of the path by program, if that is not among the first shares.
+    /// The path's unknown time in nanoseconds by program, if it is not among the first `shown` shares.
     fn unknown(&self, shown: usize) -> Option<u64> {
         let PathShares::Program(shares) = self else {
             return None;
@@ -92,7 +92,7 @@ impl PathShares {
     }
 }
 
-/// The number of steps of a name, if there are several.
+/// The words for the number of steps with one name, if there are several.
 fn times(share: &StepShare) -> String {
     if share.is_step && share.count > 1 {
         format!("{} ×", units::count(share.count))
@@ -101,7 +101,7 @@ fn times(share: &StepShare) -> String {
     }
 }
 
-/// Whether the path is shown by step: where that says more than the path by program, unless `--by` says otherwise.
+/// Whether the path is shown by step, because that says more than the path by program. `--by` can request one of them.
 pub fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
     match view.ask.by {
         Some(By::Program) => false,

@@ -15,10 +15,11 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The default interval, in ns: 1 s.
+/// The default length of an interval in nanoseconds: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
-/// The most values, some 200 MB of JSON, and the most of a recording without events and of each of its events: a
-/// small file that claims a long time has few. As long as there would be more, the interval is doubled.
+/// The largest number of values, which take some 200 MB of JSON. A recording without events has at most this number,
+/// and each event allows as many more, so that a small file that claims a long time has few. The interval is doubled
+/// until the number fits.
 const VALUES: u64 = 1 << 20;
 const FEW: (u64, u64) = (1 << 14, 64);
 
@@ -27,16 +28,16 @@ pub struct Series<'a> {
     /// The length of an interval in nanoseconds.
     pub interval: u64,
     asked: u64,
-    /// The most values.
+    /// The largest number of values of this recording.
     most: u64,
-    /// The chosen processes, in order of start.
+    /// The series of the chosen processes, in the order of their starts.
     pub lines: Vec<ProcessSeries<'a>>,
 }
 
 pub struct ProcessSeries<'a> {
     pub process: &'a Process,
-    /// The interval's number, ns on a CPU in it; in order, without 0. Interval 0
-    /// begins at the start of the recording.
+    /// The number of an interval, and the nanoseconds on a CPU in it, in order. Intervals without such time are left
+    /// out. Interval 0 begins at the start of the recording.
     pub values: Vec<(u64, u64)>,
 }
 
@@ -84,8 +85,8 @@ impl<'a> Series<'a> {
 }
 
 impl Series<'_> {
-    /// The axis below the strips: where they begin and end, in seconds since the start of the recording, over
-    /// so many columns.
+    /// The axis below the strips. It shows where they begin and end, in seconds since the start of the recording, over
+    /// `wide` columns.
     fn axis(&self, wide: usize) -> String {
         let from = units::at(self.first().saturating_mul(self.interval));
         let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));
@@ -107,7 +108,7 @@ impl Series<'_> {
         lines
     }
 
-    /// The processes in CSV and JSON: all, or `--top` of the first.
+    /// The processes that CSV and JSON show: all, or the first ones by `--top`.
     fn asked(&self) -> Vec<&ProcessSeries<'_>> {
         match self.view.ask.limit {
             None => self.lines.iter().collect(),

@@ -28,7 +28,7 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
-/// The default number of lines.
+/// The default number of lines of the report in text.
 const LINES: usize = 30;
 
 /// The number of tests that have a sentence of their own.
@@ -37,8 +37,8 @@ const SLOWEST: usize = 3;
 /// The number of delayed steps that get a sentence.
 const HELD: usize = 5;
 
-/// Test runners that run their tests in a process of their own; how each test gets a step.
-/// The path is that of `make install`: a report has the same bytes on every machine.
+/// The test runners that run their tests in their own process, each with the way in which each test gets a step. The
+/// path in it is the one of `make install`, so that a report has equal bytes on every machine.
 const EACH_TEST: &[(&str, &str)] = &[
     (
         "pytest",
@@ -55,9 +55,9 @@ pub struct StepsReport<'a> {
     steps: Steps,
     times: AllTimes,
     verdicts: Verdicts,
-    /// Whether the filters leave each step, or a step inside it.
+    /// For each step, whether the filters keep it or a step inside it.
     kept: Vec<bool>,
-    /// The kept steps inside each step, and the outermost, in order.
+    /// For each step, the kept steps inside it, in order. `None` has the outermost steps.
     inside: HashMap<Option<StepIx>, Vec<StepIx>>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> StepsReport<'a> {
         self.kept = kept;
     }
 
-    /// The figure of `--sort`; by default the wall time.
+    /// The figure of a step by which `--sort` sorts. The default is the wall time.
     fn key(&self, at: StepIx) -> u64 {
         let Some((step, times)) = self.steps.list().get(at).zip(self.times.steps.get(at)) else {
             return 0;
@@ -136,7 +136,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Puts the kept steps into the lists of those around them: by start, or by `--sort`.
+    /// Puts the kept steps into the lists of the steps around them, sorted by start or by `--sort`.
     fn arrange(&mut self) {
         let by_start = matches!(self.view.ask.sort, None | Some(Sort::Start | Sort::Pid));
         let kept = self.all().filter(|(at, ..)| self.is_kept(*at));
@@ -156,7 +156,7 @@ impl<'a> StepsReport<'a> {
         self.inside.get(&at).map_or(&[], Vec::as_slice)
     }
 
-    /// All kept steps, depth first.
+    /// All kept steps in depth-first order.
     fn ordered(&self) -> Vec<(StepIx, &Step, &StepTimes)> {
         let mut out = Vec::new();
         let mut open: Vec<StepIx> = self.inside(None).iter().rev().copied().collect();
@@ -173,7 +173,7 @@ impl<'a> StepsReport<'a> {
         rows.map(|row| StepLine::of(row, String::new()))
     }
 
-    /// The steps that have a line: the `most` first ones by `--sort`, and those around them.
+    /// For each step, whether it has a line. The first `most` steps by `--sort` and the steps around them have one.
     fn shown(&self, most: usize) -> Vec<bool> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
@@ -199,7 +199,7 @@ impl<'a> StepsReport<'a> {
         shown
     }
 
-    /// The lines of the text, depth first.
+    /// The lines of the text in depth-first order.
     fn lines(&self, most: usize, room: usize, style: &Style) -> Vec<StepLine<'_>> {
         let shown = self.shown(most);
         let is_shown = |at: &&StepIx| shown.get(**at) == Some(&true);
@@ -235,7 +235,7 @@ impl<'a> StepsReport<'a> {
         out
     }
 
-    /// The line for the steps without a line of their own.
+    /// The line that stands for the steps without a line of their own.
     fn rest(&self, hidden: &[StepIx], joints: String) -> StepLine<'_> {
         let times = hidden.iter().filter_map(|at| self.times.steps.get(*at));
         let on_cpu = times.clone().filter_map(|times| Some(times.times?.on_cpu));
@@ -263,7 +263,7 @@ impl<'a> StepsReport<'a> {
         out.items("In no step   ", parts);
     }
 
-    /// A sentence for each of the slowest tests that hold no others.
+    /// Prints a sentence for each of the slowest tests that contain no other tests.
     fn slowest(&self, out: &mut Page, style: &Style) {
         let has_tests = |at: StepIx| {
             let mut inside = self.inside(Some(at)).iter();
@@ -320,7 +320,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// The files whose tests have no place, or no proven one.
+    /// Prints the files whose tests have no place in time, or no proven one.
     fn without_figures(&self, out: &mut Page) {
         let imports = &self.view.recording.imports.files;
         for words in imports.iter().filter_map(imports::incomplete) {
@@ -328,7 +328,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// How a runner that runs its tests itself tells each of them.
+    /// Prints how a test runner that runs its tests in its own process can show each of them as a step.
     fn each_test(&self, out: &mut Page) {
         let all = || self.all().map(|(_, step, _)| step);
         if all().any(|step| step.result.is_some()) {
@@ -342,7 +342,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// The columns; a `wide` table has more.
+    /// The table of steps. A `wide` table has more columns.
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
         let known =
             |(.., times): (_, _, &StepTimes)| times.spent.map(|spent| spent.of(Kind::Unknown));
@@ -505,12 +505,12 @@ impl<'a> StepsReport<'a> {
     }
 }
 
-/// A value of a line's step.
+/// A function that returns a value of the step of a line.
 fn step(of: fn(&Step) -> Value) -> impl Fn(&StepLine<'_>) -> Option<Value> {
     move |line| line.step.map(|(_, step, _)| of(step))
 }
 
-/// A sum of a step that has work of its own.
+/// A function that returns a sum of the step of a line, if the step has work of its own.
 fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
     move |line| {
         let own = line.step.filter(|(_, step, _)| step.has_work);
@@ -552,20 +552,20 @@ fn summed<'a, R: 'a>(
 type StepRow<'t> = (StepIx, &'t Step, &'t StepTimes);
 
 enum StepItem<'t> {
-    /// A step's line, and those of the steps inside it; of no step: the outermost.
+    /// The lines of a step and the steps inside it; `None` stands for the outermost steps.
     Inside(Option<StepIx>, Levels),
     Rest(StepLine<'t>),
 }
 
-/// A step, or those without a line of their own.
+/// A line for a step, or for the steps without a line of their own.
 struct StepLine<'t> {
     step: Option<StepRow<'t>>,
-    /// The number of hidden steps.
+    /// The number of hidden steps that the line stands for.
     hidden: usize,
     joints: String,
-    /// CPU time in ns.
+    /// The CPU time in nanoseconds.
     on_cpu: Option<u64>,
-    /// Time on the critical path in ns.
+    /// The time on the critical path in nanoseconds.
     on_path: u64,
 }
 

@@ -17,7 +17,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// Rows in text without `--top`.
+/// The number of rows in text without `--top`.
 const ROWS: usize = 20;
 
 pub struct SystemCalls<'a> {
@@ -29,7 +29,7 @@ pub struct SystemCalls<'a> {
     rows: Vec<CallRow>,
 }
 
-/// A system call of all chosen processes, or of a group of them.
+/// The sums of a system call over all chosen processes, or over a group of them.
 struct CallRow {
     group: Option<usize>,
     name: String,
@@ -85,8 +85,8 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// Whether the calls are not known, because no interval of the recorder's lies in this part of the
-    /// recording by half or more.
+    /// Whether the calls are not known, because no interval of the recorder lies in this part of the recording by half
+    /// or more.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }

@@ -32,14 +32,14 @@ use tr_text::table::{Cell, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
-/// The lines of the first screen: one of a small terminal.
+/// The number of lines of the first screen, which is the screen of a small terminal.
 const SCREEN: usize = 30;
-/// The rows of its table: those that the bars leave room for, and the least.
+/// The least number of rows of the first screen's table. It has more rows if the bars leave room for them.
 const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
-/// The most bars of the critical path.
+/// The largest number of bars for the critical path on the first screen.
 const BARS: usize = 5;
-/// The most changes that it names.
+/// The largest number of changes that the first screen names.
 const FIRST: usize = 3;
 
 pub struct Top<'a> {
@@ -57,13 +57,13 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// The critical path, unless processes are left out.
+    /// The critical path; `None` if processes are left out by filters.
     fn path(&self) -> Option<CriticalPath> {
         let has_all = self.view.has_all();
         has_all.then(|| path::path_of(&self.view).ok())?
     }
 
-    /// The first `most` rows, and the number of all.
+    /// The first `most` rows of the table, and the number of all rows.
     fn rows(&self, most: usize) -> (Vec<GroupRow>, usize) {
         let View {
             recording,
@@ -210,7 +210,7 @@ fn header(out: &mut Page, view: &View) {
     }
 }
 
-/// The name of a line, and the course of its value if there is one.
+/// The name of a line, with the course of its value if there is one.
 fn with_course(name: &str, course: String) -> String {
     if course.is_empty() {
         format!("{name}   ")
@@ -219,7 +219,7 @@ fn with_course(name: &str, course: String) -> String {
     }
 }
 
-/// The trace's file, date, kernel and size, and how it was recorded.
+/// Prints the file, date, kernel and size of the trace, and how it was recorded.
 fn trace(out: &mut Page, view: &View) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
@@ -290,7 +290,7 @@ fn all_processes(out: &mut Page, analysis: &Analysis) {
 }
 
 impl Top<'_> {
-    /// Without `--top`, as many rows as `room` has, but some at least.
+    /// Prints the table. Without `--top`, it has as many rows as fit into `room` lines, but at least some.
     fn table(&self, out: &mut Page, room: usize) {
         let most = match self.view.ask.limit {
             Some(most) => most,

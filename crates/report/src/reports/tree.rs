@@ -26,10 +26,9 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::UNKNOWN;
 
-/// The default number of lines.
+/// The default number of lines of the tree.
 const LINES: usize = 40;
-/// A sibling of a kind has a line of its own from this part of the whole weight
-/// on: 1/20.
+/// The divisor of the whole weight: a sibling that has at least a twentieth of the weight gets a line of its own.
 const ALONE: u64 = 20;
 
 pub struct Tree<'a> {
@@ -49,7 +48,7 @@ impl<'a> Tree<'a> {
 
 #[derive(Clone, Debug)]
 enum TreeItem {
-    /// A single process, and whether its children have lines of their own.
+    /// A line for a single process, and whether its children have lines of their own.
     One {
         ix: ProcessIx,
         open: bool,
@@ -61,8 +60,8 @@ enum TreeItem {
 }
 
 impl Tree<'_> {
-    /// The lines below a node (or of the roots), at most `room`: single processes
-    /// by wall time, then kinds of small ones, then the rest.
+    /// The lines below a node, or the lines of the roots, at most `room`. Single processes come first, by wall time,
+    /// then kinds of small processes, then the rest.
     fn items(
         &self,
         children: impl IntoIterator<Item = ProcessIx>,
@@ -132,8 +131,7 @@ impl Tree<'_> {
         items
     }
 
-    /// The lines with their depths: the heaviest nodes are opened first, until
-    /// there is no room.
+    /// The lines of the tree with their depths. The heaviest nodes are opened first, until there is no room.
     fn lines(&self, room: usize) -> Vec<(TreeItem, Levels)> {
         let room = room.max(1);
         let all = self.nodes.over(&self.nodes.roots);
@@ -189,8 +187,8 @@ impl Tree<'_> {
     }
 }
 
-/// A process's wall time; a lower bound if it was alive before or after the
-/// recording. COMMAND's process waits for the recording to start.
+/// The wall time of a process. It is a lower bound if the process was alive before or after the recording. COMMAND's
+/// process waits for the recording to start.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
     let wall = process.wall();
     let before = process.started_before && analysis.meta.root != Some(process.pid);

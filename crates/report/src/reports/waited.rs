@@ -10,7 +10,7 @@ use tr_text::table::{Cell, Table};
 use tr_text::units;
 use tr_text::words::IO_WAIT;
 
-/// The waits of a group: its name and pid, and the waits.
+/// The waits of a group of threads, with the group's name and pid.
 pub type WaitedRow<'r, T> = (&'r Members, &'r WaitSum<T>);
 
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
@@ -54,7 +54,7 @@ fn table<'a, T: 'a>(
         .place(2)
 }
 
-/// All of them in a sentence; `None` without waits.
+/// The sentence about the waits for all disks; `None` without waits.
 pub fn sentence(waited: &[WaitSum<&Disk>]) -> Option<String> {
     let part = |wait: &WaitSum<&Disk>| {
         let disk = match wait.what {

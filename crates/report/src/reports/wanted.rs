@@ -7,7 +7,7 @@ use tr_text::page::Page;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The demand in words, and the machines in a table.
+/// The page about the demand for CPUs, in words, with a table of machines.
 pub fn page(demand: &CpuDemand) -> Page {
     let mut out = Page::new();
     let whole = demand.known_ns.saturating_add(demand.unknown_ns);

@@ -13,16 +13,16 @@ use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::Steps;
 use tr_text::{escape, units};
 
-/// The most steps of the picture: more have no room on a page.
+/// The largest number of steps in a picture. More have no room on a page.
 const STEPS: usize = 20;
 
-/// The points of a line.
+/// The number of points of a line in a picture.
 const POINTS: u32 = 60;
 
-/// The most columns of a name.
+/// The longest name in a picture, in columns.
 const NAME: usize = 40;
 
-/// A step of the picture; times in ms since the beginning of the recording.
+/// A step in the picture. Times are in milliseconds since the beginning of the recording.
 struct Bar {
     name: String,
     from: u64,
@@ -35,7 +35,7 @@ struct Bar {
 pub struct Chart {
     title: String,
     bars: Vec<Bar>,
-    /// The length of the recording in ms.
+    /// The length of the recording in milliseconds.
     ms: u64,
     cpus: u64,
     /// The CPUs that the build used in each part of the time, in hundredths.
@@ -120,8 +120,8 @@ impl Chart {
     }
 }
 
-/// The steps to draw, in the order of time: those that failed, and those with most of the critical path that no step
-/// inside them has.
+/// The steps to draw, in the order of time: the failed steps, and the steps that have the longest time on the critical
+/// path in no step inside them.
 fn bars(analysis: &Analysis, steps: &Steps, path: Option<&CriticalPath>) -> Vec<Bar> {
     let segments = path.map_or(&[][..], |path| &path.segments);
     let times = AllTimes::without_parts(analysis, steps, segments).steps;

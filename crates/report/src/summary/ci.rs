@@ -8,11 +8,11 @@ use super::Summary;
 use tr_insight::job_figures::{job_figures, FigureUnit, JobFigure};
 use tr_text::escape;
 
-/// GitHub shows ten warnings of a step.
+/// The largest number of warnings. GitHub shows ten warnings of a step.
 const ANNOTATIONS: usize = 10;
-/// The most metrics of single tests.
+/// The largest number of metrics about single tests.
 const TESTS: usize = 50;
-/// The most bytes of a file's name.
+/// The longest name of a file, in bytes.
 const FILE: usize = 200;
 
 impl Summary {
@@ -27,7 +27,7 @@ impl Summary {
         failed.chain(slow.map(|(name, held)| (name.clone(), format!("slow; {held}"))))
     }
 
-    /// Workflow commands of GitHub Actions.
+    /// The summary as workflow commands of GitHub Actions.
     pub fn github(&self) -> String {
         let mut out = String::new();
         for (name, held) in self.held().take(ANNOTATIONS) {
@@ -39,7 +39,7 @@ impl Summary {
         out
     }
 
-    /// OpenMetrics. An unknown figure has no line.
+    /// The summary in the OpenMetrics format. An unknown figure has no line.
     pub fn metrics(&self, analysis: &Analysis) -> String {
         let mut out = String::new();
         let limit = self.limit.map(|ns| JobFigure {
@@ -75,7 +75,7 @@ impl Summary {
     }
 }
 
-/// The file of a test whose name begins with a file: `tests/test_a.py::test_b`, `t/a.t`.
+/// The file of a test, if the name of the test begins with a file: `tests/test_a.py::test_b`, `t/a.t`.
 fn file(name: &str) -> Option<&str> {
     let path = name.split("::").next()?.split(' ').next()?;
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -85,12 +85,12 @@ fn file(name: &str) -> Option<&str> {
     (known && relative && path.chars().all(safe)).then_some(path)
 }
 
-/// The text of a workflow command: no text of a recording ends it or begins another one.
+/// Escapes the text of a workflow command, so that no text of a recording ends the command or begins another one.
 fn data(text: &str) -> String {
     escape::text(text.as_bytes()).replace('%', "%25")
 }
 
-/// A value among a command's properties.
+/// Escapes the value of a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -12,15 +12,15 @@ use tr_insight::warnings;
 use tr_text::json::document;
 use tr_text::units;
 
-/// The most bytes of the document.
+/// The largest size of the JSON document in bytes.
 const BYTES: usize = 8 << 10;
-/// The most members of a list, if they are short.
+/// The largest number of members of a list in the document, if the members are short.
 const MEMBERS: usize = 10;
-/// The most columns of a text.
+/// The longest text in the document, in columns.
 const TEXT: usize = 200;
 
 impl Summary {
-    /// The document. Where it would be too long, its lists are shorter.
+    /// The summary as a JSON document. If the document would be too long, its lists are shortened.
     pub fn json(&self, analysis: &Analysis) -> std::io::Result<String> {
         let mut members = MEMBERS;
         loop {

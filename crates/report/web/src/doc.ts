@@ -208,7 +208,7 @@ export interface Path extends Pieces {
   owners: Owner[];
   /** The path by step says more than the path by program. */
   by_step: boolean;
-  /** The waits, the longest first. */
+  /** The waits on the critical path, the longest first. */
   waits: Wait[];
 }
 
