@@ -11,7 +11,7 @@ pub const UNREADABLE: u8 = 2;
 /// reason has been said.
 pub type Done = Result<ExitCode, ExitCode>;
 
-/// A path in a message.
+/// The path of a file as it is shown in a message, with special characters escaped.
 pub fn shown(path: &Path) -> String {
     tr_text::escape::text(path.as_os_str().as_encoded_bytes())
 }

@@ -106,7 +106,7 @@ fn cut() {
 }
 
 impl Drop for Pager {
-    /// The text ends; waits until the user has read it.
+    /// Ends the text for the pager, and waits until the user has closed the pager.
     fn drop(&mut self) {
         inherited::ignore_interrupts();
         let _ = std::io::stdout().flush();

@@ -19,7 +19,7 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// The line that curl prints after the body of the answer, in the notation of curl and of its configuration.
 const WRITE_OUT: &str = r"\n%{http_code} %{redirect_url}";
 
-/// A variable, unless it is blank.
+/// The value of an environment variable; `None` if it is not set or blank.
 fn set(name: &str) -> Option<String> {
     let value = std::env::var(name).ok()?;
     Some(value).filter(|value| !value.trim().is_empty())

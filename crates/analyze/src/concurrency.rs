@@ -6,8 +6,8 @@ use tr_format::event::Ktime;
 
 use crate::state::State;
 
-/// The number of losses before a task's state was seen, counted from 1; 0 while the state is not
-/// known.
+/// The number of the epoch in which the state of a task was seen. An epoch is the time between two losses of events,
+/// counted from 1. 0 means that the state is not known.
 pub type Epoch = u32;
 
 /// Counts the running tasks as long as the state of every living task is known. A loss makes all states

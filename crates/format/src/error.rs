@@ -90,7 +90,7 @@ pub enum Fault {
     /// A length or count is larger than the format allows.
     #[error("{what} is {found}, the limit is {limit}")]
     Limit {
-        /// The length or count.
+        /// The name of the length or count that is too large.
         what: &'static str,
         /// The value found.
         found: u64,

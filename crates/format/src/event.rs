@@ -103,7 +103,7 @@ pub struct LifeEvent {
     pub kind: LifeKind,
 }
 
-/// The writer of a kind of event.
+/// The part of the recorder that writes events of a kind into the trace.
 #[derive(PartialEq, Eq)]
 enum Writer {
     /// The BPF programs in the kernel, which write into a ring.

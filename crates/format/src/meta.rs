@@ -216,14 +216,14 @@ named! {
     /// A way of recording.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Method {
-        /// By BPF programs.
+        /// The recording was made by BPF programs.
         #[default]
         Bpf = "bpf",
-        /// By BPF programs that a loader attached, which ran with sudo.
+        /// The recording was made by BPF programs that a loader attached, which ran with sudo.
         Sudo = "sudo",
-        /// By ptrace(2).
+        /// The recording was made by ptrace(2).
         Ptrace = "ptrace",
-        /// By reading `/proc` at intervals. No recorder does so any more.
+        /// The recording was made by reading `/proc` at intervals. No recorder does so any more.
         Poll = "poll",
     }
 }

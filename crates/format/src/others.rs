@@ -82,7 +82,7 @@ pub struct Threads {
     pub tgid: Tgid,
     /// The name of the threads.
     pub comm: Comm,
-    /// The threads.
+    /// The ids of the further threads.
     pub tids: Vec<Tid>,
 }
 

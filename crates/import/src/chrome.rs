@@ -496,7 +496,7 @@ pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
-/// Ends each span at the end of the one around it, if it is later by rounding alone.
+/// Ends a span at the end of the span around it, if it ends later only because its times were rounded.
 fn nest(spans: &mut [Span]) {
     spans.sort_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
     let mut around: Vec<(Option<u32>, i64)> = Vec::new();

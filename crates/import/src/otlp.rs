@@ -348,7 +348,7 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     Ok(Some(spans(all)))
 }
 
-/// The spans with their parents.
+/// Makes the spans of a file from its raw records, and connects each span with its parent.
 fn spans(all: Vec<Raw>) -> Spans {
     let ids: HashMap<String, usize> = all
         .iter()

@@ -34,7 +34,7 @@ pub enum TakesKind {
     File,
     /// Recordings, each for the option of the argument's name.
     Files,
-    /// The name of a report.
+    /// The argument is the name of a report.
     Report,
     Text,
     Texts,

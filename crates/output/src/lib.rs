@@ -62,7 +62,7 @@ pub struct Settings {
 /// The number of bytes at the start of a file that suffice to determine its kind.
 pub const BEGINNING: usize = 64 << 10;
 
-/// A kind of files.
+/// A kind of files that an output may replace, with the function that recognizes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The name of the kind, with an article.

@@ -6,7 +6,7 @@ use crate::words::has;
 use tr_text::{called, escape, named};
 
 named! {
-    /// The kind of a step.
+    /// The kind of a step, which a rule finds in a command line, a mark or an imported file.
     #[derive(Hash)]
     pub enum StepKind {
         Job = "job", "step of a CI job";

@@ -105,7 +105,7 @@ pub enum Children {
     Unknown,
     /// A shell ends with the status of one of its commands.
     Script,
-    /// The tool fails.
+    /// The tool fails if the child fails.
     Fail,
     /// The tool fails, and it also fails by the steps that run inside its own process.
     FailOrOwn,

@@ -277,8 +277,8 @@ impl Output {
         Sent::Done
     }
 
-    /// Sends the last batches. Returns the frames of stacks that need names, which are all known then; `None` if the
-    /// thread has ended, or if `go_on` ends the wait.
+    /// Sends the last batches of a recording. Returns the frames of stacks for which function names are needed; all
+    /// frames are known then. `None` if the writer's thread has ended, or if `go_on` ends the wait.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
         let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);

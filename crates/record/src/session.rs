@@ -115,7 +115,7 @@ struct Prepared {
     session: Session,
     child: Option<Stopped>,
     signals: Signals,
-    /// The inherited descriptors, see [`command::leave_descriptors`].
+    /// The numbers of the descriptors that `tr` inherited, which [`command::leave_descriptors`] closes.
     descriptors: Vec<i32>,
 }
 

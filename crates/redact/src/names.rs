@@ -294,7 +294,8 @@ pub fn ends_in_key(name: &[u8]) -> bool {
     parts.last().is_some_and(|last| last == "key") && !parts.iter().any(public)
 }
 
-/// The name is one of a key of a cache, a table or a request, which may be a digest.
+/// Whether a name belongs to the key of a cache, a table or a request. The value of such a key may be a digest and is
+/// not secret.
 pub fn is_of_data(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let harmless = |part: &String| part != "routing" && is(&HARMLESS_KIND, part);

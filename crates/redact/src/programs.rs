@@ -111,7 +111,7 @@ impl<'a> Options<'a> {
         self.kind == Kind::Sends
     }
 
-    /// Any word of the command may run a program: options before it are not about a password.
+    /// Whether any word of the command may run a program, so that options before that word are not about a password.
     pub fn runs(&self) -> bool {
         self.kind == Kind::Runs
     }

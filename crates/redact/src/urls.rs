@@ -139,7 +139,7 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
 enum Place {
     /// A hook, or a key.
     Hook,
-    /// A deployment, which has an identifier, too.
+    /// The path of a URL that triggers a deployment. Such a path also has an identifier that is not secret.
     Deploy,
     /// Something else, or the file of a repository.
     Other,

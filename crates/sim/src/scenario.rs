@@ -210,7 +210,7 @@ pub struct Weights {
     pub exec: u16,
     /// Waits for a child.
     pub wait: u16,
-    /// Ends: the thread, or the process.
+    /// The frequency of ending the thread or the process.
     pub exit: u16,
     /// Kills another process.
     pub kill: u16,

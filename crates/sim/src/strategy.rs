@@ -45,7 +45,7 @@ pub fn cases(count: u32) -> ProptestConfig {
 pub struct Case {
     /// The run.
     pub config: Config,
-    /// The injections.
+    /// The injections that change the recording of the run.
     pub plan: Plan,
     /// The blocks.
     pub cut: Cut,

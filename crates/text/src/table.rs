@@ -197,7 +197,7 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.media = Media::Csv)
     }
 
-    /// Restricts the key of the last column to JSON.
+    /// Leaves the last column out of CSV. JSON still has its key.
     #[must_use]
     pub fn json_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Json)

@@ -15,7 +15,7 @@ const PARKED: u64 = 10_000_000;
 /// The most threads from one to the thread that started it, and to the thread that started that.
 const DEEPEST: usize = 16;
 
-/// The words for a reason.
+/// The words in which reports print a reason for waiting.
 struct Words {
     /// The name in JSON and CSV.
     name: &'static str,

@@ -381,8 +381,8 @@ impl Contention {
         Some((cpu, from, to.min(end)))
     }
 
-    /// Divides waits, and lists the names of the other tasks with the time of each name, the longest first.
-    /// If two tasks wait for the same CPU at once, both waits are counted.
+    /// Divides the waits for a CPU by the tasks that had the CPU. Also lists these tasks by name with their times in
+    /// nanoseconds, the longest first. If two tasks wait for one CPU at the same time, both waits are counted.
     pub fn by_name(
         &self,
         analysis: &Analysis,

@@ -105,8 +105,8 @@ fn far_bits(tasks: usize) -> u32 {
         .unwrap_or(16)
 }
 
-/// The class of a step in quanta, the low bits of the step, and their number. There are four classes an
-/// octave. Class 0 is a step that is given in ns.
+/// Divides a step between two times, given in quanta, into its class, its low bits and the number of low bits. There
+/// are four classes for each doubling of the step. Class 0 is a step that is given in nanoseconds.
 #[inline(always)]
 fn step_class(step: u64) -> (u8, u64, u32) {
     let width = (64 - step.leading_zeros()).saturating_sub(3);

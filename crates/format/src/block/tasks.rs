@@ -190,7 +190,7 @@ impl Recent {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]
     }
 
-    /// Moves a task to the front, in place of the task of `rank`.
+    /// Moves a task to the front of the list of recent tasks. It takes the place of the task that had the rank `rank`.
     #[inline(always)]
     pub fn put(&mut self, rank: usize, at: u16) {
         let shift = 4 * rank % 64;

@@ -266,8 +266,8 @@ impl State {
         self.waiting.fork(time, parent, (child, process), of.comm);
     }
 
-    /// Takes a new tracee whose fork's event has not come, and lets it run. Of the task that
-    /// forked it, `/proc` tells the process, as long as that lives.
+    /// Takes a new tracee into the recording before the event of its fork has come, and lets it run. The process of the
+    /// task that forked it is read from `/proc`, as long as that process lives.
     fn adopt(&mut self, child: Id) {
         let Some((process, above)) = proc::lineage(child) else {
             return;
