@@ -147,7 +147,8 @@ pub fn kinds() -> Vec<KindRow> {
 /// The number of the kind of a merged piece.
 pub const MIXED: u8 = 6;
 
-/// The number of the kind of a time on a CPU, and of a wait without a known reason. The kinds after it follow.
+/// The number of the kind of a time on a CPU. The next constant is the number of the kind of a wait without a known
+/// reason.
 pub(super) const RUNNING: u8 = 1;
 pub(super) const UNKNOWN_WAIT: u8 = 9;
 

@@ -17,9 +17,9 @@ use tr_text::units;
 
 /// The default length of an interval in nanoseconds: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
-/// The largest number of values, which take some 200 MB of JSON. A recording without events has at most this number,
-/// and each event allows as many more, so that a small file that claims a long time has few. The interval is doubled
-/// until the number fits.
+/// The largest number of values, which take some 200 MB of JSON. A recording has at most the first number of `FEW`, and
+/// the second number more for each of its events, so that a small file that claims a long time has few values. The
+/// interval is doubled until the values fit.
 const VALUES: u64 = 1 << 20;
 const FEW: (u64, u64) = (1 << 14, 64);
 
