@@ -181,7 +181,7 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// A batch of the events that were drained. A batch that is `due` has the marks so far as well.
+    /// Takes a batch of the events that were drained. A batch that is `due` also has the marks so far.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -209,7 +209,7 @@ impl Collector {
         }
     }
 
-    /// The writer has taken a batch that was due, and closes the blocks if `flush`.
+    /// Notes that the writer has taken a batch that was due. With `flush`, the writer also closes the blocks.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;

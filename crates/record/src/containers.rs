@@ -15,9 +15,9 @@ use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::event::Exec;
 
-/// The most bytes of a container's file that are read.
+/// The largest part of a container's file that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
-/// The most bytes of a container's name.
+/// The longest name of a container that is read, in bytes.
 const NAME: usize = 255;
 
 /// The container that a runtime's command line names.
@@ -126,7 +126,8 @@ fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     Some(of_annotations(config?.get("annotations")?))
 }
 
-/// Docker mounts `<root>/containers/<id>/hostname` into the container.
+/// The directory of Docker's files about a container. Docker mounts `<root>/containers/<id>/hostname` into the
+/// container, which shows this directory.
 fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     let mounts = config.get("mounts")?.as_array()?.iter();
     let mut sources = mounts.filter_map(|mount| mount.get("source")?.as_str());

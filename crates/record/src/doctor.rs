@@ -30,19 +30,19 @@ pub struct Machine {
     pub bpf: Result<Programs, Error>,
     /// The BPF programs that the loader attached by sudo, or the refusal; `None` if sudo was not tried.
     pub sudo: Option<Result<Programs, Error>>,
-    /// `--method auto` uses sudo on this machine.
+    /// Whether `--method auto` uses sudo on this machine.
     pub asks_sudo: bool,
     /// The result of tracing a child by ptrace(2).
     pub ptrace: Result<(), Errno>,
-    /// The kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
+    /// Whether the kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
     pub schedstat: bool,
-    /// Yama's `kernel.yama.ptrace_scope`.
+    /// The value of Yama's `kernel.yama.ptrace_scope`; `None` without Yama.
     pub yama: Option<u32>,
     /// The result of counting context switches by perf_event_open(2).
     pub perf: Result<(), Errno>,
-    /// `kernel.perf_event_paranoid`.
+    /// The value of `kernel.perf_event_paranoid`.
     pub perf_paranoid: Option<i32>,
-    /// The kernel has BTF.
+    /// Whether the kernel has BTF.
     pub btf: bool,
     /// The mount point of the cgroup v2 hierarchy.
     pub cgroup2: Option<PathBuf>,

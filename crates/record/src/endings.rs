@@ -18,16 +18,16 @@ use crate::source::{drain_interval, Reaped};
 pub struct Endings {
     /// COMMAND, if there is one.
     pub command: Option<Running>,
-    /// COMMAND has ended; with `--wait-all` its descendants may still run.
+    /// Whether COMMAND has ended. With `--wait-all` its descendants may still run.
     pub command_ended: bool,
     /// The `--pid` processes that still run, if there is no COMMAND.
     pids: Vec<Target>,
     deadline: Option<Instant>,
-    /// The interval between two drains.
+    /// The interval between two drains of the source.
     interval: Duration,
 }
 
-/// A `--pid` process.
+/// A process of the option `--pid`.
 #[derive(Debug)]
 struct Target {
     pid: u32,
@@ -76,7 +76,7 @@ impl Endings {
         }
     }
 
-    /// COMMAND, if it has not ended.
+    /// COMMAND's process; `None` if it has ended.
     pub fn running(&self) -> Option<&Running> {
         self.command.as_ref().filter(|_| !self.command_ended)
     }

@@ -10,17 +10,17 @@ use self::activity::Activity;
 use crate::hang::{GuardSettings, Hang, HangLimit};
 use crate::proc::{self, Id};
 
-/// The interval between two looks at COMMAND's processes. A shorter limit has shorter ones.
+/// The interval at which COMMAND's processes are examined. A shorter limit makes the interval shorter.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The longest wait for the end of a process after SIGKILL: one that waits for a disk does not end.
+/// The longest wait for the end of a process after SIGKILL. A process that waits for a disk does not end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 /// The longest recorded argv of a process that hangs, in bytes.
 const ARGV: u32 = 4096;
 
-/// A process, which another process with its id is not.
+/// The identity of a process: its id, and its start time, by which another process with its id differs.
 type Identity = (Id, u64);
 
-/// Watches COMMAND's processes.
+/// Watches COMMAND's processes, and ends them when a limit is reached.
 pub struct Guard {
     settings: GuardSettings,
     root: Id,
@@ -33,7 +33,7 @@ pub struct Guard {
     end: Option<End>,
 }
 
-/// COMMAND is being ended.
+/// The state of ending COMMAND, once a limit has been reached.
 struct End {
     limit: HangLimit,
     since: Instant,
@@ -59,7 +59,7 @@ impl Guard {
         })
     }
 
-    /// The time of the next look.
+    /// The time at which COMMAND's processes are examined next.
     pub fn next(&self) -> Instant {
         self.next
     }

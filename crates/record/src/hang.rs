@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tr_format::event::{Argv, Comm};
 
-/// The limits of COMMAND.
+/// The settings of the limits for COMMAND.
 #[derive(Clone)]
 pub struct GuardSettings {
-    /// The longest time of COMMAND.
+    /// The longest time that COMMAND may run.
     pub timeout: Option<Duration>,
-    /// The longest time in which nothing of COMMAND runs.
+    /// The longest time in which no process of COMMAND may be active.
     pub stall: Option<Duration>,
-    /// The time from SIGTERM to SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub kill_after: Duration,
-    /// Called once, before COMMAND is ended.
+    /// The function that is called once, before COMMAND is ended.
     pub on_hang: Arc<dyn Fn(&Hang) + Send + Sync>,
 }
 
@@ -40,13 +40,13 @@ pub struct Hang {
     /// The limit of `--timeout`, or the time since something of COMMAND has run.
     pub length: Duration,
     pub kill_after: Duration,
-    /// COMMAND's process.
+    /// The process id of COMMAND.
     pub root: u32,
     /// COMMAND's living processes, and others for which they wait.
     pub processes: Vec<HungProcess>,
 }
 
-/// A living process, and what it waits for.
+/// A living process of a hanging COMMAND, with the wait that it is in.
 #[derive(Clone, Debug)]
 pub struct HungProcess {
     pub pid: u32,
@@ -56,14 +56,14 @@ pub struct HungProcess {
     pub wait: HangWait,
     /// The time since the waiting thread ran last, as far as it was looked at.
     pub since: Duration,
-    /// The process descends from COMMAND.
+    /// Whether the process descends from COMMAND.
     pub is_own: bool,
 }
 
 /// The wait of a process, or another reason why it does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HangWait {
-    /// The process runs.
+    /// The process runs, so that it does not wait.
     Runs,
     /// A signal has stopped the process.
     Stopped,

@@ -6,26 +6,28 @@ use std::time::{Duration, Instant};
 use super::waits;
 use crate::proc::{self, Id};
 
-/// The bytes that a process may read and write between two looks while nothing moves: a ticker wakes a loop by an eventfd.
+/// The number of bytes that a process may read and write between two examinations and still count as idle, because a
+/// ticker wakes a loop by an eventfd.
 const WAKE_BYTES: u64 = 16;
 /// The CPU time that a stalled COMMAND may use at any time.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// A process at a look.
+/// The figures of a process at one examination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// The begin of the process, and the address of its arguments, which an exec changes.
     program: (u64, u64),
-    /// The CPU time in ns.
+    /// The CPU time of the process in nanoseconds.
     cpu: u64,
-    /// The bytes that it has read and written; where the kernel hides them, the slices of CPU time instead.
+    /// The bytes that the process has read and written. Where the kernel hides them, it is the number of the process's
+    /// slices of CPU time.
     bytes: u64,
-    /// The bytes of its connections. `None` while other activity shows: to read them takes several system calls for each
-    /// descriptor.
+    /// The bytes of the process's TCP connections. `None` while other activity shows, because reading them takes
+    /// several system calls for each descriptor.
     connections: Option<u64>,
 }
 
-/// The time without activity.
+/// Measures the time in which COMMAND's processes show no activity.
 pub struct Activity {
     last: HashMap<Id, Seen>,
     /// The slices of each thread, and when they last changed.

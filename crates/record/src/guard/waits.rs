@@ -11,7 +11,7 @@ use crate::command::pidfd_open;
 use crate::hang::{HangWait, HungProcess};
 use crate::proc::{self, Id};
 
-/// The most descriptors of a process that are looked at.
+/// The largest number of descriptors of a process that are examined.
 const DESCRIPTORS: usize = 1024;
 
 /// The processes with what they wait for, and those outside of COMMAND for which they wait.
@@ -250,7 +250,7 @@ fn of_socket(id: Id, descriptor: u64) -> HangWait {
     }
 }
 
-/// A copy of another process's socket.
+/// A descriptor of this process for a socket of another process.
 fn socket(id: Id, descriptor: u64) -> Option<OwnedFd> {
     let process = pidfd_open(nix::unistd::Pid::from_raw(id)).ok()?;
     // SAFETY: a plain system call, which returns a new descriptor or an error.
