@@ -57,11 +57,11 @@ pub struct Audit {
 pub struct Doubt {
     /// The name of the figure: `on_cpu` or `run_queue`.
     pub figure: &'static str,
-    /// The time in nanoseconds, by the events.
+    /// The time that the figure stands for in nanoseconds, as computed from the events.
     pub events_ns: u64,
     /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,
-    /// The time in nanoseconds, by the kernel.
+    /// The time that the figure stands for in nanoseconds, as counted by the kernel.
     pub kernel_ns: u64,
 }
 
@@ -243,7 +243,7 @@ impl Impossible {
 /// The time in run queues of the tasks for which the kernel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunQueueByKernel {
-    /// The time in nanoseconds, by the events.
+    /// The time in run queues in nanoseconds, as computed from the events.
     pub events_ns: u64,
     /// The time in nanoseconds in which the events do not show a task's state.
     pub unknown_ns: u64,

@@ -94,7 +94,8 @@ pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
 
 /// The resident memory of all recorded processes together in the span, in bytes.
 pub struct Resident {
-    /// The largest reading between the first and the last sample of the span; `None` if there is no sample.
+    /// The largest sampled resident memory between the first and the last sample of the span; `None` if there is no
+    /// sample.
     read: Option<u64>,
     /// The largest resident set of one process in bytes; 0 if none is known.
     peak: u64,

@@ -24,8 +24,8 @@ use crate::view::View;
 /// The margin that is added to the largest need of memory for a proposed size, in percent: pages of files, the kernel's
 /// own memory and other inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The divisor of the free space at the start from which on a use of it is noticeable. A guess: with more, every job
-/// would have a line about its disk.
+/// The divisor of the free space at the start. A job that uses at least this part of the space has a line about its
+/// disk. A guess: with more, every job would have a line about its disk.
 const NOTICEABLE: u64 = 10;
 /// The smallest size of memory that is proposed, in bytes. Larger sizes are this one times a power of two, as runners
 /// are sold.

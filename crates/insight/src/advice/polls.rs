@@ -25,8 +25,8 @@ const WORK: u64 = 10_000_000;
 /// rule that uses it. Reads of a server's own files are shorter.
 const LONG: u64 = 100;
 
-/// The number of loops that check for the work of a child, if most of these sleeps, in their order, are in
-/// such loops. `longest`: the longest of the sleeps in ns.
+/// The number of loops that wait for the work of a child by sleeping and checking. `None` if most of the sleeps in
+/// `slept` are in no such loop. `longest` is the longest of the sleeps in ns.
 pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);

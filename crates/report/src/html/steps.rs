@@ -29,14 +29,14 @@ const WHOLE: u64 = 1000;
 /// A step, with what is known of it.
 struct StepRow<'a> {
     step: &'a Step,
-    /// The title, if it is not the name.
+    /// The title of the step, if it differs from the step's name.
     title: Option<&'a String>,
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
     /// The parts of its wall time in their order.
     course: &'a [CoursePart],
-    /// The part of its wall time in which no step inside it was under way, if it holds others.
+    /// The part of the step's wall time in which no step inside it was running, if the step contains others.
     unexplained: Option<u64>,
     /// The verdict on the step, if something stands out.
     verdict: Option<&'a Verdict>,
