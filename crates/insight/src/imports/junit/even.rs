@@ -13,7 +13,7 @@ use crate::imports::lookup::{ktime, signed};
 const STRETCHES: usize = 1_000;
 
 /// The largest cost of one call of [`is_even`], as a number of test places that could be computed in its time. It is
-/// one place for each stretch, by the guess of [`STRETCHES`].
+/// one place for each stretch, by the guess of `STRETCHES`.
 pub const COST: usize = STRETCHES;
 
 /// The number of thread states whose times are compared. A decision: as many as the sums of [`model::Times`].
