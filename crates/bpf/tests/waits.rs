@@ -13,7 +13,7 @@ use std::sync::mpsc::{channel, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{ensure, settings};
+use common::{ensure, pin, settings};
 use libtest_mimic::Failed;
 use tr_bpf::wire::{self, reason, Sched};
 use tr_bpf::{Record, Settings, Tracer};
@@ -54,19 +54,6 @@ fn record(
 fn tid() -> u32 {
     // SAFETY: a plain system call.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
-}
-
-/// Lets the calling thread run on the first of its CPUs only.
-fn pin() {
-    // SAFETY: the set is ours and is as long as stated.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
-        let first = (0..1024).find(|cpu| libc::CPU_ISSET(*cpu, &set));
-        libc::CPU_ZERO(&mut set);
-        libc::CPU_SET(first.unwrap_or(0), &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &set);
-    }
 }
 
 /// Three threads on one CPU: the first wakes the second, which wakes the third. The switches

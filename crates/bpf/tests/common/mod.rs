@@ -25,6 +25,20 @@ pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Lets the calling thread run on the first of its CPUs only.
+#[allow(dead_code)] // not in every executable
+pub fn pin() {
+    // SAFETY: the set is ours and is as long as stated.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        let first = (0..1024).find(|cpu| libc::CPU_ISSET(*cpu, &set));
+        libc::CPU_ZERO(&mut set);
+        libc::CPU_SET(first.unwrap_or(0), &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
+}
+
 pub fn settings(ring: u32) -> Settings {
     Settings {
         all: true,
