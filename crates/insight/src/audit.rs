@@ -38,7 +38,7 @@ pub struct Audit {
     /// out.
     pub switch_differences_ns: [u64; 4],
     /// The sum of the differences in nanoseconds of the tasks that have more CPU time by the events than by the kernel.
-    /// It contains everything that the kernel does not count: interrupts and steal.
+    /// This time contains everything that the kernel does not count: interrupts and steal.
     pub events_more_ns: u64,
     /// The sum of the differences in nanoseconds of the tasks that have more CPU time by the kernel than by the events,
     /// without their unknown time.

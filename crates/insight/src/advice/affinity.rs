@@ -1,7 +1,10 @@
 //! Fewer CPUs than the machine has, which the command has given itself.
 
+use std::collections::BTreeMap;
+
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::Schedule;
+use tr_format::event::CpuId;
 use tr_programs::command_line;
 
 use super::candidate::{Advice, Candidate, Gain, Kind};
@@ -21,7 +24,7 @@ pub(super) struct Affinity {
     /// on them.
     pub own: u64,
     /// The largest time in nanoseconds that the build saves if it may use all CPUs of the machine.
-    pub gain: u64,
+    gain: u64,
 }
 
 impl Affinity {
@@ -36,12 +39,13 @@ impl Affinity {
             let mut lineage = facts.analysis.lineage(process);
             lineage.any(|above| above == limiter)
         });
-        let sum = |times: &mut dyn Iterator<Item = u64>| times.fold(0, u64::saturating_add);
-        let below = sum(&mut by_cpu.values().copied());
-        let all = sum(&mut facts.on_cpus(|_| true).values().copied());
+        let sum =
+            |times: &BTreeMap<CpuId, u64>| times.values().copied().fold(0, u64::saturating_add);
+        let below = sum(&by_cpu);
+        let all = sum(&facts.on_cpus(|_| true));
         let is_used = |ns: &&u64| ns.saturating_mul(STRAY) >= below;
         let cpus = by_cpu.values().filter(is_used).count() as u64;
-        // What is beside the limited part has other CPUs, which is not simulated.
+        // The work beside the limited part has other CPUs, which is not simulated.
         let beside = all.saturating_sub(below);
         if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY) > all {
             return None;

@@ -444,7 +444,7 @@ fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) 
     let mut between = between.iter().take_while(|edit| edit.from < to).take(EDITS);
     between.any(|edit| {
         let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
-        // Of a document only the name without its ending may be given: `pdflatex book` reads book.aux.
+        // A document may be given by its name without the ending: `pdflatex book` reads book.aux.
         let stem = |name: &[u8]| {
             name.rsplitn(2, |byte| *byte == b'.')
                 .last()

@@ -308,7 +308,6 @@ pub(super) struct Stop {
 /// then closed the pool, and the time-out was the one within which a worker has to end by itself.
 fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     let stopped = analysis.process(ix);
-    let command = |process: &Process| process.execs.last().map(|exec| exec.argv.clone());
     let life = stopped.end.since(stopped.start);
     let Some(owner) = stopped.parent else {
         return false;
@@ -322,7 +321,7 @@ fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
             && other.end <= stopped.end
             && before <= life / CLOSING
             && other.end.since(other.start) >= life / 2
-            && command(other) == command(stopped)
+            && other.argv == stopped.argv
     })
 }
 
