@@ -9,7 +9,7 @@
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process};
-use tr_analyze::schedule::Schedule;
+use tr_analyze::schedule::{Done, Schedule};
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
@@ -145,7 +145,14 @@ impl MemoryNeed {
 pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     let schedule =
         is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
-    cpu_need::wanted(analysis.cpus_of_build(), &schedule?.ok()?.alone())
+    cpus_wanted_in(analysis, &schedule?.ok()?.alone())
+}
+
+/// The number of CPUs that a recorded command wanted at most during most of its time, by its simulated run without other
+/// tasks; `None` for a part of a recording, or for the whole machine.
+pub fn cpus_wanted_in(analysis: &Analysis, alone: &Done) -> Option<u64> {
+    let alone = Some(alone).filter(|_| is_of_command(analysis));
+    cpu_need::wanted(analysis.cpus_of_build(), alone?)
 }
 
 /// Whether the recording has only a command, from the command's beginning.

@@ -12,9 +12,10 @@ use tr_analyze::machine;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::network::Ends;
 use tr_analyze::programs::Groups;
-use tr_analyze::schedule::{Effect, Schedule};
+use tr_analyze::schedule::Schedule;
 
 pub use tr_insight::parts::{Part, PartTimes};
+use tr_insight::size;
 use tr_insight::verdicts::others;
 
 /// One run's parts, in ns: they add up to its wall time.
@@ -29,6 +30,8 @@ pub struct Parts {
     pub names: BTreeMap<String, u64>,
     /// The time that the run takes on CPUs of its own, in ns.
     pub alone: u64,
+    /// The number of CPUs that the run wanted at most for 90 % of this time; `None` unless it is one of a command.
+    pub cpus: Option<u64>,
 }
 
 impl Parts {
@@ -71,7 +74,9 @@ impl Parts {
             .saturating_sub(path.length());
         parts.times.add(Part::Around, around);
         // Slices and the choice of a CPU are not simulated: it is no longer than it was.
-        let alone = schedule.wall(0, Effect::Best).min(path.length());
+        let run = schedule.alone();
+        parts.cpus = size::cpus_wanted_in(analysis, &run);
+        let alone = run.wall.min(path.length());
         parts.alone = alone.saturating_add(around);
         // What the CPUs did not give to the run's own tasks, they gave to others.
         let others = path.length().saturating_sub(alone).min(undivided);

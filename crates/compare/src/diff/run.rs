@@ -16,7 +16,7 @@ use tr_insight::exit::is_unfinished;
 use tr_insight::loads::Loads;
 use tr_insight::normal;
 use tr_insight::normal::{pids, Paths};
-use tr_insight::size::{self, DiskNeed, MemoryNeed};
+use tr_insight::size::{DiskNeed, MemoryNeed};
 use tr_insight::step_sums;
 use tr_insight::step_sums::StepSums;
 use tr_insight::warnings::is_cut;
@@ -154,10 +154,10 @@ pub struct RunSize {
 }
 
 impl RunSize {
-    fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> RunSize {
+    fn of(analysis: &Analysis, parts: Option<&Parts>) -> RunSize {
         RunSize {
             memory: MemoryNeed::of(analysis).and_then(|memory| memory.at_most),
-            cpus: path.and_then(|path| size::cpus_wanted(analysis, path)),
+            cpus: parts.and_then(|parts| parts.cpus),
             disk: DiskNeed::of(analysis).map(|disk| disk.used_peak),
         }
     }
@@ -222,6 +222,7 @@ impl Run {
             .filter_map(|p| p.resources.max_rss)
             .max();
         let wall = analysis.wall();
+        let parts = Parts::of(analysis, path.as_ref());
         Run {
             file: escape::raw(file.as_bytes()),
             link: None,
@@ -248,8 +249,8 @@ impl Run {
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             demands: demands::of(analysis, path.as_ref()),
-            size: RunSize::of(analysis, path.as_ref()),
-            parts: Parts::of(analysis, path.as_ref()),
+            size: RunSize::of(analysis, parts.as_ref()),
+            parts,
             machine: Loads::of(analysis),
             profile: Profile::of(analysis),
             timeline: timeline(analysis),

@@ -86,6 +86,7 @@ impl Made {
                 },
                 alone: ns(self.alone),
                 times,
+                ..Parts::default()
             });
             run
         };
