@@ -10,7 +10,7 @@ use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_analyze::share;
 use tr_format::event::Ktime;
 
-use tr_insight::advice::facts::Facts;
+use tr_insight::advice::facts::{Facts, STRAY};
 use tr_insight::depends;
 use tr_insight::shares::CpuShares;
 use tr_insight::size::{self, HeldMemory};
@@ -563,12 +563,12 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether all but a fiftieth of the run's CPU time was on one CPU: `taskset` itself starts on another one.
+/// Whether all of the run's CPU time was on one CPU, but for the part that [`STRAY`] allows.
 fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);
     let most = by_cpu.values().max().copied().unwrap_or(0);
-    all > 0 && all.saturating_sub(most) <= all / 50
+    all > 0 && all.saturating_sub(most) <= all / STRAY
 }
 
 /// The largest possible number of other tasks, in thousandths of a task, by the CPU time that they had: at most twice as

@@ -8,12 +8,8 @@ use tr_format::event::CpuId;
 use tr_programs::command_line;
 
 use super::candidate::{Advice, Candidate, Gain, Kind};
-use super::facts::Facts;
+use super::facts::{Facts, STRAY};
 use super::rating::WORTH;
-
-/// The divisor of a build's CPU time: a CPU that had less of it was none of the allowed ones. `taskset` itself starts on
-/// another one. A guess.
-const STRAY: u64 = 50;
 
 /// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.
 pub(super) struct Affinity {

@@ -24,6 +24,10 @@ use tr_text::units;
 /// The longest name of a program in a finding, in characters.
 const NAME: usize = 24;
 
+/// The divisor of a build's CPU time: a CPU that had less of it was none of the allowed ones. `taskset` itself starts on
+/// another one. A guess.
+pub const STRAY: u64 = 50;
+
 /// The run of one program in one process, or the whole life of a process without an exec.
 pub struct Execution {
     pub process: ProcessIx,
