@@ -16,13 +16,15 @@ const DECIDE: &str = "! . [ [[ alias bg break builtin case cd command continue c
 /// Whether the script on a shell's command line consists only of programs, such as `sh -c 'node gen.js && node
 /// pack.js'`. The shell then ends with the status of one of them.
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
-    let args: Vec<&[u8]> = shell.argv.args().collect();
-    let script = command_line::shell_text(&args);
     // With -u each expansion can fail.
     let expands = |script: &[u8]| has_letter(shell, b'u') && script.contains(&b'$');
-    script.is_some_and(|script| {
-        script.len() <= LONGEST && !expands(script) && starts_programs_alone(script)
-    })
+    script_of(shell).is_some_and(|script| !expands(script) && starts_programs_alone(script))
+}
+
+/// The script on a shell's command line, if it is not too long.
+fn script_of(shell: &Process) -> Option<&[u8]> {
+    let args: Vec<&[u8]> = shell.argv.args().collect();
+    command_line::shell_text(&args).filter(|script| script.len() <= LONGEST)
 }
 
 /// The commands that start no program and can precede a program that does not exist, separated by spaces.
@@ -31,9 +33,7 @@ const START_NOTHING: &str = ": [ cd echo export printf set test true umask unset
 /// The program in the script on a shell's command line that comes after `others` other programs, if each command runs
 /// only after the success of the one before it.
 pub(super) fn program_after(shell: &Process, others: usize) -> Option<Vec<u8>> {
-    let args: Vec<&[u8]> = shell.argv.args().collect();
-    let script = command_line::shell_text(&args).filter(|script| script.len() <= LONGEST)?;
-    program_at(script, others)
+    program_at(script_of(shell)?, others)
 }
 
 fn program_at(script: &[u8], place: usize) -> Option<Vec<u8>> {
