@@ -1,22 +1,22 @@
 //! The environment variables by which CI systems identify a job. One table serves for recording the
 //! variables and for understanding them in reports.
 
-/// A CI system. Each identifier has a list of templates, in which `{NAME}` stands for the value of a
-/// variable. The first template whose variables are all set is used.
+/// A CI system and the variables by which it identifies a job. Each identifier has a list of templates, in
+/// which `{NAME}` stands for the value of a variable. The first template whose variables are all set is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct System {
-    /// The name of the system.
+    /// The name of the CI system.
     pub name: &'static str,
-    /// The page that documents the system's variables.
+    /// The address of the page that documents the variables of the CI system.
     pub source: &'static str,
-    /// The beginning of variables that no other system sets.
+    /// The beginning of the names of variables that no other CI system sets.
     pub prefix: &'static str,
     /// The name and the templates of each identifier.
     pub identifiers: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// The names of the identifiers, in the order of reports. The first six identify a run. `page` is the
-/// link of the run, `job_page` the link of the job, and `job_id` the job's number. `runner` names the
+/// The names of the identifiers of a CI job, in the order of reports. The first six identify a run. `page` is
+/// the link of the run, `job_page` the link of the job, and `job_id` the job's number. `runner` names the
 /// machine or its agent, `label` the kind of runner that the job requested, and `image` the installed
 /// software.
 pub const IDENTIFIERS: [&str; 12] = [
@@ -28,7 +28,8 @@ const AZURE: &str = "Azure Pipelines";
 const CIRCLE: &str = "CircleCI";
 const JENKINS: &str = "Jenkins";
 
-/// All systems. The last one has no prefix of its own, so it is used if no other system matches.
+/// All CI systems that are recognized. The last one has no prefix of its own, so it is used if no other
+/// system matches.
 pub const SYSTEMS: [System; 14] = [
     System {
         name: "Forgejo Actions",
@@ -274,26 +275,27 @@ pub const SYSTEMS: [System; 14] = [
     },
 ];
 
-/// Variables that are recorded besides the identifiers: the span around a recording, the time at which the
-/// job began to wait for a runner, the variable that identifies a system without a prefix of its own, and
-/// the number of containers that share a job.
+/// The environment variables that are recorded besides those of CI systems: the span around a recording, the
+/// time at which the job began to wait for a runner, the variable that identifies a system without a prefix
+/// of its own, and the number of containers that share a job.
 pub const OTHERS: [&str; 4] = [TRACEPARENT, QUEUED_AT, FORGEJO, CONTAINERS];
 
-/// The context of the span around a recording (W3C Trace Context).
+/// The environment variable with the context of the span in which a recording runs (W3C Trace Context).
 pub const TRACEPARENT: &str = "TRACEPARENT";
 
 const FORGEJO: &str = "FORGEJO_ACTIONS";
 
 const CONTAINERS: &str = "CIRCLE_NODE_TOTAL";
 
-/// The span of a recording, in hexadecimal digits. The recorder adds it to the variables of a job that has
-/// a trace context.
+/// The variable with the id of the span of a recording itself, in hexadecimal digits. The recorder adds it to
+/// the variables of a job that has a trace context.
 pub const SPAN_ID: &str = "TR_SPAN_ID";
 
-/// The time at which a job began to wait for a runner, in seconds since 1970. The job's script sets it.
+/// The environment variable with the time at which a job began to wait for a runner, in seconds since 1970.
+/// The job's script sets it.
 pub const QUEUED_AT: &str = "TR_QUEUED_AT";
 
-/// The names of the variables in a template.
+/// The names of the variables in a template such as `{NAME}/{OTHER}`.
 fn names(template: &str) -> impl Iterator<Item = &str> {
     template
         .split('{')
@@ -302,7 +304,7 @@ fn names(template: &str) -> impl Iterator<Item = &str> {
         .map(|(name, _)| name)
 }
 
-/// The names of all variables that are recorded, without duplicates.
+/// The names of all environment variables that are recorded, without duplicates.
 pub fn variables() -> Vec<&'static str> {
     let mut all: Vec<&str> = SYSTEMS
         .iter()
@@ -316,7 +318,7 @@ pub fn variables() -> Vec<&'static str> {
     all
 }
 
-/// The identifiers that follow from these variables: the name and the value of each.
+/// The identifiers of a CI job that follow from these environment variables: the name and the value of each.
 pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)> {
     let get = |name: &str| {
         variables
@@ -342,7 +344,8 @@ pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)
     IDENTIFIERS.iter().filter_map(identifier).collect()
 }
 
-/// A template with the values of its variables; `None` if a variable is not set.
+/// A template in which each `{NAME}` is replaced by the value of that variable; `None` if a variable is not
+/// set.
 fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let mut out = String::new();
     for (place, part) in template.split('{').enumerate() {
@@ -390,7 +393,7 @@ fn plain<'a>(
     short.unwrap_or(value)
 }
 
-/// The bytes of a text in which bytes may be encoded as in a URL: `%2F`.
+/// The bytes of a text in which bytes may be encoded as in a URL (`%2F` for `/`).
 pub fn decoded(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();

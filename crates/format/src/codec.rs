@@ -1,10 +1,10 @@
-//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the
-//! steps of such descriptions; `block/life/` has the implementations that write values into columns, read
-//! them from columns, and pass the texts to a mask.
+//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the steps
+//! of which such a description consists; `block/life/` has the implementations that write values into
+//! columns, read them from columns, and pass the texts to a mask.
 //!
-//! A step takes the value to write, and leaves the value that was read. Most steps compute the
-//! stored form of the value, pass it on, and compute the value from the stored form. When reading, the
-//! result of the first part is not used; when writing, the result of the second part is not used.
+//! A step takes the value to write, and leaves the value that was read. Most steps compute the stored form of
+//! the value, pass it on, and compute the value from the stored form. When reading, the computed stored form
+//! is not used; when writing, the value computed from it is not used.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::limits;
 use crate::varint::{fold, unfold};
 use crate::Fault;
 
-/// The result of a step of a description. Only reading can fail.
+/// The result of one step of the description of a stored event. Only reading can fail.
 pub type Step = Result<(), Fault>;
 
-/// A kind of lifecycle event, as stored.
+/// A kind of lifecycle event that can be stored: the description of its fields.
 pub trait Stored {
     /// Passes the fields of the event, whose time is `time`, to the codec.
     ///
@@ -26,23 +26,23 @@ pub trait Stored {
     /// reader can skip its events.
     fn fields<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step;
 
-    /// The approximate memory of the event's parts in bytes.
+    /// The approximate memory in bytes of the parts of the event that it has on the heap.
     fn weight(&self) -> usize {
         0
     }
 }
 
-/// Defines [`Col`].
+/// Defines the enum [`Col`] of the columns of a frame, and the list of their names.
 macro_rules! columns {
     ($($name:ident)*) => {
-        /// The columns, in the order in which they are stored in the body of a frame.
+        /// The columns of a frame of lifecycle events, in the order in which they are stored in its body.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Col {
             $(#[allow(missing_docs)] $name,)*
         }
 
-        /// The names of the columns.
+        /// The names of the columns of a frame of lifecycle events.
         pub const COLUMN_NAMES: [&str; [$(Col::$name),*].len()] = [$(stringify!($name)),*];
     };
 }
@@ -67,7 +67,7 @@ columns! {
 
 pub const COLUMNS: usize = COLUMN_NAMES.len();
 
-/// The kinds of texts. Each different text is stored once a frame.
+/// The kinds of texts in lifecycle events. Each different text is stored once a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Text {
     /// Names of tasks.
@@ -97,8 +97,8 @@ pub enum Text {
 pub const TEXTS: usize = Text::Directory as usize + 1;
 
 impl Text {
-    /// Three columns: how many new texts ago an equal text was stored, or 0 for a new text; the length of
-    /// a new text; the bytes of a new text.
+    /// The three columns of a kind of text: how many new texts ago an equal text was stored, or 0 for a new
+    /// text; the length of a new text; the bytes of a new text.
     pub fn columns(self) -> [Col; 3] {
         match self {
             Text::Comm => [Col::Comm, Col::NewComm, Col::NewComm],
@@ -123,12 +123,12 @@ impl Text {
     }
 }
 
-/// The columns of byte strings.
+/// The two columns in which byte strings are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct TextColumns {
-    /// The column of the lengths.
+    /// The column of the lengths of the byte strings.
     pub lengths: Col,
-    /// The column of the bytes.
+    /// The column of the bytes of all byte strings.
     pub bytes: Col,
 }
 
@@ -141,11 +141,11 @@ impl TextColumns {
 /// The columns of a quantity that is stored as whole units and a rest.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantityColumns {
-    /// The unit of the column `whole`.
+    /// The unit whose multiples the column `whole` counts.
     pub unit: u64,
     /// The column of the numbers of whole units.
     pub whole: Col,
-    /// The column of the rests.
+    /// The column of what remains of each quantity, as a number below `unit`.
     pub rest: Col,
 }
 
@@ -171,19 +171,20 @@ impl QuantityColumns {
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
 const UNIT: u64 = 512;
-/// The unit in ns of CPU times, on kernels that count them in ticks.
+/// The unit in ns of CPU times that some kernels count in ticks.
 const TICK: u64 = 1_000_000;
 /// The greatest length of the list of recent tasks, and of the list of recent cgroups.
 const RECENT: usize = 254;
 
-/// The numbers of a disk (major and minor), and its name.
+/// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The state after the earlier events of a frame. It is the same when writing and when reading.
+/// The facts that are remembered of a frame's earlier events, so that the next event is stored as a difference to
+/// them. It is the same when writing and when reading.
 #[derive(Debug, Default)]
 pub struct FrameState {
     pub time: u64,
-    /// The number of the event's kind.
+    /// The number of the kind of the event that is read or written.
     pub kind: u8,
     /// The last number of each column, from which the next number is counted.
     last: Vec<u32>,
@@ -191,7 +192,7 @@ pub struct FrameState {
     cgroups: Vec<CgroupId>,
     /// The recent processes and names of tasks that had a CPU while recorded tasks waited for it.
     pub others: Vec<(Tgid, Comm)>,
-    /// The start time of the task of the last snapshot.
+    /// The start time of the task of the last snapshot event, in ns.
     pub start: u64,
     /// The figures in the exit events of tasks: run time, voluntary and involuntary switches, delays. The
     /// tasks' final events are stored as increases of these figures.
@@ -201,22 +202,23 @@ pub struct FrameState {
     pub accounts: HashMap<u32, [u64; 3]>,
     /// The number of the last new connection.
     pub connection: u64,
-    /// The addresses so far, and, when writing, the number of each.
+    /// The addresses that have occurred in the frame so far, and, when writing, the number of each.
     pub addresses: Vec<Address>,
     pub address_at: HashMap<Address, usize>,
-    /// The values of the counters, by the number of the counter.
+    /// The values of the counters at their last sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
     /// The disks that tasks have waited for so far.
     pub disks: Vec<Disk>,
-    /// The number of the next new frame of a sample. The next fields are about samples too: the number of
-    /// the next new stack; the last offset or address in each file, in each process or in the kernel; the
+    /// The number of the next new frame of a sampled stack. The next fields are about samples too: the number
+    /// of the next new stack; the last offset or address in each file, in each process or in the kernel; the
     /// lengths of the last samples on a CPU and off CPU.
     pub frame: u32,
     pub stack: u32,
     pub offsets: HashMap<u64, u64>,
     pub ns: [u64; 2],
-    /// The amounts read so far that have a limit: bytes of strings (short references can repeat a long
-    /// string), sums of system calls, new stacks and functions.
+    /// The number of bytes of strings that were read so far, which has a limit because short references can
+    /// repeat a long string. The next fields count other amounts with a limit: sums of system calls, new
+    /// stacks and functions.
     pub strings: u64,
     pub calls: u64,
     pub stacks: u64,
@@ -231,7 +233,7 @@ impl FrameState {
         }
     }
 
-    /// The last number that was stored in a column.
+    /// The last number that was stored in the column `col`.
     #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
     pub fn last(&mut self, col: Col) -> &mut u32 {
         if self.last.is_empty() {
@@ -253,16 +255,16 @@ impl FrameState {
     }
 }
 
-/// Bytes that an event owns, or shares with other events.
+/// A type for the bytes of a field, which an event owns or shares with other events.
 pub trait Bytes: Sized {
     fn bytes(&self) -> &[u8];
-    /// A copy of some bytes.
+    /// A value with a copy of these bytes.
     fn copy(bytes: &[u8]) -> Self;
-    /// A copy of a text of any length, which is cut where the type has a limit.
+    /// A value with a copy of a text of any length. The text is cut where the type has a limit.
     fn fitted(text: &[u8]) -> Self {
         Self::copy(text)
     }
-    /// The bytes of a shared text.
+    /// A value with the bytes of a shared text.
     fn of(shared: &Arc<[u8]>) -> Self {
         Self::copy(shared)
     }
@@ -309,25 +311,27 @@ impl Bytes for Comm {
     }
 }
 
-/// One direction: writing, reading, or passing texts to a mask.
+/// One way to handle the described fields of an event: to write them, to read them, or to pass their texts to
+/// a mask.
 pub trait Codec: Sized {
     /// Whether values are written into columns; otherwise they are read from columns.
     const WRITES: bool;
 
     fn known(&mut self) -> &mut FrameState;
     fn byte(&mut self, col: Col, value: &mut u8) -> Step;
-    /// A number, as a varint.
+    /// Handles a number that is stored as a varint in the column `col`.
     fn int(&mut self, col: Col, value: &mut u64) -> Step;
-    /// A wide number: a byte with the class, and the low bits.
+    /// Handles a number with random low bits. It is stored as a byte with its sign and magnitude in the
+    /// column `col`, and its low bits apart.
     fn wide(&mut self, col: Col, value: &mut u64) -> Step;
-    /// A length and that many bytes. At most `most` bytes are written or read. The value has to be empty
-    /// before it is read.
+    /// Handles a byte string: a length and that many bytes. At most `most` bytes are written or read. The
+    /// value has to be empty before it is read.
     fn bytes<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step;
-    /// Bytes that are not text, so no mask sees them.
+    /// Handles bytes that are not text, so that no mask sees them.
     fn opaque<T: Bytes>(&mut self, cols: TextColumns, most: usize, value: &mut T) -> Step {
         self.bytes(cols, most, value)
     }
-    /// A text that is stored once a frame.
+    /// Handles a text. Equal texts are stored once a frame.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
 
     /// Whether a column that is read has no more values. A column that a later version has added to a kind
@@ -344,7 +348,7 @@ pub trait Codec: Sized {
         self.text(Text::Path, value)
     }
 
-    /// A number of a narrower type, as a varint.
+    /// Handles a number of a type narrower than 64 bits, as a varint.
     #[inline(always)]
     fn narrow<T>(&mut self, col: Col, value: &mut T) -> Step
     where
@@ -356,8 +360,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// An optional number: 0 for `None`, else the value plus 1. The largest number of 64 bits is read as
-    /// `None`.
+    /// Handles an optional number: it is stored as 0 for `None`, else as the value plus 1. The largest number
+    /// of 64 bits is read as `None`.
     #[inline(always)]
     fn optional<T>(&mut self, col: Col, value: &mut Option<T>) -> Step
     where
@@ -369,7 +373,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A boolean: 0 or 1, as a varint.
+    /// Handles a boolean: it is stored as 0 or 1, as a varint.
     fn bool(&mut self, col: Col, value: &mut bool) -> Step {
         let mut stored = u64::from(*value);
         self.int(col, &mut stored)?;
@@ -381,8 +385,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A byte of flags, with the first flag in the lowest bit. A byte with other bits is an error, with the
-    /// text `unknown`.
+    /// Handles several booleans as one byte of flags, with the first flag in the lowest bit. Reading a byte
+    /// with other bits is an error, with the text `unknown`.
     #[inline(always)]
     fn flags<const N: usize>(
         &mut self,
@@ -400,7 +404,7 @@ pub trait Codec: Sized {
         refuse_if(bits != 0, unknown)
     }
 
-    /// An id, as the difference to another number.
+    /// Handles an id, which is stored as the difference to the number `from`.
     #[inline(always)]
     fn diff(&mut self, col: Col, value: &mut u32, from: u32) -> Step {
         let mut stored = fold(i64::from(*value) - i64::from(from));
@@ -409,7 +413,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// An id, as the difference to the last id of column `last`.
+    /// Handles an id, which is stored as the difference to the last id of the column `last`.
     fn step(&mut self, col: Col, last: Col, value: &mut u32) -> Step {
         let from = *self.known().last(last);
         self.diff(col, value, from)?;
@@ -417,14 +421,14 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A task, in columns of the event's kind. An older reader skips such an event, so the list of recent
-    /// tasks must not change.
+    /// Handles a task that is stored in columns of the event's own kind. An older reader skips such an event,
+    /// so the list of recent tasks must not change.
     fn own_task(&mut self, col: Col, last: Col, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.step(col, last, &mut tid.0)?;
         self.diff(col, &mut tgid.0, tid.0)
     }
 
-    /// A number, as a varint of the difference to another number.
+    /// Handles a number, which is stored as a varint of the difference to the number `from`.
     #[inline(always)]
     fn change(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = fold(value.wrapping_sub(from) as i64);
@@ -433,7 +437,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A number, as a wide number that has the difference to another number.
+    /// Handles a number, which is stored as a wide number with the difference to the number `from`.
     #[inline(always)]
     fn increase(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = value.wrapping_sub(from);
@@ -442,7 +446,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A quantity, as a number of whole units and a rest.
+    /// Handles a quantity, which is stored as a number of whole units and a rest.
     fn quantity(&mut self, cols: QuantityColumns, value: &mut u64) -> Step {
         let unit = cols.unit;
         let (mut whole, mut part) = (*value / unit, *value % unit);
@@ -452,7 +456,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A number of bytes of memory or I/O, if it is known.
+    /// Handles a number of bytes of memory or of I/O, which is `None` if it is not known.
     fn memory(&mut self, col: Col, value: &mut Option<u64>) -> Step {
         let mut stored = value.map_or(0, |bytes| bytes / UNIT + 1);
         self.int(col, &mut stored)?;
@@ -466,8 +470,9 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// An element, as its place in a list of recent elements, counted from 1, or 0 for a new element. A
-    /// recent element moves to the front of the list. Returns whether the element is new.
+    /// Handles a value that often repeats. It is stored as its place in a list of recent values, counted from
+    /// 1, or as 0 if it is new. A recent value moves to the front of the list. Returns whether the value is
+    /// new.
     fn recent<T: Copy + PartialEq>(
         &mut self,
         col: Col,
@@ -499,7 +504,7 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A task that occurs in the frame for the first time.
+    /// Handles a task that occurs in the frame for the first time.
     fn new_task(&mut self, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.own_task(Col::NewTask, Col::NewTask, tid, tgid)?;
         to_new_front(&mut self.known().tasks, (*tid, *tgid));
@@ -531,7 +536,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// An address, in a column of lengths and a column of bytes. A masked address has no bytes.
+    /// Handles an internet address, which is stored in a column of lengths and a column of bytes. A masked
+    /// address has no bytes.
     fn address(&mut self, cols: TextColumns, address: &mut Address) -> Step {
         let (mut ip, mut number): (Box<[u8]>, u64) = match *address {
             Address::V4(ip) => (ip.octets().into(), 0),
@@ -551,7 +557,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A number of elements. At most `most` elements are written; a larger number is refused when reading.
+    /// Handles the number of elements of a list. At most `most` elements are written; a larger number is
+    /// refused when reading.
     fn count(
         &mut self,
         col: Col,
@@ -565,8 +572,8 @@ pub trait Codec: Sized {
         Ok(count as usize)
     }
 
-    /// The first `count` elements of a list. When reading, no memory is reserved for `count` elements,
-    /// because a damaged file can have any number there.
+    /// Handles the first `count` elements of a list by calling `each` for every one. When reading, no memory
+    /// is reserved for `count` elements, because a damaged file can have any number there.
     fn elements<T: Default>(
         &mut self,
         count: usize,
@@ -588,7 +595,7 @@ pub trait Codec: Sized {
     }
 }
 
-/// Refuses the content of a frame if it is wrong.
+/// Returns an error for the content of a frame if `wrong` is set. `why` is the text of the error.
 pub fn refuse_if(wrong: bool, why: &'static str) -> Step {
     if wrong {
         return Err(Fault::Content(why));
@@ -596,12 +603,13 @@ pub fn refuse_if(wrong: bool, why: &'static str) -> Step {
     Ok(())
 }
 
-/// Converts a number that was read into the type of its field.
+/// Converts a number that was read into the type of its field, or returns an error if it does not fit.
 pub fn fitting<T: TryFrom<u64>>(number: u64) -> Result<T, Fault> {
     T::try_from(number).map_err(|_| Fault::Content("a number does not fit in its field"))
 }
 
-/// The id that has this difference, with its sign folded, to another number.
+/// The id whose difference to the number `from` is stored here, with the sign of the difference in its lowest
+/// bit.
 pub fn unfolded(difference: u64, from: u32) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(difference))

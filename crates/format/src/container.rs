@@ -1,5 +1,5 @@
-//! Containers: the processes of their runtimes, their names, and why they are recorded. Servers: the
-//! processes that answer recorded processes.
+//! The events about containers (the processes of their runtimes, their names, and why they are recorded) and
+//! about servers (the processes that answer recorded processes).
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ named! {
         /// A daemon has answered a recorded client, but the container can belong to another client. Only earlier
         /// versions recorded such containers.
         Ambiguous = "ambiguous",
-        /// The user has asked for all containers to be recorded.
+        /// The user has requested that all containers are recorded.
         Any = "any",
         /// A recorded process was the only process with a connection to the daemon.
         Inferred = "inferred",
@@ -35,7 +35,7 @@ named! {
 }
 
 impl Evidence {
-    /// The evidence with this number; `None` for a number of a later version.
+    /// The evidence that is stored as this number; `None` for a number of a later version.
     pub fn of(number: u32) -> Option<Evidence> {
         Evidence::ALL.get(number as usize).copied()
     }
@@ -54,7 +54,7 @@ impl Evidence {
 /// of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
-    /// The task.
+    /// The task of the runtime that the event is about.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -66,10 +66,10 @@ pub struct Container {
     /// The container's id; empty if it is unknown. The name and the image are unknown then, too.
     #[serde(serialize_with = "show::text")]
     pub id: Arc<[u8]>,
-    /// The container's name.
+    /// The container's name; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
-    /// The image that the container was created from.
+    /// The name of the image that the container was created from; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub image: Arc<[u8]>,
     /// The time for which a quota of the container's cgroup has throttled the container so far, in ns,
@@ -101,11 +101,11 @@ impl Stored for Container {
     }
 }
 
-/// A server has answered a recorded process and is recorded from now on, or it has answered a process
-/// that is not recorded.
+/// A server has answered a process: either a recorded process, so that the server is recorded from now on, or
+/// a process that is not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Server {
-    /// The task that has answered.
+    /// The task of the server that has answered.
     pub tid: Tid,
     /// The server's process.
     pub tgid: Tgid,

@@ -11,8 +11,8 @@ use crate::limits;
 /// Defines [`Counter`]: `Variant = number, "name", unit;`. Numbers are never used again.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal, $unit:ident;)*) => {
-        /// A counter. The counters with the units [`Unit::Time`] and [`Unit::Count`] are totals since the start
-        /// of the recording.
+        /// A counter of the machine or of COMMAND's cgroup. The counters with the units [`Unit::Time`] and
+        /// [`Unit::Count`] are totals since the start of the recording.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Counter {
@@ -43,18 +43,18 @@ macro_rules! counters {
 /// The unit of a [`Counter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A total in ns.
+    /// The values are totals in ns.
     Time,
-    /// A total without a unit.
+    /// The values are totals without a unit.
     Count,
-    /// A current value in bytes.
+    /// The values are current amounts in bytes.
     Bytes,
-    /// A current value in kHz.
+    /// The values are current frequencies in kHz.
     Frequency,
 }
 
 impl Unit {
-    /// Whether the values never decrease.
+    /// Whether the values of a counter with this unit never decrease.
     pub fn is_total(self) -> bool {
         matches!(self, Unit::Time | Unit::Count)
     }
@@ -102,50 +102,51 @@ counters! {
     Frequency = 18, "frequency", Frequency;
     /// The sum of the resident memory of all recorded processes (`rss_stat`).
     Resident = 19, "resident", Bytes;
-    /// The limit of the memory of COMMAND's cgroup (`memory.max`).
+    /// The limit of COMMAND's cgroup for memory, in bytes (`memory.max`).
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
     /// The largest memory of COMMAND's cgroup since its beginning (`memory.peak`).
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
-    /// The largest [`Counter::Resident`] that the recorder has read since the previous sample.
+    /// The largest sum of the resident memory of all recorded processes ([`Counter::Resident`]) that the
+    /// recorder has read since the previous sample.
     ResidentPeak = 22, "resident_peak", Bytes;
     /// The least free space of the file system of COMMAND's working directory that the recorder has read since the
     /// previous sample (`statfs`).
     DiskFree = 23, "disk_free", Bytes;
 }
 
-/// The number of counters.
+/// The number of counters that this version knows.
 pub(crate) const COUNTERS: usize = Counter::ALL.len();
 
-/// The counters at one moment.
+/// The values of all counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters(Box<[Option<u64>; COUNTERS]>);
 
 impl Counters {
-    /// A counter's value; `None` if the kernel does not have it.
+    /// A counter's value at this moment; `None` if the kernel does not have it.
     pub fn get(&self, counter: Counter) -> Option<u64> {
         self.0.get(counter as usize).copied().flatten()
     }
 
-    /// Sets a counter.
+    /// Sets the value of a counter.
     pub fn set(&mut self, counter: Counter, value: u64) {
         if let Some(place) = self.0.get_mut(counter as usize) {
             *place = Some(value);
         }
     }
 
-    /// The counters that have a value.
+    /// The counters that have a value, with their values.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         let all = Counter::ALL.into_iter();
         all.filter_map(|counter| Some((counter, self.get(counter)?)))
     }
 }
 
-/// System calls of a process that returned between `since` and the event's time.
+/// The sums of the system calls of a process that returned between `since` and the event's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SystemCalls {
-    /// The process.
+    /// The process whose system calls were summed up.
     pub tgid: Tgid,
-    /// The time of the process's previous sums, or the start of the recording.
+    /// The time of the previous event of this kind for the process, or the start of the recording.
     pub since: Ktime,
     /// The sums of each system call, in the order of the calls' numbers.
     pub calls: Vec<CallSum>,
@@ -154,17 +155,17 @@ pub struct SystemCalls {
 /// Sums over one system call of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct CallSum {
-    /// The call's number in the kernel's table.
+    /// The system call's number in the kernel's table.
     pub number: u32,
     /// Whether the number is in the table of 32-bit programs on a 64-bit kernel.
     pub compat: bool,
-    /// The number of calls that returned.
+    /// The number of calls that returned in the time.
     pub count: u64,
     /// The number of calls that returned an error.
     pub errors: u64,
-    /// The time from the entry to the return, summed over all calls, in ns.
+    /// The time in ns from the entry into the kernel to the return, summed over all calls.
     pub ns: u64,
-    /// The time of the longest call, in ns.
+    /// The duration of the longest call, in ns.
     pub longest: u64,
 }
 
@@ -174,8 +175,8 @@ impl Serialize for Counters {
     }
 }
 
-/// The value that is added to the number of a counter that was known before in the frame and is not
-/// known any more. A reader of format 3.9 or older treats it as a counter of a later version.
+/// The value that is added to the number of a counter to store that its value, known earlier in the frame, is
+/// no longer known. A reader of format 3.9 or older treats it as a counter of a later version.
 const GONE: u64 = 1 << 16;
 
 impl Stored for Counters {

@@ -1,4 +1,4 @@
-//! Requests to block devices.
+//! The events about requests to block devices.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::codec::{Codec, Col, Step, Stored, Text, TextColumns};
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::{limits, show, Fault};
 
-/// A block device's number.
+/// The number of a block device, in two parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
     /// The number of the device's driver.
@@ -35,8 +35,8 @@ impl Serialize for Device {
 /// ones.
 pub const BUCKETS: usize = 32;
 
-/// The upper bound of a bucket in ns. All latencies of the bucket are below it; the last bucket has
-/// no bound.
+/// The upper bound in ns of a bucket of a histogram of latencies. All latencies of the bucket are below it;
+/// the last bucket has no bound.
 pub fn bucket_end(bucket: usize) -> u64 {
     if bucket + 1 < BUCKETS {
         1 << (bucket + 11)
@@ -45,13 +45,14 @@ pub fn bucket_end(bucket: usize) -> u64 {
     }
 }
 
-/// The names of the groups of requests, as in `/proc/diskstats`.
+/// The names of the groups into which requests to block devices are divided, as in `/proc/diskstats`.
 pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
 
-/// The requests to a whole disk that were completed in an interval, from all tasks of the machine.
+/// The sums of the requests to a whole disk that were completed in an interval. They are those of all tasks
+/// of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Block {
-    /// The disk.
+    /// The disk that the requests were sent to.
     pub device: Device,
     /// The name of the disk; empty if it is not known.
     #[serde(serialize_with = "show::text")]
@@ -70,7 +71,7 @@ pub struct Block {
 /// next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskWait {
-    /// The task.
+    /// The task that waits for the disk.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -86,7 +87,7 @@ pub struct DiskWait {
 /// the task's next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncFile {
-    /// The task.
+    /// The task that waits for the file.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -95,19 +96,19 @@ pub struct SyncFile {
     pub name: Arc<[u8]>,
 }
 
-/// Sums over the completed requests of a group.
+/// The sums of the completed requests of one group, for example of all reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
     /// The number of requests.
     pub count: u64,
-    /// The bytes of all requests together.
+    /// The number of bytes of all requests together.
     pub bytes: u64,
     /// The sum of the requests' latencies in ns. A latency lasts from the issue of the request to the driver
     /// until its completion.
     pub latency: u64,
-    /// The longest latency, in ns.
+    /// The longest latency of a request, in ns.
     pub longest: u64,
-    /// The number of latencies in each bucket.
+    /// The number of latencies in each bucket of the histogram ([`BUCKETS`]).
     pub buckets: [u64; BUCKETS],
 }
 
@@ -155,8 +156,8 @@ impl Requests {
 }
 
 impl Stored for DiskWait {
-    /// The disk is stored as 0 if there is none, as 1 if it is new, else as 2 plus its place among the
-    /// disks so far.
+    /// Handles the fields of the event. The disk is stored as 0 if there is none, as 1 if it is new, else as
+    /// 2 plus its place among the disks so far.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.own_task(Col::DiskWait, Col::DiskWait, &mut self.tid, &mut self.tgid)?;
         let cut = self.name.get(..limits::NAME).unwrap_or(&self.name);
@@ -210,7 +211,7 @@ impl Stored for SyncFile {
     }
 }
 
-/// Shows groups of requests by their names, with null for a group without requests.
+/// Serializes the groups of requests by their names, with null for a group without requests.
 fn groups<S: Serializer>(groups: &[Requests; 4], to: S) -> show::Shown<S> {
     let some = |group: &&Requests| group.count > 0;
     to.collect_map(

@@ -1,4 +1,4 @@
-//! DNS queries by UDP.
+//! The events about DNS queries that are sent by UDP.
 
 use serde::Serialize;
 
@@ -6,21 +6,21 @@ use crate::codec::{Codec, Col, Step, Stored, TextColumns};
 use crate::ids::{Address, Ktime, Tgid, Tid};
 use crate::{limits, show};
 
-/// The largest number of addresses of one answer that are recorded.
+/// The largest number of addresses of one DNS answer that are recorded.
 pub const ADDRESSES: usize = 64;
 
-/// A task sends a query.
+/// A task sends a DNS query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsQuery {
-    /// The task.
+    /// The task that sends the query.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The server's address.
+    /// The address of the DNS server.
     pub server: Address,
-    /// The port of the task's socket.
+    /// The local port of the task's socket.
     pub port: u16,
-    /// The query's id.
+    /// The id in the query, which the answer repeats.
     pub id: u16,
     /// The type of the query (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
     #[serde(rename = "type")]
@@ -30,24 +30,24 @@ pub struct DnsQuery {
     pub name: Box<[u8]>,
 }
 
-/// An answer of a server has arrived.
+/// The answer of a DNS server has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsAnswer {
-    /// The server's address.
+    /// The address of the DNS server.
     pub server: Address,
-    /// The port that the answer is sent to. The port, `id` and `code` are `None` if the answer could not
-    /// be read.
+    /// The local port that the answer is sent to. The port, `id` and `code` are `None` if the answer could
+    /// not be read.
     pub port: Option<u16>,
-    /// The query's id.
+    /// The id of the query that is answered.
     pub id: Option<u16>,
-    /// The result (RCODE of RFC 1035): 0 for no error, 3 for a name that does not exist.
+    /// The result of the query (RCODE of RFC 1035): 0 for no error, 3 for a name that does not exist.
     pub code: Option<u8>,
     /// The addresses in the answer, at most [`ADDRESSES`].
     pub addresses: Box<[Address]>,
 }
 
-/// The columns of addresses and names. They differ from the columns of connections, which an older reader
-/// knows.
+/// The columns in which the addresses and names of DNS events are stored. They are not the columns of
+/// connections, because an older reader knows those.
 const BYTES: TextColumns = TextColumns::new(Col::Dns, Col::DnsBytes);
 
 impl Stored for DnsQuery {

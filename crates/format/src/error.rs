@@ -1,32 +1,32 @@
-//! Errors, which name the frame and the byte that they are about.
+//! The errors of writing and reading a trace. They name the frame and the byte that they are about.
 
 /// An error of writing or reading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A system call failed.
+    /// A system call failed while a trace was read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The file does not begin with a trace's magic number.
     #[error("not a tr recording (it {})", looks(.found))]
     NotATrace {
-        /// The first bytes, up to eight.
+        /// The first bytes of the file, up to eight.
         found: Vec<u8>,
-        /// The magic number.
+        /// The magic number with which a trace begins.
         expected: [u8; 8],
     },
     /// A pipe has more bytes than a temporary file may have.
     #[error("a pipe of more than {} MiB: write it to a file, and name that", .most >> 20)]
     LongPipe {
-        /// The limit in bytes.
+        /// The largest number of bytes of a trace that is read from a pipe.
         most: u64,
     },
     /// A trace has another major version of the format.
     #[error("this is a trace of format version {found}; this tr reads version {supported}")]
     Version {
-        /// The file's major version.
+        /// The major version of the file's format.
         found: u16,
-        /// The version that this crate reads.
+        /// The major version that this crate reads.
         supported: u16,
     },
     /// A frame is damaged or exceeds a limit.
@@ -36,12 +36,12 @@ pub enum Error {
         frame: u64,
         /// The frame's offset in the file.
         offset: u64,
-        /// The kind of damage.
+        /// The damage of the frame.
         fault: Fault,
     },
 }
 
-/// The likely kind of a file that begins with these bytes.
+/// The kind of file that probably begins with these bytes, as text for an error.
 fn looks(found: &[u8]) -> String {
     let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if found.is_empty() {
@@ -62,29 +62,29 @@ fn looks(found: &[u8]) -> String {
     }
 }
 
-/// The kind of damage of a frame.
+/// A way in which a frame is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The frame's mark is missing.
+    /// The mark with which a frame begins is missing.
     #[error("no frame begins here")]
     Sync,
-    /// A checksum differs.
+    /// A checksum in the file differs from the checksum of the bytes.
     #[error("{part}: checksum {found:#010x}, expected {expected:#010x}")]
     Checksum {
         /// The part of the frame that has the checksum.
         part: &'static str,
-        /// The checksum of the bytes.
+        /// The checksum that was computed from the bytes of the file.
         found: u32,
-        /// The stored checksum.
+        /// The checksum that the file has stored.
         expected: u32,
     },
     /// The file ends inside the frame.
     #[error("{needed} bytes needed, {left} left")]
     Short {
-        /// Bytes needed.
+        /// The number of bytes that the frame needs.
         needed: u64,
-        /// Bytes present.
+        /// The number of bytes that the file still has.
         left: u64,
     },
     /// A length or count is larger than the format allows.
@@ -92,33 +92,33 @@ pub enum Fault {
     Limit {
         /// The name of the length or count that is too large.
         what: &'static str,
-        /// The value found.
+        /// The length or count that the file has.
         found: u64,
-        /// The largest value allowed.
+        /// The largest length or count that the format allows.
         limit: u64,
     },
-    /// The content is invalid although its checksum is right.
+    /// The content of the frame is invalid although its checksum is right. The text says what is wrong.
     #[error("{0}")]
     Content(&'static str),
-    /// zstd refuses the compressed data.
+    /// The compressed data of the frame cannot be decompressed. The text is zstd's error.
     #[error("cannot be decompressed: {0}")]
     Decompress(String),
-    /// The index names another frame at this offset.
+    /// The index of the trace names another frame at the offset of this one.
     #[error("differs from its index entry")]
     Index,
-    /// Frames are missing before this one.
+    /// Frames are missing before this frame. The number is how many.
     #[error("{0} frames are missing before it")]
     Missing(u64),
     /// The frame's number is not larger than the number of the frame before it: the frame is a copy, or
     /// belongs to another trace.
     #[error("frame number {found} comes after number {after}")]
     Order {
-        /// The number found.
+        /// The number in the header of this frame.
         found: u64,
-        /// The number of the frame before.
+        /// The number of the frame before this one.
         after: u64,
     },
-    /// A system call failed.
+    /// A system call failed while the frame was read. The text is its error.
     #[error("cannot be read: {0}")]
     Read(String),
 }

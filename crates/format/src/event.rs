@@ -36,24 +36,24 @@ pub use crate::task::{
 };
 use crate::{show, Fault};
 
-/// One high-rate event of one CPU's stream.
+/// One scheduling event of one CPU's stream. Such events are frequent: a switch of tasks or a waking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedEvent {
-    /// The time of the event.
+    /// The time of the scheduling event.
     pub time: Ktime,
-    /// The kind of the event and its fields.
+    /// Whether the event is a switch or a waking, with the fields of that kind.
     pub kind: SchedKind,
 }
 
-/// The two kinds of high-rate events.
+/// The two kinds of scheduling events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SchedKind {
     /// `sched_switch`: the CPU goes from `prev` to `next`.
     Switch {
-        /// The task switched out.
+        /// The task that is switched out.
         prev: Tid,
-        /// The task switched in.
+        /// The task that is switched in.
         next: Tid,
         /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was
         /// preempted.
@@ -66,7 +66,7 @@ pub enum SchedKind {
         /// runnable.
         #[serde(serialize_with = "show::shown")]
         reason: Reason,
-        /// The time-out of that system call, as far as it is recorded.
+        /// The time-out of that system call, which bounds the sleep, as far as it is recorded.
         #[serde(flatten)]
         timeout: Timeout,
     },
@@ -76,7 +76,7 @@ pub enum SchedKind {
     /// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The
     /// next switch-in has it.
     Waking {
-        /// The task that was running at the wake-up. If [`Context::is_interrupt`], it was
+        /// The task that was running on this CPU at the wake-up. If [`Context::is_interrupt`], it was
         /// interrupted and is not the cause.
         waker: Tid,
         /// The task that is woken.
@@ -92,41 +92,42 @@ pub enum SchedKind {
     },
 }
 
-/// One low-rate event of a task or of the recording.
+/// One event of a task's life or of the recording itself, such as a fork or a loss. Such events are rarer
+/// than scheduling events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LifeEvent {
-    /// The time of the event.
+    /// The time of the lifecycle event.
     pub time: Ktime,
     /// The CPU of the event; `None` for the recorder's own events.
     pub cpu: Option<CpuId>,
-    /// The kind of the event and its fields.
+    /// The kind of the lifecycle event, with the fields of that kind.
     pub kind: LifeKind,
 }
 
 /// The part of the recorder that writes events of a kind into the trace.
 #[derive(PartialEq, Eq)]
 enum Writer {
-    /// The BPF programs in the kernel, which write into a ring.
+    /// The BPF programs in the kernel write the events into a ring.
     Ring,
-    /// The recorder. Some of its events are about a time in the past.
+    /// The recorder itself writes the events. Some of them are about a time in the past.
     Recorder,
 }
 
-/// Defines [`LifeKind`]: `Variant(it: Fields) = number, "name", writer;`, in the order of their
-/// numbers, which are never used again. The name is that of `tr dump`.
+/// Defines [`LifeKind`]: `Variant(it: Fields) = number, "name", writer;`, in the order of the numbers, which
+/// are never used again. `tr dump` prints the name.
 macro_rules! kinds {
     ($(
         $(#[$doc:meta])*
         $variant:ident $(($it:ident: $fields:ty))? = $number:literal, $name:literal, $writer:ident;
     )*) => {
-        /// The kinds of low-rate events.
+        /// The kinds of lifecycle events, each with its fields.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
         pub enum LifeKind {
             $($(#[$doc])* $variant $(($fields))?,)*
         }
 
-        /// The numbers and the names of the kinds.
+        /// The numbers and the names of the kinds of lifecycle events.
         pub(crate) const KINDS: [(u8, &str); [$($number),*].len()] = [$(($number, $name)),*];
 
         impl LifeKind {
@@ -139,7 +140,8 @@ macro_rules! kinds {
 
             /// The place of the kind among all kinds, in the order of their numbers.
             pub(crate) fn place(&self) -> usize {
-                /// The kinds, with their places as their values.
+                /// The kinds of lifecycle events without their fields. The value of each is its place in the
+                /// list of kinds.
                 enum Place {
                     $($variant,)*
                 }
@@ -155,7 +157,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Reads the stored fields of an event whose kind has this number; `None` for an unknown number.
+            /// Reads the stored fields of a lifecycle event whose kind has this number; `None` for an unknown
+            /// number.
             pub(crate) fn read<C: Codec>(
                 number: u8,
                 codec: &mut C,
@@ -171,7 +174,7 @@ macro_rules! kinds {
                 }))
             }
 
-            /// Writes the fields of the event.
+            /// Writes the fields of a lifecycle event.
             pub(crate) fn write<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step {
                 match self {
                     $(LifeKind::$variant $(($it))? => {
@@ -181,7 +184,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The approximate memory of the event's parts in bytes.
+            /// The approximate memory in bytes of the parts of the event that it has on the heap.
             pub(crate) fn weight(&self) -> usize {
                 match self {
                     $(LifeKind::$variant $(($it))? => {
@@ -202,53 +205,53 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A new task.
+    /// A new task was created.
     Fork(it: Fork) = 1, "fork", Ring;
-    /// A successful exec.
+    /// A process has successfully executed another program.
     Exec(it: Exec) = 2, "exec", Ring;
-    /// A task begins to exit. It runs until its last switch-out.
+    /// A task begins to exit. It may still run until its last switch-out.
     Exit(it: Exit) = 3, "exit", Ring;
-    /// A task's last switch-out: the kernel's final figures for it.
+    /// A dead task was switched out for the last time. The event has the kernel's final figures for the task.
     Final(it: Final) = 4, "final", Ring;
-    /// A task got another comm, other than by exec.
+    /// A task got another name (comm), other than by exec.
     Rename(it: Rename) = 5, "rename", Ring;
-    /// A cgroup's path.
+    /// The path of a cgroup's id.
     CgroupPath(it: CgroupPath) = 6, "cgroup_path", Recorder;
     /// A task was moved to another cgroup.
     CgroupMove(it: CgroupMove) = 7, "cgroup_move", Ring;
     /// A task that was alive when the recording began, or that has come into the followed
     /// cgroup.
     Snapshot(it: Snapshot) = 8, "snapshot", Recorder;
-    /// Events of one stream that could not be recorded.
+    /// Some events of one stream could not be recorded.
     Lost(it: Lost) = 9, "lost", Recorder;
-    /// The clocks, read together.
+    /// The recorder has read the machine's clocks together.
     Clock(it: Clock) = 10, "clock", Recorder;
     /// All rings were drained after this event's time: every event stamped and
     /// committed before it is in an earlier frame. `tr dump` prints it as `progress`.
     Watermark = 11, "progress", Recorder;
-    /// A moment, or an end of a span, that a user or a program named.
+    /// A user or a program has named a moment, or the beginning or the end of a span.
     Mark(it: Mark) = 12, "mark", Recorder;
-    /// A task's totals so far.
+    /// The times and switches of a task so far, as the kernel counts them.
     Account(it: Account) = 13, "account", Ring;
-    /// The recorder has let go of a task.
+    /// The recorder no longer follows a task.
     Detached(it: Detached) = 14, "detached", Ring;
-    /// Facts that are not recorded from now on.
+    /// Some facts are not recorded from now on.
     Degraded(it: Degraded) = 15, "degraded", Recorder;
-    /// A task has ended, by its `wait` status.
+    /// A task has ended. The event has its `wait` status.
     End(it: TaskEnd) = 16, "end", Ring;
-    /// A task begins to connect.
+    /// A task begins to connect to another end of TCP.
     Connect(it: Connect) = 18, "connect", Ring;
-    /// A connection that a task began is established.
+    /// A TCP connection that a task began is established.
     Connected(it: Connected) = 19, "connected", Ring;
-    /// A connection of a peer is established.
+    /// A TCP connection that a peer began is established.
     Accepted(it: Accepted) = 20, "accepted", Ring;
-    /// A connection is over for its process.
+    /// A TCP connection is over for its process.
     Closed(it: Closed) = 21, "closed", Ring;
-    /// Counters of the machine.
+    /// The values of the machine's counters at the event's time.
     Counters(it: Counters) = 22, "counters", Recorder;
-    /// System calls of a process.
+    /// The sums of the system calls of a process since its previous event of this kind.
     SystemCalls(it: SystemCalls) = 23, "system_calls", Recorder;
-    /// Requests to a block device.
+    /// The sums of the requests to a block device in an interval.
     Block(it: Box<Block>) = 24, "block", Recorder;
     /// The kernel kills a process for lack of memory.
     OomKill(it: OomKill) = 25, "oom_kill", Ring;
@@ -260,24 +263,24 @@ kinds! {
     DnsAnswer(it: Box<DnsAnswer>) = 28, "dns_answer", Ring;
     /// A task waits for another disk than before.
     DiskWait(it: Box<DiskWait>) = 29, "disk_wait", Ring;
-    /// A file that contains frames of stacks.
+    /// The recorder has found a file that contains frames of sampled stacks.
     Module(it: Box<Module>) = 30, "module", Recorder;
-    /// A task's stack.
+    /// The stack of a task was sampled.
     Sample(it: Box<Sample>) = 32, "sample", Recorder;
-    /// The functions of a frame.
+    /// The functions of a frame of a sampled stack.
     Symbol(it: Symbol) = 33, "symbol", Recorder;
     /// A task waits in fsync for another file than before.
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;
-    /// A task may run on the event's CPU alone, or on others as well.
+    /// A task may from now on run only on the event's CPU, or on other CPUs as well.
     Pinned(it: Pinned) = 35, "pinned", Ring;
-    /// A task that is not recorded has this name.
+    /// The name of a task that is not recorded.
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;
     /// A process of a container's runtime has executed its program.
     Container(it: Box<Container>) = 37, "container", Recorder;
-    /// A server has answered a task.
+    /// A server has answered a task, and is recorded from now on if that task is.
     Server(it: Server) = 38, "server", Recorder;
-    /// Tasks that are not recorded had a CPU while recorded tasks waited for it.
+    /// The times that tasks which are not recorded had a CPU while recorded tasks waited for it.
     Others(it: Box<Others>) = 39, "others", Recorder;
-    /// Threads of a process that is not recorded have this name.
+    /// The name of some threads of a process that is not recorded.
     Threads(it: Box<Threads>) = 40, "threads", Recorder;
 }

@@ -1,4 +1,4 @@
-//! The frame header, the file header and the trailer.
+//! The headers of frames, the header of the file, and the trailer at its end.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,15 @@ use crate::Fault;
 
 /// The first bytes of every trace.
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
-/// The major version of the format. A reader refuses a trace of another one.
+/// The major version of the format. A reader refuses a trace of another major version.
 pub const MAJOR: u16 = 3;
-/// The minor version that this crate writes. A reader skips unknown parts of a higher one.
+/// The minor version of the format that this crate writes. A reader skips unknown parts of a higher minor
+/// version.
 pub const MINOR: u16 = 10;
 /// The length of the file header in bytes: magic number, major and minor version, CRC-32 of these
 /// twelve bytes.
 pub const FILE_HEADER: u64 = 16;
-/// The mark of every frame. A reader searches for it after damage.
+/// The bytes with which every frame begins. After damage, a reader searches for them.
 pub const SYNC: [u8; 4] = [0xf7, 0x74, 0x72, 0xb1];
 /// The last four bytes of a complete trace.
 pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";
@@ -34,40 +35,40 @@ pub mod kind {
     pub const SCHED: u8 = 2;
     /// Lifecycle events (stream 0), or the recorder's own events (stream 1).
     pub const LIFE: u8 = 3;
-    /// The summary.
+    /// The summary of the recording.
     pub const SUMMARY: u8 = 4;
-    /// A part of the index.
+    /// A part of the index of the trace.
     pub const INDEX: u8 = 5;
     /// The end of the original trace, in a trace made by `tr recover`.
     pub const CUT: u8 = 6;
 }
 
-/// A frame's header. No payload refers to another frame.
+/// The header of a frame. The payload of a frame refers to no other frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The type, one of [`kind`].
+    /// The type of the frame, one of [`kind`].
     pub kind: u8,
     /// The frame's number in the file, from 0.
     pub number: u64,
-    /// The stream: for scheduling events the CPU's number, otherwise 0 for lifecycle events and 1 for the
-    /// recorder's events.
+    /// The number of the frame's stream: for scheduling events the CPU's number, otherwise 0 for lifecycle
+    /// events and 1 for the recorder's events.
     pub stream: u16,
     /// The frame's number among the frames of its type and stream, from 0.
     pub seq: u64,
-    /// The length of the payload in bytes.
+    /// The length of the frame's payload in bytes.
     pub payload: u64,
     /// The number of events in the frame.
     pub events: u64,
-    /// The smallest time of an event in ns; 0 without events.
+    /// The smallest time of an event of the frame in ns; 0 without events.
     pub min: u64,
-    /// The largest time of an event in ns; 0 without events.
+    /// The largest time of an event of the frame in ns; 0 without events.
     pub max: u64,
-    /// CRC-32 of the payload.
+    /// The CRC-32 of the frame's payload.
     pub crc: u32,
 }
 
 impl Header {
-    /// Appends the header of a frame of trace `id`.
+    /// Appends this header, as a frame of the trace `id`, to `out`.
     pub fn encode(&self, id: u32, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&SYNC);
@@ -154,7 +155,7 @@ impl Header {
         Ok((header, whole))
     }
 
-    /// The stream of an event frame.
+    /// The stream whose events the frame holds; `None` if the frame holds no events.
     pub fn stream(&self) -> Option<Stream> {
         match (self.kind, self.stream) {
             (kind::SCHED, cpu) => Some(Stream::Cpu(CpuId(cpu))),
@@ -164,7 +165,7 @@ impl Header {
         }
     }
 
-    /// Checks the payload's checksum.
+    /// Verifies that the payload has the checksum that this header has.
     ///
     /// # Errors
     /// [`Fault::Checksum`] if the checksum differs.
@@ -190,14 +191,15 @@ impl Header {
     }
 }
 
-/// The header at `offset` and its length.
+/// Reads the frame header at `offset` of the trace `id`. Also returns the header's length in bytes.
 pub(crate) fn header_at(source: &Source, offset: u64, id: u32) -> Result<(Header, u64), Fault> {
     let head = source.at(offset, 5 + limits::HEADER).map_err(read_fault)?;
     let (header, len) = Header::decode(&head, id)?;
     Ok((header, len as u64))
 }
 
-/// The header and the payload of the frame at `offset`, after a check of both checksums.
+/// Reads the frame at `offset` of the trace `id`. Returns its header and its payload after it has verified
+/// the checksums of both.
 pub(crate) fn frame_at(
     source: &Source,
     offset: u64,
@@ -208,7 +210,7 @@ pub(crate) fn frame_at(
     Ok((header, payload))
 }
 
-/// The payload at `offset`, after a check of its checksum.
+/// Reads the payload at `offset`, and verifies the checksum that the frame's header has.
 pub(crate) fn payload_at<'a>(
     source: &'a Source,
     offset: u64,
@@ -230,7 +232,7 @@ fn read_fault(error: std::io::Error) -> Fault {
     Fault::Read(error.to_string())
 }
 
-/// The type and stream number under which a stream's frames are stored.
+/// The type of frame and the number of the stream under which the frames of `stream` are stored.
 pub(crate) fn address(stream: Stream) -> (u8, u16) {
     match stream {
         Stream::Cpu(CpuId(cpu)) => (kind::SCHED, cpu),
@@ -239,7 +241,8 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
-/// The CRC-32 of the id (little-endian) and the bytes. With it, frames of other traces are rejected.
+/// The CRC-32 of a trace's id (little-endian) and the bytes after it. With it, frames of other traces are
+/// rejected.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());
@@ -247,7 +250,7 @@ fn salted(id: u32, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The file header.
+/// The bytes of the header of a trace file.
 pub(crate) fn file_header() -> Vec<u8> {
     let mut out = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
     let sum = crc32fast::hash(&out);
@@ -255,7 +258,7 @@ pub(crate) fn file_header() -> Vec<u8> {
     out
 }
 
-/// The trailer for an index that begins at `offset`.
+/// The bytes of the trailer of the trace `id`, whose index begins at `offset`.
 pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
     let mut out = offset.to_le_bytes().to_vec();
     out.extend_from_slice(&salted(id, &offset.to_le_bytes()).to_le_bytes());
@@ -263,7 +266,7 @@ pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
     out
 }
 
-/// The offset of the index, if `bytes` are an intact trailer.
+/// The offset of the index that a trailer has; `None` if `bytes` are no intact trailer of the trace `id`.
 pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
     let mut cursor = Cursor::new(bytes);
     let offset = cursor.take(8).ok()?;
@@ -282,7 +285,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The span of no events.
+    /// The span of times of no events.
     pub const EMPTY: Span = Span {
         min: u64::MAX,
         max: 0,
@@ -311,24 +314,24 @@ impl FrameInfo {
     }
 }
 
-/// One event frame of a trace.
+/// Where one frame with events is in a trace, and what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameInfo {
     /// The frame's number in the file, from 0.
     pub number: u64,
-    /// The stream of its events.
+    /// The stream that the frame's events belong to.
     pub stream: Stream,
-    /// The frame's number in its stream, from 0.
+    /// The frame's number among the frames of its stream, from 0.
     pub seq: u64,
     /// The frame's offset in the file, in bytes.
     pub offset: u64,
-    /// The length of the frame in bytes, including its header.
+    /// The length of the whole frame in bytes, including its header.
     pub bytes: u64,
     /// The number of events in the frame.
     pub events: u64,
-    /// The smallest time of an event.
+    /// The smallest time of an event of the frame.
     pub min: Ktime,
-    /// The largest time of an event.
+    /// The largest time of an event of the frame.
     pub max: Ktime,
 }
 

@@ -1,4 +1,4 @@
-//! Ids, times, names and texts that many kinds of events have.
+//! The ids, times, names and texts that events of many kinds have.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -36,7 +36,7 @@ impl Tid {
 )]
 pub struct Tgid(pub u32);
 
-/// A logical CPU's number.
+/// The number of a logical CPU.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -53,7 +53,7 @@ pub struct CgroupId(pub u64);
 pub struct Comm(pub [u8; 16]);
 
 impl Comm {
-    /// A name, which is cut after 15 bytes.
+    /// A task's name. It is cut after 15 bytes.
     pub fn new(name: &[u8]) -> Comm {
         let mut comm = [0; 16];
         for (to, from) in comm
@@ -66,7 +66,7 @@ impl Comm {
         Comm(comm)
     }
 
-    /// The name without its padding.
+    /// The task's name without its padding.
     pub fn bytes(&self) -> &[u8] {
         let end = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
         self.0.get(..end).unwrap_or_default()
@@ -79,8 +79,8 @@ impl std::fmt::Debug for Comm {
     }
 }
 
-/// The ring of an event. The events of a stream are stored in the order of their commit,
-/// which is nearly that of their times.
+/// A sequence of events that are stored together, because they came from one ring or from the recorder. They
+/// are stored in the order of their commit, which is nearly that of their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The scheduling events of one CPU ([`crate::event::SchedEvent`]).
@@ -117,10 +117,10 @@ impl Stream {
 /// An argument vector as it is in the memory of a process: a NUL byte follows each argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argv {
-    /// All bytes of the vector, or the first part of them. Children share the bytes of their parent.
+    /// All bytes of the argument vector, or the first part of them. A child shares the bytes of its parent.
     pub bytes: Arc<[u8]>,
-    /// The true length in bytes, which is larger than the length of `bytes` if they were cut. `None` if
-    /// the memory could not be read.
+    /// The true length of the argument vector in bytes, which is larger than the length of `bytes` if they
+    /// were cut. `None` if the memory could not be read.
     pub full_len: Option<u32>,
 }
 
@@ -154,14 +154,15 @@ impl Argv {
     }
 }
 
-/// An internet address.
+/// An internet address, which may have been masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// An address of IPv4.
+    /// An address of IP version 4.
     V4(Ipv4Addr),
-    /// An address of IPv6.
+    /// An address of IP version 6.
     V6(Ipv6Addr),
-    /// A masked address. Equal numbers stand for equal addresses.
+    /// A masked address. Equal numbers stand for equal addresses, and the number says nothing else about the
+    /// address.
     Masked(u64),
 }
 

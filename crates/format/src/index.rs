@@ -1,4 +1,4 @@
-//! The index of a trace. It has one row for each frame before it, in file order. A long index is
+//! The index of a trace. It has one row for each frame before it, in file order. A long index consists of
 //! several frames in sequence.
 
 use std::ops::Range;
@@ -12,10 +12,10 @@ use crate::varint::{fold, put, unfold, Cursor};
 use crate::zip::{unpacking, Packer, Unpacker, LEVEL};
 use crate::Fault;
 
-/// One frame's row of the index.
+/// One row of the index, which describes one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The frame's header; its checksum is not in the index and is 0 here.
+    /// The frame's header. The index does not have the header's checksum, so it is 0 here.
     pub header: Header,
     pub offset: u64,
     /// The length of the frame in bytes, including its header.
@@ -23,7 +23,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The frame, if it holds events.
+    /// Where the frame is and what it holds; `None` if it holds no events.
     pub fn frame(&self) -> Option<FrameInfo> {
         let header = &self.header;
         Some(FrameInfo {
@@ -42,23 +42,23 @@ impl Row {
 /// The number of rows that this writer puts into an index frame.
 const ROWS: u64 = 1 << 12;
 
-/// A builder of an index. It needs about ten bytes of memory for each frame.
+/// Collects the rows of an index that is to be written. It needs about ten bytes of memory for each frame.
 #[derive(Debug, Default)]
 pub struct Index(Vec<Piece>);
 
-/// The rows of one index frame.
+/// The rows of one index frame that is to be written.
 #[derive(Debug, Default)]
 struct Piece {
     rows: u64,
     first: u64,
     bytes: Vec<u8>,
     min: u64,
-    /// The smallest and the largest time of the frames, in ns.
+    /// The smallest and the largest time of an event in the frames of these rows, in ns.
     span: Option<(u64, u64)>,
 }
 
 impl Index {
-    /// Appends a row. Rows have to be added in file order.
+    /// Appends the row of a frame. Rows have to be added in file order.
     pub fn add(&mut self, row: &Row) {
         let open = self.0.pop_if(|piece| piece.rows < ROWS);
         let mut piece = open.unwrap_or_else(|| Piece {
@@ -84,7 +84,7 @@ impl Index {
         self.0.push(piece);
     }
 
-    /// The headers and payloads of the index frames.
+    /// The headers and payloads of the index frames that hold these rows.
     pub fn frames(&self, packer: &mut Packer) -> std::io::Result<Vec<(Header, Vec<u8>)>> {
         let pack = |piece: &Piece| {
             let mut body = Vec::new();
@@ -148,7 +148,7 @@ impl Frames {
         Ok(Frames { start, frames })
     }
 
-    /// The last row of a frame of this type.
+    /// The last row that is about a frame of this type; `None` if the index has no such row.
     pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
         // Only the metadata's second copy is after the summary: it is in the last two frames.
         for (header, at) in self.frames.iter().rev().take(2) {

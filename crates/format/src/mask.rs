@@ -12,21 +12,22 @@ use crate::meta::{EndReason, Full, Machine, Metadata, Missing, Origin, Scope, St
 use crate::tally::Suspend;
 use crate::{Error, Fault};
 
-/// The result of passing the fields of a value to a mask.
+/// The result of passing the fields of a value to a mask. It is an error if the value cannot be stored at
+/// all.
 type Step = Result<(), Fault>;
 
-/// Replaces the secrets in texts.
+/// Something that replaces the secrets in the texts of a trace.
 pub trait Mask {
     /// Announces that the next texts belong to this field of the metadata, or to this variable.
     fn field(&mut self, _name: &str) {}
 
-    /// The text with its secrets replaced; `None` if it has no secrets.
+    /// The text in which secrets are replaced; `None` if the text has no secrets.
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>>;
 
-    /// Replaces the secrets of a command line.
+    /// Replaces the secrets in a command line.
     fn argv(&mut self, argv: &mut Argv);
 
-    /// Replaces the secrets of a command and its arguments.
+    /// Replaces the secrets in a command and its arguments.
     fn command(&mut self, command: &mut Vec<Vec<u8>>);
 }
 
@@ -46,7 +47,8 @@ impl<T: Texts> Masked<T> {
 }
 
 impl Masked<Metadata> {
-    /// The metadata of a recording that begins at this time. Times are no texts, so the mask has seen all.
+    /// The metadata with the time at which the recording begins. Times are no texts, so the mask has still
+    /// seen all texts.
     #[must_use]
     pub fn beginning(mut self, start: Ktime, start_clock: Clock) -> Masked<Metadata> {
         self.0.start = start;
@@ -56,8 +58,8 @@ impl Masked<Metadata> {
 }
 
 impl<T> Masked<T> {
-    /// A value whose texts need no mask. The texts of a copied trace, for example, have passed a mask
-    /// before, and the texts of a simulation are about no real program.
+    /// Declares that the texts of a value need no mask. The texts of a copied trace, for example, have passed
+    /// a mask before, and the texts of a simulation are about no real program.
     pub fn trusted(value: T) -> Masked<T> {
         Masked(value)
     }
@@ -94,7 +96,7 @@ impl Mask for NoText {
     }
 }
 
-/// A value that can be stored, and whose texts can be passed to a mask.
+/// A value that can be stored in a trace, and whose texts can be passed to a mask.
 pub trait Texts {
     /// Passes each text to the mask.
     ///
@@ -133,7 +135,8 @@ impl<T: Texts> Texts for Vec<T> {
     }
 }
 
-/// A name with a value. The mask gets the name before it gets the value.
+/// A text with the name of the field or variable that has it. The mask gets the name before it gets the
+/// value.
 impl<T: Texts> Texts for (String, T) {
     fn pass(&mut self, mask: &mut impl Mask) -> Step {
         self.0.pass(mask)?;
@@ -169,7 +172,7 @@ impl Texts for StateName {
     }
 }
 
-/// Implements [`Texts`] for types of numbers.
+/// Implements [`Texts`] for types that consist of numbers alone.
 macro_rules! no_text {
     ($($kind:ty),*) => {
         $(impl Texts for $kind {

@@ -1,4 +1,4 @@
-//! [`Metadata`] at the start of a trace, [`Summary`] at its end.
+//! The metadata of a trace ([`Metadata`], at its start) and its summary ([`Summary`], at its end).
 
 use serde::{Deserialize, Serialize};
 
@@ -10,31 +10,31 @@ use crate::tally::Tally;
 pub struct Metadata {
     /// The version of `tr` that wrote the trace.
     pub tool_version: String,
-    /// The host's name.
+    /// The name of the recorded machine.
     pub host: String,
-    /// `uname -s -r -v` of the kernel.
+    /// The kernel of the recorded machine, as `uname -s -r -v` prints it.
     pub kernel: String,
-    /// `uname -m`.
+    /// The architecture of the recorded machine, as `uname -m` prints it.
     pub machine: String,
-    /// The CPUs that were online at the start.
+    /// The CPUs that were online at the start of the recording.
     pub cpus: Vec<CpuId>,
-    /// The size of a page in bytes.
+    /// The size of a page of memory in bytes.
     pub page_size: u32,
     /// Time zero of every report. Tracing was already running then, and COMMAND starts right after it.
     pub start: Ktime,
-    /// The other clocks at the time `start`.
+    /// The other clocks of the machine at the time `start`.
     pub start_clock: Clock,
-    /// The followed processes.
+    /// Which processes the recording follows.
     pub scope: Scope,
     /// COMMAND and its arguments; empty if there was no COMMAND.
     pub command: Vec<Vec<u8>>,
-    /// COMMAND's process.
+    /// The process of COMMAND; `None` if there was no COMMAND.
     pub root: Option<Tgid>,
     /// The directory in which COMMAND was started.
     pub cwd: Vec<u8>,
     /// The meaning of the bits of `prev_state` on the recorded kernel.
     pub states: Vec<StateName>,
-    /// The recording's settings.
+    /// The settings with which the recording was made.
     pub options: Options,
     /// The facts that could not be recorded.
     pub missing: Vec<Missing>,
@@ -42,12 +42,12 @@ pub struct Metadata {
     pub ci: Vec<(String, String)>,
     /// The reason why nothing was traced, if that is the case. COMMAND ran, and the trace has only a summary.
     pub not_traced: Option<String>,
-    /// The way of recording. `None` stands for BPF programs and for events that the kernel has stamped.
+    /// How the recording was made. `None` stands for BPF programs and for events that the kernel has stamped.
     pub origin: Option<Origin>,
     /// The numbers of the kinds of optional facts ([`Extra`]) that were recorded.
     pub extras: Option<Vec<u8>>,
-    /// The name and the version of the program that recorded, if that was not `tr`: `perf 6.1.187`. Only
-    /// `tr import` of version 0.1.0 wrote it.
+    /// The name and the version of the program that recorded, if that was not `tr`: `perf 6.1.187`. Only `tr
+    /// import` of version 0.1.0 wrote this field.
     pub recorder: Option<String>,
     /// The facts about the machine's hardware that [`Hardware`] names: the name and the value of each. A fact
     /// that is not known is left out.
@@ -55,16 +55,16 @@ pub struct Metadata {
 }
 
 named! {
-    /// The names of facts about the machine's hardware.
+    /// The facts about the machine's hardware that a recording has, by their names.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Hardware {
         /// The model of the first CPU, as the CPU names itself.
         CpuModel = "cpu model",
-        /// The family, model and stepping of the first CPU, as numbers or words.
+        /// The family, model and stepping of the first CPU, in numbers or words.
         CpuStepping = "cpu stepping",
         /// The version of the first CPU's microcode.
         Microcode = "microcode",
-        /// The usable memory in bytes (`MemTotal`).
+        /// The memory that the machine's system can use, in bytes (`MemTotal`).
         Memory = "memory bytes",
         /// The hypervisor, or the cloud's type of machine; `none` on bare metal.
         Virtualization = "virtualization",
@@ -77,21 +77,21 @@ named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u8)]
     pub enum Extra {
-        /// TCP connections.
+        /// The TCP connections of the recorded tasks.
         Network = "TCP connections",
-        /// System calls.
+        /// The sums of system calls.
         SystemCalls = "system calls",
-        /// Requests to block devices.
+        /// The requests to block devices.
         Block = "requests to block devices",
-        /// Direct reclaim and kills for lack of memory.
+        /// Direct reclaim of memory, and kills for lack of memory.
         Memory = "direct reclaim of memory",
-        /// DNS queries.
+        /// DNS queries and their answers.
         Dns = "DNS queries",
-        /// The disks that tasks wait for.
+        /// Which disk a task waits for.
         DiskWaits = "the disks that tasks wait for",
-        /// Stacks on a CPU.
+        /// Stacks of tasks that run on a CPU.
         Stacks = "stacks",
-        /// Stacks of waits.
+        /// Stacks of tasks that wait.
         OffCpuStacks = "stacks",
     }
 }
@@ -100,9 +100,9 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Missing {
-    /// The kind of fact; `None` if only `why` names it.
+    /// The kind of fact that is missing; `None` if only `why` names it.
     pub fact: Option<Extra>,
-    /// The reason, for the user.
+    /// The reason why the fact could not be recorded, as text for the user.
     pub why: String,
 }
 
@@ -145,7 +145,7 @@ impl std::fmt::Display for Missing {
 }
 
 impl Metadata {
-    /// Whether every switch of every CPU is recorded, apart from lost events.
+    /// Whether every switch of every CPU is in the recording, apart from lost events.
     pub fn sees_all_cpus(&self) -> bool {
         self.scope == Scope::All && self.options.cpus.is_empty()
     }
@@ -175,7 +175,7 @@ impl Metadata {
         self.has(Extra::Stacks) || self.has(Extra::OffCpuStacks)
     }
 
-    /// How each kind of fact is known.
+    /// For each kind of fact, how the recording came to know it.
     pub fn facts(&self) -> Facts {
         self.origin
             .map_or_else(Facts::default, |origin| origin.facts)
@@ -203,12 +203,12 @@ impl Metadata {
     }
 }
 
-/// The way of recording, and how the facts are known by it.
+/// How a recording was made, and how each kind of fact is known because of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The way of recording.
+    /// The way in which `tr` recorded.
     pub method: Method,
-    /// How each kind of fact is known.
+    /// For each kind of fact, how the recording came to know it.
     pub facts: Facts,
 }
 
@@ -232,56 +232,56 @@ named! {
     /// The way in which a kind of fact is known.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Known {
-        /// By events that the kernel stamped.
+        /// The fact is known by events that the kernel stamped.
         #[default]
         Kernel = "kernel",
-        /// By events that the recorder stamped when it learned of them.
+        /// The fact is known by events that the recorder stamped when it learned of them.
         Recorder = "recorder",
-        /// By the kernel's totals of each task.
+        /// The fact is known by the kernel's totals of each task.
         Totals = "totals",
-        /// By samples, so that an event between two samples may be missing.
+        /// The fact is known by samples, so that an event between two samples may be missing.
         Sampled = "sampled",
         /// The kind of fact is not known at all.
         Absent = "absent",
     }
 }
 
-/// How each kind of fact is known.
+/// For each kind of fact, how a recording came to know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The times on a CPU.
+    /// How the times of tasks on a CPU are known.
     pub switches: Known,
-    /// Which task woke which task.
+    /// How it is known which task woke which task.
     pub wakings: Known,
-    /// The times of waiting for a CPU.
+    /// How the times of waiting for a CPU are known.
     pub run_queue: Known,
-    /// Uninterruptible waits, as distinct from sleeps.
+    /// How uninterruptible waits, as distinct from other sleeps, are known.
     pub blocked: Known,
-    /// The times of forks, execs and ends.
+    /// How the times of forks, execs and ends of tasks are known.
     pub life_times: Known,
-    /// The arguments of programs.
+    /// How the arguments of programs are known.
     pub argv: Known,
-    /// The exit statuses.
+    /// How the exit statuses of processes are known.
     pub codes: Known,
-    /// The largest resident sets of processes.
+    /// How the largest resident sets of processes are known.
     pub memory: Known,
 }
 
 /// The processes that a recording follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
-    /// COMMAND and its descendants.
+    /// The recording follows COMMAND and its descendants.
     #[default]
     Command,
-    /// The whole machine.
+    /// The recording follows all processes of the machine.
     All,
-    /// Some processes and their descendants.
+    /// The recording follows these processes and their descendants.
     Pids(Vec<Tgid>),
-    /// The processes of a cgroup and their descendants.
+    /// The recording follows the processes of the cgroup with this path and their descendants.
     Cgroup(Vec<u8>),
 }
 
-/// Settings of a recording.
+/// The settings of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The longest argv that is recorded, in bytes.
@@ -291,13 +291,13 @@ pub struct Options {
     /// The CPUs on which the followed processes could run at the start (their affinity, which a cpuset
     /// narrows), if these are not all CPUs that were online.
     pub allowed: Option<Vec<CpuId>>,
-    /// The memory of all rings together, in bytes.
+    /// The memory of all rings between the kernel and the recorder together, in bytes.
     pub buffer: u64,
     /// Whether `Waking::context` is meaningful on this kernel.
     pub irq_known: bool,
 }
 
-/// A bit of the kernel's task state and its names.
+/// A bit of the kernel's task state (`prev_state`) and its names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateName {
     /// The value of the bit.
@@ -309,8 +309,8 @@ pub struct StateName {
 }
 
 impl StateName {
-    /// The kernel's task states since 4.14 (include/linux/sched.h; RTLOCK_WAIT came with 5.15, FREEZABLE
-    /// and FROZEN with 6.1). A state with a bit that is not in this list is unknown.
+    /// The bits of the kernel's task states since Linux 4.14 (include/linux/sched.h; RTLOCK_WAIT came with
+    /// 5.15, FREEZABLE and FROZEN with 6.1). A state with a bit that is not in this list is unknown.
     pub fn of_linux() -> Vec<StateName> {
         [
             (0x0001, 'S', "TASK_INTERRUPTIBLE"),
@@ -342,18 +342,18 @@ impl StateName {
 /// Facts about the end of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The time of the end. All events before it are in the trace.
+    /// The time at which the recording ended. All events before it are in the trace.
     pub end: Ktime,
-    /// The other clocks at the time `end`.
+    /// The other clocks of the machine at the time `end`.
     pub end_clock: Clock,
     /// The raw `wait` status of COMMAND; `None` if COMMAND was still running or there was none.
     pub status: Option<u32>,
     /// The reason why the recording ended.
     pub reason: EndReason,
-    /// The cost of tracing.
+    /// The CPU time and the wall time that tracing cost.
     pub cost: Cost,
-    /// The numbers of events. [`crate::writer::Writer::finish`] ignores this field and writes its own
-    /// numbers. `None` if the writer did not count.
+    /// The numbers of events of the trace. [`crate::writer::Writer::finish`] ignores this field and writes
+    /// its own numbers. `None` if the writer did not count.
     pub tally: Option<Tally>,
     /// The resources that COMMAND used, if nothing was traced.
     pub usage: Option<Usage>,
@@ -366,7 +366,7 @@ pub struct Summary {
 /// The facts about a recording that ended because its file reached a limit of size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Full {
-    /// The limit in bytes.
+    /// The limit of the file's size in bytes.
     pub limit: u64,
     /// The end of COMMAND, which ran on; `None` if there was none, or if its end is not known.
     pub command: Option<CommandEnd>,
@@ -375,7 +375,7 @@ pub struct Full {
 /// The end of COMMAND after the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// The time of the end.
+    /// The time at which COMMAND ended.
     pub time: Ktime,
     /// The resources that COMMAND used in all.
     pub usage: Usage,
@@ -399,9 +399,9 @@ pub struct Machine {
 /// The resources of COMMAND and of the descendants that it waited for (`getrusage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// CPU time in user mode, in ns.
+    /// The CPU time in user mode, in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel, in ns.
+    /// The CPU time in the kernel, in ns.
     pub system_ns: u64,
     /// The largest resident set of a single process, in bytes.
     pub max_rss: u64,
@@ -423,21 +423,21 @@ pub enum EndReason {
     CommandEnded,
     /// The time of `--duration` was over, or the file reached a limit of size ([`Summary::full`]).
     Duration,
-    /// A signal requested the end.
+    /// A signal to the recorder requested the end.
     Signal,
     /// The followed processes ended.
     TargetsEnded,
 }
 
-/// The cost of tracing, in ns.
+/// The times that tracing cost, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The CPU time of the recorder in user mode and in the kernel, from the start of COMMAND on.
+    /// The CPU time of the recorder in user mode and in the kernel, from the start of COMMAND on, in ns.
     pub recorder_ns: u64,
-    /// The CPU time of the BPF programs, counted by the kernel or estimated by a sample of their runs; `None` if neither
-    /// is known.
+    /// The CPU time of the BPF programs in ns, counted by the kernel or estimated by a sample of their runs;
+    /// `None` if neither is known.
     pub bpf_ns: Option<u64>,
-    /// The wall time from the start of `tr` to the start of COMMAND.
+    /// The wall time in ns from the start of `tr` to the start of COMMAND.
     pub setup_ns: u64,
 }
 

@@ -15,7 +15,7 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All values. The place of each is its number.
+            /// All values of the enum. The place of each is its number.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
             /// The name of the value for users. Files also store the names of `Hardware`, and the names of

@@ -1,4 +1,4 @@
-//! TCP connections.
+//! The events about TCP connections.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::{show, Fault};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ConnectionId(pub u64);
 
-/// An end of a connection.
+/// An end of a TCP connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// The address of this end.
+    /// The internet address of this end.
     pub address: Address,
-    /// The port of this end.
+    /// The port number of this end.
     pub port: u16,
 }
 
@@ -38,93 +38,93 @@ impl Serialize for Endpoint {
     }
 }
 
-/// A task begins to connect.
+/// A task begins to connect to a remote end by TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connect {
-    /// The connection.
+    /// The connection that the task begins.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called connect(2).
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The remote end.
+    /// The end that the task connects to.
     pub remote: Endpoint,
 }
 
-/// A connection that a task began is established.
+/// A TCP connection that a task began is established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connected {
-    /// The connection.
+    /// The connection that is established.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
-    /// The local end.
+    /// The end of the connection that belongs to the task.
     pub local: Endpoint,
 }
 
-/// A connection that a peer began to a listening socket is established. accept(2) may return it later.
+/// A TCP connection that a peer began to a listening socket is established. accept(2) may return it later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
-    /// The connection.
+    /// The connection that is established.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called listen(2) and the task's process; `None` if listen(2) was called before the
     /// recording.
     #[serde(flatten, serialize_with = "show::task")]
     pub listener: Option<(Tid, Tgid)>,
-    /// The local end.
+    /// The end of the connection that belongs to the listening socket.
     pub local: Endpoint,
-    /// The peer's end.
+    /// The end of the connection that belongs to the peer.
     pub remote: Endpoint,
 }
 
-/// A connection has ended for its process: it was closed, shut down in both directions, or given up by
+/// A TCP connection has ended for its process: it was closed, shut down in both directions, or given up by
 /// the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
-    /// The connection.
+    /// The connection that has ended.
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task whose system call closed the connection and the task's process; `None` if the network ended
     /// the connection.
     #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
-    /// How the connection ended.
+    /// Why the connection ended.
     #[serde(serialize_with = "show::shown")]
     pub ending: Ending,
-    /// The number of bytes that the process wrote.
+    /// The number of bytes that the process wrote to the connection.
     pub sent: u64,
-    /// The number of bytes that arrived for the process.
+    /// The number of bytes that arrived for the process on the connection.
     pub received: u64,
 }
 
 named! {
-    /// How a connection ended.
+    /// Why a TCP connection ended.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Ending {
-        /// Closed or shut down by the process.
+        /// The process closed the connection or shut it down.
         #[default]
         Closed = "closed",
-        /// Refused by the peer.
+        /// The peer refused the connection.
         Refused = "refused",
-        /// Reset by the peer.
+        /// The peer reset the connection.
         Reset = "reset",
-        /// Given up because the peer did not answer.
+        /// The kernel gave the connection up because the peer did not answer.
         TimedOut = "timed_out",
-        /// The network or the host cannot be reached.
+        /// The network or the host of the peer could not be reached.
         Unreachable = "unreachable",
-        /// Reset by the process: closed with unread data, or without lingering.
+        /// The process reset the connection: it closed it with unread data, or without lingering.
         Aborted = "aborted",
-        /// Closed by the process before it was established.
+        /// The process closed the connection before it was established.
         Abandoned = "abandoned",
-        /// Ended by another error.
+        /// Another error ended the connection.
         Failed = "failed",
     }
 }
 
 impl Ending {
-    /// The ending with this number.
+    /// The ending that is stored as this number.
     pub fn of(number: u8) -> Ending {
         let known = Ending::ALL.get(usize::from(number));
         known.copied().unwrap_or(Ending::Failed)
@@ -132,7 +132,7 @@ impl Ending {
 }
 
 impl ConnectionId {
-    /// The number of a new connection, as the difference to the last new connection.
+    /// Handles the number of a new connection, which is stored as the difference to the last new connection.
     fn first<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         c.change(Col::ConnectionId, &mut self.0, last)?;
@@ -140,7 +140,8 @@ impl ConnectionId {
         Ok(())
     }
 
-    /// The number of an earlier connection, as the difference from the last new connection.
+    /// Handles the number of an earlier connection, which is stored as the difference from the last new
+    /// connection.
     fn again<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         let mut back = last.wrapping_sub(self.0);
@@ -150,7 +151,8 @@ impl ConnectionId {
     }
 }
 
-/// The task of a connection: 0 for none, else 1 plus the difference to the last task.
+/// Handles the task that a connection's event names: 0 is stored for none, else 1 plus the difference to the
+/// last task.
 fn task<C: Codec>(c: &mut C, task: &mut Option<(Tid, Tgid)>) -> Step {
     let last = *c.known().last(Col::ConnectionTask);
     let step = |(tid, _): (Tid, Tgid)| fold(i64::from(tid.0) - i64::from(last)) + 1;

@@ -1,49 +1,49 @@
-//! Tasks that are not recorded: the sums over those that have a CPU while recorded tasks wait for it, and the
-//! threads of a process.
+//! The events about tasks that are not recorded: for how long such tasks had a CPU while recorded tasks
+//! waited for it, and the names of threads.
 
 use serde::Serialize;
 
 use crate::codec::{to_new_front, Codec, Col, Step, Stored, Text};
 use crate::ids::{Comm, Ktime, Tgid, Tid};
 
-/// The largest number of shares of an event.
+/// The largest number of shares of one event of kind [`Others`].
 const MOST: usize = 64;
 
-/// The tasks that are not recorded and had the event's CPU while recorded tasks waited for it, up to the
-/// event's time. All times are in µs. The waits can be several, as long as the tasks had nearly the same
-/// shares of each.
+/// How long tasks that are not recorded had the event's CPU while recorded tasks waited for it, up to the
+/// event's time. All times are in µs. The event can sum up several waits, as long as the tasks had nearly the
+/// same shares of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Others {
-    /// The time between the waits.
+    /// The time between the waits that the event sums up, in µs.
     pub between_us: u64,
-    /// The number of switches among the tasks.
+    /// The number of switches among the tasks that are not recorded.
     pub switches: u64,
-    /// The time of tasks without a share.
+    /// The time of tasks that have no share of their own in `shares`, in µs.
     pub rest_us: u64,
-    /// The largest shares. The first one is that of the task that had the CPU at the beginning, unless that
-    /// share was small.
+    /// The tasks that had the CPU for the longest times. The first one is that of the task that had the CPU
+    /// at the beginning, unless that share was small.
     pub shares: Vec<Share>,
 }
 
-/// The time of the tasks of one process and name.
+/// How long the tasks of one process and name had the CPU while recorded tasks waited for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// The process; 0 if the share is that of several processes.
+    /// The process of the tasks; 0 if the share is that of several processes.
     pub tgid: Tgid,
-    /// The name of the tasks.
+    /// The name of all tasks of this share.
     pub comm: Comm,
-    /// The time in µs.
+    /// The time that the tasks had the CPU, in µs.
     pub us: u64,
 }
 
 impl Others {
-    /// The time that all tasks had together, in µs.
+    /// The time that all tasks had the CPU together, in µs.
     pub fn sum_us(&self) -> u64 {
         let all = self.shares.iter().map(|share| share.us);
         all.fold(self.rest_us, u64::saturating_add)
     }
 
-    /// The time from the begin of the first wait to the event, in ns.
+    /// The time from the beginning of the first wait to the event, in ns.
     pub fn span(&self) -> u64 {
         let us = self.sum_us().saturating_add(self.between_us);
         us.saturating_mul(1000)
@@ -74,20 +74,20 @@ impl Stored for Others {
     }
 }
 
-/// Further threads of a process that is not recorded. Each has the name that the event tells, like a thread with
-/// an event of kind [`Outsider`](crate::event::Outsider) at the same time.
+/// The ids of some threads of a process that is not recorded. All of them have the same name. Each counts
+/// like a thread with an event of kind [`Outsider`](crate::event::Outsider) at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Threads {
-    /// The process.
+    /// The process of the threads.
     pub tgid: Tgid,
-    /// The name of the threads.
+    /// The name that each of the threads has.
     pub comm: Comm,
-    /// The ids of the further threads.
+    /// The ids of the threads.
     pub tids: Vec<Tid>,
 }
 
 impl Threads {
-    /// The largest number of threads of an event.
+    /// The largest number of threads of one event.
     pub const MOST: usize = 4096;
 }
 

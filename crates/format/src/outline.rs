@@ -15,9 +15,9 @@ use crate::{index, section, Error, Fault};
 pub struct Outline {
     /// The minor version of the format that the trace was written in.
     pub minor: u16,
-    /// The metadata.
+    /// The metadata of the trace.
     pub meta: Metadata,
-    /// The summary.
+    /// The summary of the trace.
     pub summary: Summary,
     /// The numbers of the trace's events.
     pub tally: Tally,

@@ -28,7 +28,7 @@ pub use join::{Joint, NotNext};
 pub struct Trace {
     source: Source,
     id: u32,
-    /// The later parts of a rotated recording.
+    /// The later parts, if the trace is a recording that was rotated into several files.
     parts: Vec<join::Part>,
     minor: u16,
     meta: Metadata,
@@ -36,14 +36,14 @@ pub struct Trace {
     frames: Vec<FrameInfo>,
     end: End,
     under_way: bool,
-    /// The end of the original trace, if this trace was made by `tr recover`.
+    /// How the original trace ended, if this trace was made by `tr recover`.
     recovered_from: Option<End>,
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
     index_lies: Option<u64>,
     unknown: Unknown,
-    /// The parts that were skipped in each frame, by the frame's offset, so that a frame that is read twice counts
-    /// once.
+    /// The parts that were skipped in each frame because they are of a later version, by the frame's offset, so that a
+    /// frame that is read twice counts once.
     skipped: Mutex<BTreeMap<u64, Unknown>>,
 }
 
@@ -102,7 +102,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Adds frames to the trace. A frame whose content does not fit its type is damaged.
+    /// Adds the frames of these index rows to the trace. A frame whose content does not fit its type is
+    /// recorded as damaged.
     fn take(&mut self, rows: &[Row]) {
         for row in rows {
             if let Err(what) = self.take_one(row) {
@@ -150,7 +151,7 @@ impl Trace {
         &self.meta
     }
 
-    /// The summary; `None` if the trace is truncated.
+    /// The summary of the recording; `None` if the trace is truncated.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
@@ -160,12 +161,12 @@ impl Trace {
         &self.frames
     }
 
-    /// The end of the recording. In a trace made by `tr recover` it is the end of the original trace.
+    /// How the recording ended. In a trace made by `tr recover` it is the end of the original trace.
     pub fn end(&self) -> &End {
         self.recovered_from.as_ref().unwrap_or(&self.end)
     }
 
-    /// The end of this file.
+    /// How this file ends.
     pub fn file_end(&self) -> &End {
         &self.end
     }
@@ -186,13 +187,14 @@ impl Trace {
         self.recovered_from.is_some()
     }
 
-    /// The damage found by [`Trace::open`]. Reading a frame with valid checksums can find more.
+    /// The damaged parts of the file that [`Trace::open`] found. Reading a frame with valid checksums can
+    /// find more.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// The losses ([`crate::event::LossCause::Damage`]) that [`Trace::damage`] has caused, in the order of
-    /// time.
+    /// The losses of events ([`crate::event::LossCause::Damage`]) that [`Trace::damage`] has caused, in the
+    /// order of time.
     pub fn gaps(&self) -> &[LifeEvent] {
         &self.gaps
     }
@@ -202,7 +204,8 @@ impl Trace {
         self.index_lies
     }
 
-    /// The numbers of the parts that were skipped so far.
+    /// The numbers of the parts that were skipped so far, because only a later version of the format knows
+    /// them.
     pub fn unknown(&self) -> Unknown {
         let mut unknown = self.unknown;
         for frame in self.skipped().values() {
@@ -274,7 +277,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads a frame, verifies both checksums and decodes the payload.
+    /// Reads a frame, verifies the checksums of its header and its payload, and decodes the payload.
     fn checked<T>(
         &self,
         frame: &FrameInfo,
@@ -303,7 +306,7 @@ impl Trace {
         read().map_err(|fault| fault.at(frame.number, offset))
     }
 
-    /// The loss that a frame stands for if it cannot be read.
+    /// The event for the loss of all events of a frame, for use if the frame cannot be read.
     pub fn gap_of(&self, frame: &FrameInfo) -> LifeEvent {
         walk::gap(frame.stream, frame.min.0, frame.max.0, Some(frame.events))
     }

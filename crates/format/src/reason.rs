@@ -1,5 +1,5 @@
-//! Attributes of waits: the system call in which a task went to sleep, and the context in which it
-//! was woken.
+//! Facts about waits: the system call in which a task went to sleep, its time-out, and the context in which
+//! the task was woken.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -12,59 +12,60 @@ named! {
         /// The reason was not recorded, or the task was runnable.
         #[default]
         Unknown = "unknown",
-        /// `wait4`, `waitid`.
+        /// The task waited for a child: `wait4`, `waitid`.
         Child = "child",
-        /// `futex` and its variants.
+        /// The task waited for a lock: `futex` and its variants.
         Lock = "lock",
-        /// `nanosleep`, `clock_nanosleep`.
+        /// The task slept for a time: `nanosleep`, `clock_nanosleep`.
         Timer = "timer",
-        /// `pause`, `rt_sigsuspend`, `rt_sigtimedwait`.
+        /// The task waited for a signal: `pause`, `rt_sigsuspend`, `rt_sigtimedwait`.
         Signal = "signal",
-        /// `poll`, `select`, `epoll_wait` and their variants.
+        /// The task waited for one of several descriptors: `poll`, `select`, `epoll_wait` and their variants.
         Poll = "poll",
-        /// A read from a pipe or a FIFO.
+        /// The task read from a pipe or a FIFO.
         PipeRead = "pipe_read",
-        /// A write to a pipe or a FIFO.
+        /// The task wrote to a pipe or a FIFO.
         PipeWrite = "pipe_write",
-        /// A read from a socket, or `recv*`, `accept*`.
+        /// The task read from a socket, or was in `recv*` or `accept*`.
         SocketRead = "socket_read",
-        /// A write to a socket, or `send*`, `connect`.
+        /// The task wrote to a socket, or was in `send*` or `connect`.
         SocketWrite = "socket_write",
-        /// A read from or a write to a terminal.
+        /// The task read from or wrote to a terminal.
         Terminal = "terminal",
-        /// A read from a regular file or a block device.
+        /// The task read from a regular file or a block device.
         FileRead = "file_read",
-        /// A write to a regular file or a block device.
+        /// The task wrote to a regular file or a block device.
         FileWrite = "file_write",
-        /// `fsync`, `fdatasync`, `sync`, `msync`.
+        /// The task waited until data was on a disk: `fsync`, `fdatasync`, `sync`, `msync`.
         Sync = "sync",
-        /// A system call that takes a path or reads a directory: `openat`, `unlink`, `getdents64`.
+        /// The task was in a system call that takes a path or reads a directory: `openat`, `unlink`,
+        /// `getdents64`.
         Path = "path",
-        /// A read from or a write to another descriptor: an eventfd, a timerfd, inotify.
+        /// The task read from or wrote to another kind of descriptor: an eventfd, a timerfd, inotify.
         OtherDescriptor = "other_descriptor",
-        /// `flock`, `fcntl`.
+        /// The task waited for a lock of a file: `flock`, `fcntl`.
         FileLock = "file_lock",
-        /// `io_uring_enter`.
+        /// The task was in `io_uring_enter`.
         IoUring = "io_uring",
-        /// `mmap`, `munmap`, `mprotect`, `madvise`, `brk`.
+        /// The task changed its memory mappings: `mmap`, `munmap`, `mprotect`, `madvise`, `brk`.
         Memory = "memory",
-        /// No system call: a page fault, or another exception in user mode.
+        /// The task was in no system call, but in a page fault or another exception in user mode.
         PageFault = "page_fault",
-        /// `execve`, `execveat`.
+        /// The task executed a program: `execve`, `execveat`.
         Exec = "exec",
-        /// `exit`, `exit_group`.
+        /// The task was ending: `exit`, `exit_group`.
         Exit = "exit",
-        /// `clone`, `fork`, `vfork`.
+        /// The task created a task: `clone`, `fork`, `vfork`.
         Clone = "clone",
-        /// Message queues and semaphores.
+        /// The task used a message queue or a semaphore.
         Ipc = "ipc",
-        /// Another system call, or a class that only a later version knows.
+        /// The task was in another system call, or in one of a class that only a later version knows.
         Other = "other",
     }
 }
 
 impl Reason {
-    /// The reason with this number.
+    /// The reason that is stored as this number.
     #[inline]
     pub fn of(number: u8) -> Reason {
         let known = Reason::ALL.get(usize::from(number));
@@ -72,30 +73,30 @@ impl Reason {
     }
 }
 
-/// The time-out of the system call in which a task went to sleep. A known length is stored as a class: four classes an
-/// octave. The [`Timeout`] also has the bit [`Timeout::is_asked`].
+/// The time-out of the system call in which a task went to sleep. A known length is stored as a class; there
+/// are four classes for each doubling of the length. The [`Timeout`] also has the bit [`Timeout::is_asked`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timeout(u8);
 
 impl Timeout {
     /// The time-out was not recorded, or the call can have none.
     pub const UNKNOWN: Timeout = Timeout(0);
-    /// The call waits without a limit.
+    /// The system call waits without a limit.
     pub const NONE: Timeout = Timeout(1);
-    /// The call has a time-out of unknown length.
+    /// The system call has a time-out of unknown length.
     pub const SOME: Timeout = Timeout(2);
-    /// The call waits for at most 20 minutes or more.
+    /// The system call waits for at most 20 minutes or more.
     pub const LONGEST: Timeout = Timeout(Timeout::LAST);
-    /// The number of the class that begins with a length of 0.
+    /// The number of the class of the shortest time-outs, which begins with a length of 0.
     const SHORT: u8 = 3;
-    /// The number of the last class, which also has all longer time-outs.
+    /// The number of the class of the longest time-outs.
     const LAST: u8 = 126;
-    /// The length in ns of the first class after [`Timeout::SHORT`] is 2 to this power.
+    /// The exponent of the shortest time-out after the class [`Timeout::SHORT`]: 2 to this power, in ns.
     const FIRST_BITS: u32 = 10;
-    /// The bit of the number for [`Timeout::is_asked`].
+    /// The bit of the stored number that [`Timeout::is_asked`] returns.
     const ASKED: u8 = 0x80;
 
-    /// The time-out of a call that waits for at most `ns`.
+    /// The time-out of a system call that waits for at most `ns`.
     pub fn after(ns: u64) -> Timeout {
         let Some(octave) = ns
             .checked_ilog2()
@@ -108,7 +109,7 @@ impl Timeout {
         Timeout(u8::try_from(class).map_or(Self::LAST, |class| class.min(Self::LAST)))
     }
 
-    /// The time-out with this number.
+    /// The time-out that is stored as this number.
     #[inline]
     pub fn of(number: u8) -> Timeout {
         if number == u8::MAX {
@@ -117,13 +118,14 @@ impl Timeout {
         Timeout(number)
     }
 
-    /// The number of the time-out, as in traces.
+    /// The number by which the time-out is stored.
     #[inline]
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The time-out of a process one of whose TCP connections had sent bytes that were not answered.
+    /// This time-out with the bit [`Timeout::is_asked`]: a TCP connection of the process had sent bytes that
+    /// were not answered.
     pub fn asked(self) -> Timeout {
         Timeout(self.0 | Self::ASKED)
     }
@@ -134,12 +136,12 @@ impl Timeout {
         self.0 & Self::ASKED != 0
     }
 
-    /// The time-out without the bit [`Timeout::is_asked`].
+    /// This time-out without the bit [`Timeout::is_asked`].
     pub fn limit(self) -> Timeout {
         Timeout(self.0 & !Self::ASKED)
     }
 
-    /// The shortest time-out of the class in ns; `None` without a time-out of known length.
+    /// The shortest time-out of the class of this one, in ns; `None` if the length is not known.
     pub fn least(self) -> Option<u64> {
         let class = self.limit().0.checked_sub(Self::SHORT)?;
         let Some(class) = class.checked_sub(1) else {
@@ -171,18 +173,18 @@ impl Serialize for Timeout {
 }
 
 named! {
-    /// The context in which a waker's CPU ran at a waking.
+    /// The code that ran on a CPU when the CPU woke a task.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Context {
-        /// The waking task itself.
+        /// The waking task itself ran.
         #[default]
         Task = "task",
-        /// A hardware interrupt: a timer, a device.
+        /// A hardware interrupt ran, for example that of a timer or a device.
         HardIrq = "hardirq",
-        /// A softirq: the network, completed block I/O.
+        /// A softirq ran, for example for the network or for completed block I/O.
         SoftIrq = "softirq",
-        /// A softirq that was raised because the waking task itself sent data to a socket. This task is the
-        /// cause of the waking.
+        /// A softirq ran that was raised because the waking task itself sent data to a socket. This task is
+        /// the cause of the waking.
         SendSoftIrq = "send",
     }
 }

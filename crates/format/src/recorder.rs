@@ -1,4 +1,4 @@
-//! The kinds of events of the recording itself, and their fields as stored.
+//! The kinds of events about the recording itself, and their fields as stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,17 @@ use crate::codec::{Codec, Col, Step, Stored};
 use crate::ids::{Ktime, Stream, Tid};
 use crate::{show, Fault};
 
-/// Events of one stream that could not be recorded. The event's time is the time of the first lost
-/// event.
+/// Some events of one stream could not be recorded. The event's time is the time of the first lost event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lost {
-    /// The stream of the lost events.
+    /// The stream that has lost events.
     #[serde(serialize_with = "show::stream")]
     pub stream: Stream,
     /// The number of lost events, if it is known.
     pub count: Option<u64>,
     /// The time of the last lost event.
     pub until: Ktime,
-    /// The cause of the loss.
+    /// Why the events were lost.
     pub cause: LossCause,
 }
 
@@ -37,16 +36,16 @@ impl Stored for Lost {
     }
 }
 
-/// The cause of a loss.
+/// Why events were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// The ring was full.
+    /// The ring between the kernel and the recorder was full.
     #[default]
     RingFull,
     /// The kernel skipped the BPF program because it was already running on that CPU.
     Recursion,
-    /// The recorder could not write (disk full, closed pipe).
+    /// The recorder could not write its output (disk full, closed pipe).
     Output,
     /// A task id was too large for the set of followed tasks, or a process that joined the
     /// followed cgroup had too many threads.
@@ -56,7 +55,7 @@ pub enum LossCause {
 }
 
 impl LossCause {
-    /// All causes. The place of each is its number.
+    /// All causes of losses. The place of each is its number.
     const ALL: [LossCause; 5] = [
         LossCause::RingFull,
         LossCause::Recursion,
@@ -66,10 +65,10 @@ impl LossCause {
     ];
 }
 
-/// The clocks, read at one moment. The event's time is `CLOCK_MONOTONIC`.
+/// The machine's clocks, read at one moment. The event's time is `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
-    /// `CLOCK_BOOTTIME` in ns. It goes on while the machine is suspended; the monotonic clock does not.
+    /// `CLOCK_BOOTTIME` in ns. It goes on while the machine is suspended; `CLOCK_MONOTONIC` does not.
     pub boot: u64,
     /// `CLOCK_REALTIME` in ns since 1970.
     pub real: u64,
@@ -89,9 +88,10 @@ pub struct Mark {
     /// The name of the mark.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
-    /// Whether the mark is a moment, or the beginning or the end of a span.
+    /// Whether the mark names a moment, or the beginning or the end of a span.
     pub point: Point,
-    /// The time between the mark and the event, in ns: the mark was set this long before it was read.
+    /// The age of the mark in ns when the recorder read it: the mark was set this long before the event's
+    /// time.
     pub ago: u64,
     /// The kind of the span, for example `test`; empty if it is not given.
     #[serde(rename = "mark_kind", serialize_with = "show::given")]
@@ -102,9 +102,9 @@ pub struct Mark {
     /// An id that distinguishes spans with equal names; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub id: Box<[u8]>,
-    /// The program's process id, in its own pid namespace.
+    /// The id of the process that set the mark, in its own pid namespace.
     pub pid: Option<Tid>,
-    /// The thread's id, in the same pid namespace.
+    /// The id of the thread that set the mark, in the same pid namespace.
     pub tid: Option<Tid>,
 }
 
@@ -161,16 +161,16 @@ impl Stored for Mark {
     }
 }
 
-/// The point of a [`Mark`].
+/// The thing that a [`Mark`] names: a moment, or the beginning or end of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Point {
-    /// A moment.
+    /// The mark names a moment.
     #[default]
     Moment,
-    /// The beginning of a span.
+    /// The mark is the beginning of a span.
     Begin,
-    /// The end of the span with that name.
+    /// The mark is the end of the span with that name.
     End,
 }
 

@@ -1,22 +1,22 @@
-//! Scheduling events of one CPU, stored in columns.
+//! The scheduling events of one CPU, stored in columns.
 
 use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Timeout};
 
-/// Bits of [`SchedBlock::flags`].
+/// The bits of [`SchedBlock::flags`], which describe a scheduling event.
 pub mod flag {
     /// The event is a waking; without this bit it is a switch.
     pub const WAKING: u8 = 0x01;
-    /// Only in a switch: `prev` was preempted.
+    /// The task that is switched out was preempted. Only a switch has this bit.
     pub const PREEMPT: u8 = 0x10;
-    /// Only in a switch: `prev` waits for block I/O.
+    /// The task that is switched out waits for block I/O. Only a switch has this bit.
     pub const IOWAIT: u8 = 0x20;
-    /// Only in a waking: an interrupt is the cause, not the running task.
+    /// An interrupt is the cause of the waking, not the running task. Only a waking has this bit.
     pub const IRQ: u8 = 0x08;
-    /// Only in a waking: it happened in a softirq.
+    /// The waking happened in a softirq. Only a waking has this bit.
     pub const SOFTIRQ: u8 = 0x10;
-    /// Only in a waking: it is the first waking of a new task.
+    /// The waking is the first one of a new task. Only a waking has this bit.
     pub const NEW: u8 = 0x02;
-    /// Only in the first waking of a new task: the task's parent waits in vfork.
+    /// The parent of the woken task waits in vfork. Only the first waking of a new task has this bit.
     pub const VFORK: u8 = 0x04;
     /// All bits that have a meaning.
     pub const ALL: u8 = 0x3f;
@@ -36,7 +36,7 @@ pub struct SchedBlock {
     pub to: Vec<u32>,
     /// The raw `prev_state` of a switch; 0 for a waking.
     pub state: Vec<u16>,
-    /// The flags of the event: bits of the module [`flag`].
+    /// The flags of each event: bits of the module [`flag`].
     pub flags: Vec<u8>,
     /// The number of the [`Reason`] for a switch-out into a sleep ([`sleeps`]); otherwise 0.
     pub reason: Vec<u8>,
@@ -51,17 +51,17 @@ pub fn sleeps(flags: u8, state: u16) -> bool {
 }
 
 impl SchedBlock {
-    /// The number of events.
+    /// The number of events in the block.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether there are no events.
+    /// Whether the block has no events.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }
 
-    /// Removes all events, but keeps the memory for new ones.
+    /// Removes all events from the block, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.from.clear();
@@ -82,7 +82,7 @@ impl SchedBlock {
         self.timeout.resize(len, 0);
     }
 
-    /// Appends an event.
+    /// Appends an event to the block.
     #[inline]
     pub fn push(&mut self, event: SchedEvent) {
         let rest = Packed::from(event.kind);
@@ -95,7 +95,7 @@ impl SchedBlock {
         self.timeout.push(rest.timeout);
     }
 
-    /// The events, in the order of the ring.
+    /// The events of the block, in the order of the ring.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);
         let sleeps = self.reason.iter().zip(&self.timeout);
@@ -116,7 +116,7 @@ impl SchedBlock {
             .map(|(time, event)| event.event(*time))
     }
 
-    /// Sorts the events by time; equal times keep the order of the ring.
+    /// Sorts the events by time. Events with equal times keep the order of the ring.
     pub fn sort(&mut self) {
         if self.time.is_sorted() {
             return;
@@ -144,7 +144,7 @@ impl SchedBlock {
         pick(&mut self.timeout, order);
     }
 
-    /// The smallest and the largest time.
+    /// The smallest and the largest time of the block's events; `None` without events.
     pub fn span(&self) -> Option<(Ktime, Ktime)> {
         let min = self.time.iter().copied().min()?;
         let max = self.time.iter().copied().max()?;
@@ -152,13 +152,13 @@ impl SchedBlock {
     }
 }
 
-/// Reorders a column.
+/// Reorders a column by the second number of each element of `order`, which is the place of the value.
 fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
     let picked = order.iter().filter_map(|(_, at)| column.get(*at as usize));
     *column = picked.copied().collect();
 }
 
-/// An event without its time. Its fields are encoded as in [`SchedBlock`].
+/// A scheduling event without its time. Its fields are encoded as in [`SchedBlock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Packed {
     /// The task that was running, as in [`SchedBlock::from`].
@@ -167,11 +167,11 @@ pub struct Packed {
     pub to: u32,
     /// The state of the task that is switched out, as in [`SchedBlock::state`].
     pub state: u16,
-    /// The flags, as in [`SchedBlock::flags`].
+    /// The flags of the event, as in [`SchedBlock::flags`].
     pub flags: u8,
-    /// The reason's number, as in [`SchedBlock::reason`].
+    /// The number of the reason for a sleep, as in [`SchedBlock::reason`].
     pub reason: u8,
-    /// The number of the time-out, as in [`SchedBlock::timeout`].
+    /// The number of the time-out of a sleep, as in [`SchedBlock::timeout`].
     pub timeout: u8,
 }
 
@@ -230,8 +230,8 @@ impl From<SchedKind> for Packed {
     }
 }
 
-/// The events of an open block. Appending to two vectors is faster than appending to the seven of a
-/// [`SchedBlock`].
+/// The events of a block that is still being filled. Appending to two vectors is faster than appending to the
+/// seven of a [`SchedBlock`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     pub time: Vec<u64>,
@@ -239,7 +239,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Appends an event. Returns the number of events.
+    /// Appends an event to the block. Returns the number of events in it.
     #[inline(always)]
     pub fn push(&mut self, event: SchedEvent) -> usize {
         self.time.push(event.time.0);
@@ -247,12 +247,12 @@ impl Open {
         self.time.len()
     }
 
-    /// The number of events.
+    /// The number of events in the block.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Removes all events, but keeps the memory for new ones.
+    /// Removes all events from the block, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.rest.clear();

@@ -1,9 +1,8 @@
-//! The metadata and the summary as bytes: a sequence of fields, each with a tag (varint), a length
+//! Stores the metadata and the summary as bytes: a sequence of fields, each with a tag (varint), a length
 //! (varint) and a bincode value. No other module uses bincode.
 //!
-//! bincode's configuration is `standard()`: little-endian, integers of variable
-//! length. A field keeps its tag and its type forever. A reader skips unknown tags; a
-//! missing field has its default.
+//! bincode's configuration is `standard()`: little-endian, integers of variable length. A field keeps its tag
+//! and its type forever. A reader skips unknown tags; a missing field has its default.
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::de::DeserializeOwned;
@@ -19,17 +18,17 @@ use crate::varint::{put, Cursor};
 use crate::zip::unpacking;
 use crate::Fault;
 
-/// The largest number of bytes that bincode may allocate for a value.
+/// The largest number of bytes that bincode may allocate for a value of a field.
 const MEMORY: usize = 4 * limits::SECTION_BODY as usize;
 type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
 /// One direction of a list of fields: writing, reading, or passing texts to a mask.
 ///
-/// The masks use the same list, and a field can be stored only if its type passes its texts to a
+/// A mask goes through the same list, and a field can be stored only if its type passes its texts to a
 /// [`Mask`].
 pub trait Fields {
-    /// Handles one field: writes it, or reads it if the body has its tag.
+    /// Handles one field: writes it, reads it if the body has its tag, or passes its texts to a mask.
     fn field<T: Field>(&mut self, of: Tag, value: &mut T) -> Step;
 
     /// Like [`Fields::field`], for a value that few traces have. `None` is not stored.
@@ -42,25 +41,25 @@ pub trait Fields {
         self.field(of, value)
     }
 
-    /// Like [`Fields::rare`], for numbers below 256: bytes that are not text.
+    /// Like [`Fields::rare`], for bytes that are numbers and not text, so that no mask sees them.
     fn numbers(&mut self, of: Tag, value: &mut Option<Vec<u8>>) -> Step {
         self.rare(of, value)
     }
 }
 
-/// The number of a field, and its name for a mask.
+/// The number by which a field is stored, and the name by which a mask knows it.
 pub type Tag = (u64, &'static str);
 
-/// A value that can be stored.
+/// A value that can be stored as a field of the metadata or the summary.
 pub trait Field: Serialize + DeserializeOwned + Texts {}
 
 impl<T: Serialize + DeserializeOwned + Texts> Field for T {}
 
 pub type Step = Result<(), Fault>;
 
-/// A sequence of fields.
+/// The metadata or the summary: a sequence of fields.
 pub trait Section: Default {
-    /// The name of the body in errors.
+    /// The name of this sequence of fields in errors.
     const BODY: &'static str;
 
     /// Handles all fields, in their order. FORMAT.md lists their tags.
@@ -151,18 +150,18 @@ impl Section for CutOff {
     }
 }
 
-/// The end of the original of a trace that `tr recover` made.
+/// Where and why the original of a trace that `tr recover` made had ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutOff {
-    /// The number of the first missing frame.
+    /// The number of the first missing frame of the original.
     pub frame: u64,
-    /// The byte at which the trace ended.
+    /// The offset in bytes at which the original ended.
     pub offset: u64,
-    /// The reason why the trace ended there.
+    /// The reason why the original ended there.
     pub why: String,
 }
 
-/// Appends fields to a body.
+/// Appends fields to the bytes of the metadata or the summary.
 struct Put(Vec<u8>);
 
 impl Fields for Put {
@@ -183,7 +182,7 @@ impl Fields for Put {
     }
 }
 
-/// Takes fields out of a body.
+/// Takes fields out of the bytes of the metadata or the summary, by their tags.
 struct Take<'a>(Vec<(u64, &'a [u8])>);
 
 impl<'a> Take<'a> {
@@ -224,7 +223,7 @@ impl Fields for Take<'_> {
     }
 }
 
-/// Passes each text to the mask.
+/// Passes each text of the metadata or the summary to a mask.
 struct Pass<'a, M>(&'a mut M);
 
 impl<M: Mask> Fields for Pass<'_, M> {
@@ -261,7 +260,7 @@ impl Texts for Summary {
     }
 }
 
-/// Writes a body.
+/// Writes the metadata or the summary as bytes.
 pub fn put_section<T: Section>(value: Masked<T>) -> Result<Vec<u8>, Fault> {
     let mut value = value.into_inner();
     let mut out = Put(Vec::new());
@@ -270,7 +269,7 @@ pub fn put_section<T: Section>(value: Masked<T>) -> Result<Vec<u8>, Fault> {
     Ok(out.0)
 }
 
-/// Reads a packed body. Also returns the number of unknown fields.
+/// Reads the metadata or the summary from a packed payload. Also returns the number of unknown fields.
 pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     unpacking(|unpacker| {
         let mut cursor = Cursor::new(payload);
@@ -282,7 +281,7 @@ pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     })
 }
 
-/// Reads a body. Also returns the number of unknown fields.
+/// Reads the metadata or the summary from bytes. Also returns the number of unknown fields.
 fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = T::default();

@@ -1,4 +1,4 @@
-//! Shows fields in `tr dump` where serde's own form would differ.
+//! Serializes fields for `tr dump` where serde's own form would not suit a reader.
 
 use std::fmt::Display;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::ids::{Address, Argv, Comm, Stream, Tgid, Tid};
 
-/// The result of a serializer.
+/// The result of serializing a field.
 pub type Shown<S> = Result<<S as Serializer>::Ok, <S as Serializer>::Error>;
 
-/// Shows bytes as text.
+/// Serializes bytes as text.
 pub fn text<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     to.serialize_str(&String::from_utf8_lossy(bytes.as_ref()))
 }
 
-/// Shows bytes as text, or null if they are empty.
+/// Serializes bytes as text, or as null if they are empty.
 pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     match bytes.as_ref() {
         [] => to.serialize_none(),
@@ -23,18 +23,18 @@ pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     }
 }
 
-/// Shows bytes as hexadecimal digits.
+/// Serializes bytes as hexadecimal digits.
 pub fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
     let digits = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
     to.serialize_str(&digits.collect::<String>())
 }
 
-/// Shows a value in its form for users.
+/// Serializes a value in its form for users.
 pub fn shown<S: Serializer>(value: &impl Display, to: S) -> Shown<S> {
     to.collect_str(value)
 }
 
-/// Shows an argument vector, and whether a part of it is missing.
+/// Serializes an argument vector, and whether a part of it is missing.
 pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     let mut map = to.serialize_map(None)?;
     map.serialize_entry("argv", argv)?;
@@ -42,7 +42,7 @@ pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     map.end()
 }
 
-/// Shows a stream as a number: the CPU's number, or one of the two largest numbers.
+/// Serializes a stream as a number: the CPU's number, or one of the two largest numbers.
 pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     to.serialize_u16(match stream {
         Stream::Cpu(cpu) => cpu.0,
@@ -51,7 +51,7 @@ pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     })
 }
 
-/// Shows a task and its process, if there is one.
+/// Serializes a task and its process, or null if there is no task.
 pub fn task<S: Serializer>(task: &Option<(Tid, Tgid)>, to: S) -> Shown<S> {
     let mut map = to.serialize_map(Some(2))?;
     map.serialize_entry("tid", &task.map(|task| task.0))?;

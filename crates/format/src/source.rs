@@ -27,9 +27,9 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// A regular file that is read by `pread`. It is for files that cannot be mapped, and for files that may
-    /// shrink in programs that do not catch SIGBUS. A mapping is faster: calls of `pread` take half of
-    /// the system time for a trace of 10^7 events on 64 CPUs.
+    /// The bytes of a regular file, read by `pread`. It is for files that cannot be mapped, and for files
+    /// that may shrink in programs that do not catch SIGBUS. A mapping is faster: calls of `pread` take half
+    /// of the system time for a trace of 10^7 events on 64 CPUs.
     ///
     /// # Errors
     /// If `fstat` fails, or the file is not a regular file (use [`Source::read`]).
@@ -45,8 +45,9 @@ impl Source {
         })
     }
 
-    /// Bytes in memory or in a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a process that
-    /// touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
+    /// The bytes of a trace in memory or in a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a
+    /// process that touches the missing pages. The owner of the mapping has to catch the signal, as `tr`
+    /// does.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {
@@ -93,17 +94,17 @@ impl Source {
         Source::file(file)
     }
 
-    /// The number of bytes.
+    /// The length of the trace in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether the length is 0.
+    /// Whether the trace has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// `len` bytes at `offset`, or fewer at the end of the source.
+    /// Reads `len` bytes at `offset`, or fewer at the end of the trace.
     ///
     /// # Errors
     /// If reading fails, or the file has shrunk.
@@ -137,13 +138,14 @@ fn shrunk() -> std::io::Error {
     )
 }
 
-/// Reads at an offset, without regard to the position of the file.
+/// Fills `buffer` with the bytes of a file from `offset` on, without regard to the position of the file.
 #[cfg(unix)]
 fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// Reads at an offset, without regard to the position of the file, which changes.
+/// Fills `buffer` with the bytes of a file from `offset` on, without regard to the position of the file,
+/// which changes.
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
     while !buffer.is_empty() {

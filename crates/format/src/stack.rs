@@ -12,16 +12,17 @@ use crate::error::within;
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::{limits, show, Fault};
 
-/// The largest number of frames that one sample adds to the earlier stacks.
+/// The largest number of frames that one sampled stack may have besides those of the earlier stack that it
+/// continues.
 pub const DEPTH: usize = 512;
-/// The largest number of functions of a frame: the outermost function, and the functions inlined at the
-/// address.
+/// The largest number of functions of a frame of a stack: the outermost function, and the functions inlined
+/// at the address.
 pub const INLINED: usize = 64;
-/// The longest build id in bytes.
+/// The longest build id of a file in bytes.
 pub const BUILD_ID: usize = 64;
 
-/// A file that was mapped executable. It is identified by its build id or, if it has none, by its path
-/// and its identity.
+/// A file whose code tasks have executed: it was mapped executable. It is identified by its build id or, if
+/// it has none, by its path and its identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Module {
     /// The number of the file. A later event with the same number adds facts about the file.
@@ -41,24 +42,24 @@ pub struct Module {
 /// The identity of a file from stat(2), so that a changed file is not mistaken for the recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct FileId {
-    /// `st_dev`.
+    /// The device of the file (`st_dev`).
     pub device: u64,
-    /// `st_ino`.
+    /// The number of the file's inode (`st_ino`).
     pub inode: u64,
-    /// `st_size` in bytes.
+    /// The size of the file in bytes (`st_size`).
     pub size: u64,
-    /// `st_mtim` in ns since 1970.
+    /// The time of the file's last change (`st_mtim`), in ns since 1970.
     pub modified: u64,
 }
 
-/// The place of an instruction.
+/// The place of an instruction that a frame of a stack has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// An address in the kernel.
+    /// The instruction is at this address in the kernel.
     Kernel(u64),
-    /// An address in the memory of a process that is in no known file.
+    /// The instruction is at this address in the memory of this process, and in no known file.
     Process(Tgid, u64),
-    /// An offset in the file of a [`Module`].
+    /// The instruction is in the file of the [`Module`] with this number, at this offset.
     Module(u32, u64),
 }
 
@@ -75,24 +76,27 @@ pub enum Doing {
 /// The stack of a task at the event's time or, if the task was off CPU, at its switch-out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// The task.
+    /// The task whose stack was sampled.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// Whether the task was on a CPU or off CPU.
+    /// Whether the task was on a CPU or off CPU at the sample.
     #[serde(rename = "off_cpu", serialize_with = "off_cpu")]
     pub doing: Doing,
     /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// Whether the outermost frames are missing because the stack was deeper than the BPF programs copy.
+    /// Whether the outermost frames of the stack are missing because it was deeper than the BPF programs
+    /// copy.
     pub cut: bool,
     /// The number of the earlier stack that this stack continues; 0 if there is none.
     pub base: u32,
-    /// The number of the first new stack. The other new stacks have the numbers after it.
+    /// The number of the first new stack that the event defines. The other new stacks have the numbers after
+    /// it.
     pub first: u32,
     /// The frames of the new stacks on top of `base`, the outermost frame first.
     pub frames: Box<[u32]>,
-    /// The number of the first new frame. The other new frames have the numbers after it.
+    /// The number of the first new frame that the event defines. The other new frames have the numbers after
+    /// it.
     pub first_frame: u32,
     /// The places of the new frames, in the order of their first use in `frames`.
     pub places: Box<[Place]>,
@@ -107,29 +111,29 @@ impl Sample {
         }
     }
 
-    /// The numbers and the places of the new frames.
+    /// The numbers of the new frames that the event defines, with their places.
     pub fn new_frames(&self) -> impl Iterator<Item = (u32, Place)> + '_ {
         let places = (0u32..).zip(&self.places);
         places.map(|(at, place)| (self.first_frame.saturating_add(at), *place))
     }
 }
 
-/// The functions at a frame's place.
+/// The functions that a frame of a sampled stack is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Symbol {
-    /// The frame's number.
+    /// The number of the frame.
     pub frame: u32,
-    /// The outermost function, then the functions inlined at that place, at most [`INLINED`].
+    /// The outermost function at the frame's place, then the functions inlined there, at most [`INLINED`].
     pub functions: Box<[Function]>,
 }
 
-/// A function in the source.
+/// A function of a program, as its debug information names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Function {
     /// The demangled name of the function.
     #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
-    /// The source file; empty if it is unknown.
+    /// The source file of the function; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub file: Box<[u8]>,
     /// The line in the source file; 0 if it is unknown.
@@ -173,7 +177,7 @@ impl Place {
     }
 }
 
-/// A number of new stacks or functions, which counts towards a limit.
+/// Handles a number of new stacks or functions, which counts towards a limit.
 fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize, Fault> {
     let count = c.count(col, len, most, "the depth of a stack")?;
     if !C::WRITES {
@@ -253,7 +257,7 @@ impl Stored for Sample {
     }
 }
 
-/// The new frames of a sample, of which the first `count` have occurred in its stack so far.
+/// The new frames of a sample. The first `count` of them have occurred in its stack so far.
 struct New<'a> {
     first: &'a mut u32,
     places: Vec<Place>,
@@ -261,7 +265,7 @@ struct New<'a> {
 }
 
 impl New<'_> {
-    /// The number of a frame or, at its first use, its definition.
+    /// Handles the number of a frame or, at its first use, the place that defines it.
     fn frame<C: Codec>(&mut self, c: &mut C, frame: &mut u32) -> Step {
         let next = self.first.saturating_add(self.count as u32);
         let is_new = C::WRITES && self.count < self.places.len() && *frame == next;
@@ -319,7 +323,7 @@ impl Stored for Symbol {
     }
 }
 
-/// Shows whether a task was off CPU.
+/// Serializes whether a task was off CPU.
 fn off_cpu<S: Serializer>(doing: &Doing, to: S) -> show::Shown<S> {
     to.serialize_bool(*doing == Doing::OffCpu)
 }

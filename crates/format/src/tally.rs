@@ -1,5 +1,5 @@
-//! The numbers of a trace's events. The writer counts the events and puts the numbers into the summary,
-//! so that `tr info` need not read the events.
+//! Counts the events of a trace. The writer counts them and puts the numbers into the summary, so that `tr
+//! info` need not read the events.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, KINDS};
 use crate::frame::FrameInfo;
 
-/// Numbers of events by kind.
+/// The numbers of events of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Events {
-    /// The number of `Switch` events.
+    /// The number of switches from one task to another.
     pub switches: u64,
-    /// The number of `Waking` events of a task that existed before.
+    /// The number of wakings of tasks that existed before.
     pub wakings: u64,
-    /// The number of `Waking` events of a new task.
+    /// The number of first wakings of new tasks.
     pub new_tasks: u64,
-    /// The numbers of lifecycle events, in the order of the kinds' numbers.
+    /// The numbers of lifecycle events, in the order of the numbers of their kinds.
     pub lives: [u64; KINDS.len()],
 }
 
@@ -63,7 +63,7 @@ impl Events {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Counts one scheduling event.
+    /// Counts one scheduling event by its kind.
     pub fn sched(&mut self, event: &SchedEvent) {
         match event.kind {
             SchedKind::Switch { .. } => self.switches += 1,
@@ -72,7 +72,7 @@ impl Events {
         }
     }
 
-    /// Adds the numbers of `other`.
+    /// Adds the numbers of events of `other`.
     pub fn add(&mut self, other: &Events) {
         self.switches += other.switches;
         self.wakings += other.wakings;
@@ -82,7 +82,7 @@ impl Events {
         }
     }
 
-    /// Counts one lifecycle event.
+    /// Counts one lifecycle event by its kind.
     pub fn life(&mut self, event: &LifeEvent) {
         if let Some(count) = self.lives.get_mut(event.kind.place()) {
             *count += 1;
@@ -101,7 +101,8 @@ pub struct Tally {
     /// time before it in the same stream. The recorder's own events are not counted, because some of them
     /// are about the past.
     pub largest_inversion: u64,
-    /// The longest [`CommitDelay`] in ns.
+    /// The longest delay in ns from the stamp of an event to its commit in the ring, as [`CommitDelay`] finds
+    /// it.
     pub commit_delay: u64,
     /// The numbers of lost events by stream, as far as they are known.
     pub lost: BTreeMap<Stream, u64>,
@@ -110,7 +111,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the numbers of a later part of the same recording.
+    /// Adds the numbers of a later part of the same recording to these.
     pub fn add(&mut self, other: &Tally) {
         self.events.add(&other.events);
         self.frames = self.frames.saturating_add(other.frames);
@@ -133,7 +134,7 @@ pub struct Suspend {
     pub since: Ktime,
     /// The first reading of the clocks after the suspends.
     pub until: Ktime,
-    /// The length of the suspends together, in ns.
+    /// The length of all these suspends together, in ns.
     pub asleep: u64,
 }
 
@@ -167,14 +168,14 @@ pub struct CommitDelay {
 }
 
 impl CommitDelay {
-    /// Adds the next frame.
+    /// Takes the stream and the times of the next frame into account.
     pub fn frame(&mut self, frame: &FrameInfo) {
         if frame.events > 0 {
             self.block(frame.stream, frame.min);
         }
     }
 
-    /// Adds the stream and the smallest time of the next frame.
+    /// Takes the stream and the smallest time in ns of the next frame into account.
     pub(crate) fn block(&mut self, stream: Stream, min: Ktime) {
         // The recorder stamps some of its events with times in the past.
         if stream != Stream::Recorder {
@@ -182,14 +183,14 @@ impl CommitDelay {
         }
     }
 
-    /// Adds an event of the recorder's stream.
+    /// Takes an event of the recorder's stream into account: a watermark.
     pub fn event(&mut self, event: &LifeEvent) {
         if event.kind == LifeKind::Watermark {
             self.watermark = self.watermark.max(event.time);
         }
     }
 
-    /// The longest delay so far, in ns.
+    /// The longest commit delay that the frames and events so far prove, in ns.
     pub fn longest(&self) -> u64 {
         self.longest
     }
@@ -200,14 +201,14 @@ impl CommitDelay {
 pub struct Counting {
     tally: Tally,
     delay: CommitDelay,
-    /// The largest time of each ring so far.
+    /// The largest time of an event of each stream so far, in ns.
     largest: BTreeMap<Stream, u64>,
-    /// The last reading of the clocks.
+    /// The last reading of the clocks: `CLOCK_MONOTONIC`, and `CLOCK_BOOTTIME` in ns.
     clocks: (Ktime, u64),
 }
 
 impl Counting {
-    /// A tally of a trace that starts with these readings of the clocks.
+    /// Begins the tally of a trace that starts with these readings of the clocks.
     pub fn new(start: Ktime, clock: Clock) -> Counting {
         Counting {
             tally: Tally::default(),
@@ -217,14 +218,15 @@ impl Counting {
         }
     }
 
-    /// Adds a block of a CPU's stream.
+    /// Takes the times in ns of a block of a CPU's stream into account.
     pub fn sched(&mut self, stream: Stream, times: &[u64]) {
         self.block(stream, times.iter().copied());
         let min = times.iter().copied().min().unwrap_or(0);
         self.delay.block(stream, Ktime(min));
     }
 
-    /// Adds a block of another stream, and its smallest time.
+    /// Takes a block of the lifecycle stream or of the recorder's stream into account. `min` is the block's
+    /// smallest time in ns.
     pub fn life(&mut self, stream: Stream, events: &[LifeEvent], min: u64) {
         let of_ring = events.iter().filter(|event| event.kind.is_from_a_ring());
         self.block(stream, of_ring.map(|event| event.time.0));
@@ -263,7 +265,7 @@ impl Counting {
         self.tally.suspends.extend(Suspend::between(before, now));
     }
 
-    /// The tally of a trace that ends with these readings of the clocks.
+    /// Completes the tally of a trace that ends with these readings of the clocks.
     pub fn finish(mut self, events: Events, end: Ktime, clock: Clock) -> Tally {
         self.reading((end, clock.boot));
         Tally {

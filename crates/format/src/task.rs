@@ -1,4 +1,4 @@
-//! The kinds of events of tasks, and their fields as stored.
+//! The kinds of events about tasks, and their fields as stored.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ pub struct Fork {
     pub parent_tgid: Tgid,
     /// The new task.
     pub tid: Tid,
-    /// The process of the new task: a new process, or for a thread the parent's process.
+    /// The process of the new task. It is a new process, or for a thread the parent's process.
     pub tgid: Tgid,
-    /// The new task's `start_time` (`CLOCK_MONOTONIC`).
+    /// The time at which the new task was started (the kernel's `start_time`, in `CLOCK_MONOTONIC`).
     pub start_time: Ktime,
     /// The new task's id in its own (innermost) pid namespace.
     pub ns_tid: Tid,
     /// The cgroup of the new task.
     pub cgroup: CgroupId,
-    /// The name of the new task, which it inherits.
+    /// The name of the new task, which it inherits from its parent.
     pub comm: Comm,
 }
 
@@ -52,12 +52,12 @@ pub struct Exec {
     pub tgid: Tgid,
     /// The tid of the task before the exec. It differs if a thread other than the leader called exec.
     pub old_tid: Tid,
-    /// The new name.
+    /// The name of the task after the exec.
     pub comm: Comm,
     /// The path given to `execve` (or the interpreter's script).
     #[serde(serialize_with = "show::text")]
     pub filename: Arc<[u8]>,
-    /// The argument vector.
+    /// The arguments of the new program.
     #[serde(flatten, serialize_with = "show::argv")]
     pub argv: Argv,
     /// The cgroup of the task.
@@ -65,7 +65,7 @@ pub struct Exec {
     /// The kernel's `maxrss` of the process in bytes, after the exec. It is the largest resident set of all
     /// earlier programs of the process, including the program that it was forked from.
     pub max_rss: Option<u64>,
-    /// The working directory, as the process sees it; empty if it is not known.
+    /// The working directory of the process, as the process sees it; empty if it is not known.
     #[serde(serialize_with = "show::text", skip_serializing_if = "is_unknown")]
     pub directory: Arc<[u8]>,
 }
@@ -99,20 +99,20 @@ impl Stored for Exec {
 /// The kernel's sums of a task's times off CPU in ns. A sum is `None` if the kernel does not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
-    /// The time in run queues (`sched_info.run_delay`).
+    /// The time for which the task waited in run queues, in ns (`sched_info.run_delay`).
     #[serde(rename = "run_delay")]
     pub run: Option<u64>,
-    /// The time of waiting for block I/O (`delays->blkio_delay`).
+    /// The time for which the task waited for block I/O, in ns (`delays->blkio_delay`).
     #[serde(rename = "block_delay")]
     pub block: Option<u64>,
-    /// The time of waiting for pages from swap (`delays->swapin_delay`).
+    /// The time for which the task waited for pages from swap, in ns (`delays->swapin_delay`).
     #[serde(rename = "swap_delay")]
     pub swap: Option<u64>,
 }
 
-/// The columns of the delays of an exit event.
+/// The columns of the three delays of an event of kind [`Exit`].
 const EXIT_DELAYS: [Col; 3] = [Col::RunDelay, Col::BlockDelay, Col::SwapDelay];
-/// The columns of the delays of a final event.
+/// The columns of the three delays of an event of kind [`Final`].
 const FINAL_DELAYS: [Col; 3] = [
     Col::FinalRunDelay,
     Col::FinalBlockDelay,
@@ -124,7 +124,7 @@ impl Delays {
         [self.run, self.block, self.swap]
     }
 
-    /// The delays, as their increase since the delays `before`.
+    /// Handles the three delays of a task, which are stored as their increase since the delays `before`.
     fn fields<C: Codec>(&mut self, c: &mut C, columns: [Col; 3], before: [Option<u64>; 3]) -> Step {
         let [mut run, mut block, mut swap] = self.sums().map(|sum| sum.is_some());
         let known = [&mut run, &mut block, &mut swap];
@@ -138,7 +138,7 @@ impl Delays {
     }
 }
 
-/// The increase of a sum since `before`, if it is known.
+/// Handles a sum of a task's time in ns, which is stored as its increase since `before`, if it is known.
 fn if_known<C: Codec>(
     c: &mut C,
     col: Col,
@@ -152,11 +152,10 @@ fn if_known<C: Codec>(
     Ok(())
 }
 
-/// `sched_process_exit`: the task begins to exit. The event has the kernel's accounting of the task so
-/// far.
+/// `sched_process_exit`: a task begins to exit. The event has the kernel's accounting of the task so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exit {
-    /// The task.
+    /// The task that begins to exit.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -167,19 +166,19 @@ pub struct Exit {
     pub group_dead: bool,
     /// The raw `wait` status of the process, if `group_dead` is set.
     pub group_status: u32,
-    /// The user time in ns, as sampled by the kernel.
+    /// The task's CPU time in user mode in ns, as sampled by the kernel.
     pub utime: u64,
-    /// The system time in ns, as sampled by the kernel.
+    /// The task's CPU time in the kernel in ns, as sampled by the kernel.
     pub stime: u64,
-    /// The exact run time in ns, up to the last update by the scheduler.
+    /// The exact CPU time of the task in ns, up to the last update by the scheduler.
     pub sum_exec_runtime: u64,
-    /// The number of voluntary context switches.
+    /// The number of voluntary context switches of the task.
     pub nvcsw: u64,
-    /// The number of involuntary context switches.
+    /// The number of involuntary context switches of the task.
     pub nivcsw: u64,
-    /// The number of minor page faults.
+    /// The number of the task's page faults that needed no I/O.
     pub min_flt: u64,
-    /// The number of major page faults.
+    /// The number of the task's page faults that needed I/O.
     pub maj_flt: u64,
     /// The largest resident set of the process in bytes, including its programs before the last exec. It is
     /// 0 if `group_dead` is not set.
@@ -187,11 +186,11 @@ pub struct Exit {
     /// The largest resident set of the process's last program in bytes. It is known only with `group_dead`
     /// and if the kernel still has the process's memory at this point (since 6.16).
     pub program_rss: Option<u64>,
-    /// The number of bytes read from storage; `None` if the kernel does not count it.
+    /// The number of bytes that the task read from storage; `None` if the kernel does not count it.
     pub read_bytes: Option<u64>,
-    /// The number of bytes written to storage; `None` if the kernel does not count it.
+    /// The number of bytes that the task wrote to storage; `None` if the kernel does not count it.
     pub write_bytes: Option<u64>,
-    /// The times off CPU.
+    /// The kernel's sums of the task's times off CPU.
     #[serde(flatten)]
     pub delays: Delays,
 }
@@ -235,18 +234,18 @@ impl Stored for Exit {
     }
 }
 
-/// The last switch-out of a dead task, with the kernel's final and exact figures.
+/// A dead task was switched out for the last time. The event has the kernel's final and exact figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Final {
-    /// The task.
+    /// The dead task.
     pub tid: Tid,
-    /// The exact run time in ns, up to the last switch-out.
+    /// The exact CPU time of the task in ns, up to the last switch-out.
     pub sum_exec_runtime: u64,
-    /// The number of voluntary context switches, including the last switch-out.
+    /// The number of voluntary context switches of the task, including the last switch-out.
     pub nvcsw: u64,
-    /// The number of involuntary context switches.
+    /// The number of involuntary context switches of the task.
     pub nivcsw: u64,
-    /// The times off CPU.
+    /// The kernel's sums of the task's times off CPU.
     #[serde(flatten)]
     pub delays: Delays,
 }
@@ -274,11 +273,11 @@ impl Stored for Final {
 /// `task_rename`: a task has changed its name without an exec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rename {
-    /// The task.
+    /// The task that has changed its name.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The new name.
+    /// The new name of the task.
     pub comm: Comm,
 }
 
@@ -289,10 +288,10 @@ impl Stored for Rename {
     }
 }
 
-/// The path of a cgroup id.
+/// The path of the cgroup that has this id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupPath {
-    /// The cgroup.
+    /// The id of the cgroup.
     pub id: CgroupId,
     /// The path of the cgroup from the root of the cgroup v2 hierarchy, starting with `/`.
     #[serde(serialize_with = "show::text")]
@@ -313,11 +312,11 @@ impl Stored for CgroupPath {
 /// `cgroup_attach_task`: a task was moved to another cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupMove {
-    /// The task.
+    /// The task that was moved.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The new cgroup.
+    /// The cgroup that the task is in now.
     pub cgroup: CgroupId,
 }
 
@@ -331,11 +330,11 @@ impl Stored for CgroupMove {
 /// A task that was alive when the recording began, or that has come into the followed cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Snapshot {
-    /// The task.
+    /// The task that was alive.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The parent process.
+    /// The parent of the task's process.
     pub parent_tgid: Tgid,
     /// The time at which the task was started.
     pub start_time: Ktime,
@@ -355,7 +354,7 @@ pub struct Snapshot {
     pub kthread: bool,
     /// Whether the task is followed. Other tasks are recorded only because they may be wakers.
     pub followed: bool,
-    /// The exact run time before the recording, in ns.
+    /// The exact CPU time that the task had before the recording, in ns.
     pub sum_exec_runtime: u64,
 }
 
@@ -386,7 +385,7 @@ impl Stored for Snapshot {
 /// CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pinned {
-    /// The task.
+    /// The task that leaves the event's CPU.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -405,11 +404,11 @@ impl Stored for Pinned {
 /// with a recorded task, and again when its name has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outsider {
-    /// The task.
+    /// The task that is not recorded.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The task's `start_time` (`CLOCK_MONOTONIC`).
+    /// The time at which the task was started (the kernel's `start_time`, in `CLOCK_MONOTONIC`).
     pub start_time: Ktime,
     /// The cgroup of the task.
     pub cgroup: CgroupId,
@@ -433,13 +432,13 @@ impl Stored for Outsider {
 /// scheduling events writes them at an exec, at the task's end, and at intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
-    /// The task.
+    /// The task that the totals belong to.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The run time in ns.
+    /// The CPU time of the task in ns.
     pub sum_exec_runtime: u64,
-    /// The time in run queues in ns, if the kernel counts it.
+    /// The time for which the task waited in run queues in ns, if the kernel counts it.
     pub run_delay: Option<u64>,
     /// The number of times that the task was switched in, if the kernel counts it.
     pub slices: Option<u64>,
@@ -483,7 +482,7 @@ impl Stored for Account {
 /// are not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Detached {
-    /// The task.
+    /// The task that is no longer followed.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -499,7 +498,7 @@ impl Stored for Detached {
 /// The task ran for the last time before the event's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskEnd {
-    /// The task.
+    /// The task that has ended.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
@@ -530,7 +529,7 @@ impl Stored for TaskEnd {
 pub struct OomKill {
     /// A task of the chosen process.
     pub tid: Tid,
-    /// The process.
+    /// The process that the kernel kills.
     pub tgid: Tgid,
     /// The resident set of the process at that time, in bytes.
     pub resident: Option<u64>,
@@ -553,11 +552,11 @@ impl Stored for OomKill {
 /// before it got some. The figures are the increase since the task's previous event of this kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reclaim {
-    /// The task.
+    /// The task that reclaimed memory.
     pub tid: Tid,
     /// The process of the task.
     pub tgid: Tgid,
-    /// The number of reclaims.
+    /// The number of times that the task reclaimed memory.
     pub count: u64,
     /// The time of these reclaims together, in ns.
     pub ns: u64,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// The trace and the span that a program runs in.
+/// A trace and a span of it in which a program runs, as in W3C Trace Context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The id of the trace, not 0.
+    /// The id of the distributed trace, which is not 0.
     pub trace: [u8; 16],
-    /// The id of the span, not 0.
+    /// The id of the span, which is not 0.
     pub span: [u8; 8],
     flags: u8,
 }
@@ -16,8 +16,8 @@ pub struct TraceContext {
 const FLAGS: u8 = 0x03;
 
 impl TraceContext {
-    /// Parses a value: version, trace, span and flags in lower-case hexadecimal digits. Blanks around the value
-    /// are allowed. A version after 00 may have more fields, which are ignored.
+    /// Parses the value of `TRACEPARENT`: version, trace, span and flags in lower-case hexadecimal digits.
+    /// Blanks around the value are allowed. A version after 00 may have more fields, which are ignored.
     pub fn parse(value: &str) -> Option<TraceContext> {
         let value = value.trim_matches([' ', '\t']);
         let mut fields = value.split('-');
@@ -40,7 +40,7 @@ impl TraceContext {
     }
 }
 
-/// Writes the value of version 00.
+/// Writes the value of `TRACEPARENT` in version 00.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (trace, span) = (

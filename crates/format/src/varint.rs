@@ -12,7 +12,7 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Moves the sign of a number into the lowest bit.
+/// Folds a signed number into an unsigned one, with the sign in the lowest bit.
 pub fn fold(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next four bytes, little-endian.
+    /// The next four bytes as one little-endian number.
     pub fn word(&mut self) -> Result<u32, Fault> {
         let bytes = self.take(4)?;
         Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| ENDS)?))

@@ -1,5 +1,5 @@
-//! Raw statuses of wait(2), which exits of processes have: an exit code in the second byte, or a signal in
-//! the first byte.
+//! Understands raw statuses of wait(2), with which processes end: an exit code in the second byte, or a
+//! signal in the first byte.
 
 /// Whether a process ended with a status other than 0.
 pub fn failed(status: Option<u32>) -> bool {
@@ -13,12 +13,12 @@ pub fn killed_by(status: Option<u32>) -> Option<u32> {
         .filter(|signal| *signal != 0)
 }
 
-/// The exit code, unless a signal killed the process.
+/// The exit code of a process with this status; `None` if a signal killed the process.
 pub fn code(status: u32) -> Option<u32> {
     (status & 0x7f == 0).then_some(status >> 8 & 0xff)
 }
 
-/// Whether the kernel has written a core dump.
+/// Whether the kernel has written a core dump of the process with this status.
 pub fn has_core(status: u32) -> bool {
     status & 0x80 != 0
 }

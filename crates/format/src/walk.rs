@@ -1,5 +1,5 @@
-//! The walk over the frames of a trace. It checks both checksums of each frame. Where a frame is
-//! damaged, the walk searches for the next frame and derives which events are lost.
+//! Walks over the frames of a trace. The walk checks both checksums of each frame. Where a frame is damaged,
+//! it searches for the next frame and derives which events are lost.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -18,7 +18,7 @@ use crate::varint::Cursor;
 use crate::zip::unpacking;
 use crate::{Error, Fault};
 
-/// How a trace ends.
+/// How a trace file ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The trailer is intact: the recording was finished.
@@ -28,25 +28,26 @@ pub enum End {
     Truncated {
         /// The number of the first missing frame.
         frame: u64,
-        /// The end of the last frame, in bytes.
+        /// The offset in bytes at which the last frame ends.
         offset: u64,
         /// The reason why the file ends there.
         why: String,
     },
 }
 
-/// A damaged part of the file.
+/// A damaged part of a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The number in the frame's header or, if the header is damaged, the expected number.
+    /// The number of the damaged frame: the number in its header or, if the header is damaged, the expected
+    /// number.
     pub frame: u64,
     /// The offset of the first damaged byte.
     pub offset: u64,
-    /// The number of unusable bytes.
+    /// The number of bytes that cannot be used.
     pub bytes: u64,
-    /// The kind of damage.
+    /// The way in which the frame is damaged.
     pub what: Fault,
-    /// The frame's stream, if its header is intact.
+    /// The stream of the damaged frame, if its header is intact.
     pub stream: Option<Stream>,
 }
 
@@ -60,14 +61,14 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// The file header and the metadata.
+/// The start of a trace: the file header and the metadata.
 #[derive(Debug)]
 pub struct Start {
-    /// The minor version of the format.
+    /// The minor version of the trace's format.
     pub minor: u16,
     /// The trace's id.
     pub id: u32,
-    /// The metadata: the first copy, or the second if the first is damaged.
+    /// The metadata of the trace: the first copy, or the second if the first is damaged.
     pub meta: Metadata,
     /// The number of fields of the metadata that this version does not know.
     pub unknown_fields: u64,
@@ -101,7 +102,7 @@ impl Start {
     }
 }
 
-/// Checks the file header. Returns the minor version and the damage.
+/// Verifies the file header. Returns the minor version and the damage, if there is any.
 fn file_header(source: &Source) -> Result<(u16, Option<Damage>), Error> {
     let head = source.at(0, frame::FILE_HEADER)?;
     let good = frame::file_header();
@@ -152,7 +153,7 @@ fn not_a_trace(source: &Source) -> Result<Error, Error> {
     })
 }
 
-/// The payload of the metadata frame at `offset`.
+/// Reads the payload of the metadata frame at `offset`.
 fn metadata_at(source: &Source, offset: u64) -> Result<Vec<u8>, Fault> {
     let (header, payload) = frame_at(source, offset, 0)?;
     if header.kind != kind::METADATA {
@@ -164,16 +165,16 @@ fn metadata_at(source: &Source, offset: u64) -> Result<Vec<u8>, Fault> {
 /// The number of bytes that one step of a search for a frame reads.
 const PIECE: u64 = 1 << 20;
 
-/// The result of a walk.
+/// The result of a walk over the frames of a trace.
 #[derive(Debug)]
 pub struct WalkResult {
     /// The intact frames except index frames, in file order.
     pub rows: Vec<Row>,
-    /// The damaged parts, in file order.
+    /// The damaged parts of the file, in file order.
     pub damage: Vec<Damage>,
-    /// The losses by damage, in the order of time.
+    /// The losses of events by damage, in the order of time.
     pub gaps: Vec<LifeEvent>,
-    /// The end of the file.
+    /// How the file ends.
     pub end: End,
     /// The number of the first row of the index that is wrong, in a complete file.
     pub index_lies: Option<u64>,
@@ -259,17 +260,17 @@ struct Walk<'a> {
     id: u32,
     rows: Vec<Row>,
     damage: Vec<Damage>,
-    /// The headers of the frames whose payloads are damaged.
+    /// The headers of the frames that have an intact header and a damaged payload.
     torn: Vec<Header>,
     /// The rows of the intact index frames.
     index: Vec<Row>,
-    /// The expected number of the next frame.
+    /// The number that the next frame is expected to have.
     next: u64,
     /// The number of index frames in `index`.
     indexes: u64,
     /// The number of frames before the index, as the number of the first index frame shows it.
     before_index: Option<u64>,
-    /// The number of bytes of damaged payloads that were searched for frames.
+    /// The number of bytes of damaged payloads that were searched for frames so far.
     in_vain: u64,
 }
 
@@ -302,7 +303,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The place of the next frame, or the end of the walk.
+    /// Reads the frame at `at`. Returns the offset of the next frame, or the end of the walk.
     fn step(&mut self, at: u64) -> Result<ControlFlow<End, u64>, Error> {
         let left = self.source.len().saturating_sub(at);
         if left == frame::TRAILER {
@@ -351,7 +352,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a frame, the trailer or the end of the file is at `at`.
+    /// Whether an intact frame header, the trailer or the end of the file is at `at`.
     fn fits(&self, at: u64) -> bool {
         let left = self.source.len().saturating_sub(at);
         left == 0 || left == frame::TRAILER || header_at(self.source, at, self.id).is_ok()
@@ -462,7 +463,7 @@ impl Walk<'_> {
         at.map(|at| at as u64)
     }
 
-    /// The losses by damage, in the order of time.
+    /// The losses of events by damage, in the order of time.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
         // A damaged index lacks rows.
@@ -476,8 +477,8 @@ impl Walk<'_> {
         gaps
     }
 
-    /// Derives the losses from the index, which has the number of events and the times of every missing
-    /// frame.
+    /// Derives the losses of events from the index, which has the number of events and the times of every
+    /// missing frame.
     fn gaps_by_index(&self, gaps: &mut Vec<LifeEvent>) {
         let there: HashSet<u64> = self.rows.iter().map(|row| row.header.number).collect();
         let missing = |row: &&Row| !there.contains(&row.header.number);
@@ -485,7 +486,7 @@ impl Walk<'_> {
         gaps.extend(headers.filter_map(gap_of));
     }
 
-    /// Derives the losses from gaps in the numbers and the sequences of the frames.
+    /// Derives the losses of events from gaps in the numbers and the sequences of the frames.
     fn gaps_by_sequence(&self, meta: &Metadata, gaps: &mut Vec<LifeEvent>) {
         gaps.extend(self.torn.iter().filter_map(gap_of));
         let mut known: Vec<&Header> = self.rows.iter().map(|row| &row.header).collect();
@@ -528,7 +529,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the rows cover the file from the first frame on, without a gap in their sequences.
+/// Whether the rows of the index cover the file from the first frame on, without a gap in their sequences.
 fn index_fits(rows: &[Row]) -> bool {
     let mut offset = frame::FILE_HEADER;
     let mut seqs: HashMap<(u8, u16), u64> = HashMap::new();
@@ -550,7 +551,7 @@ fn gap_of(header: &Header) -> Option<LifeEvent> {
     Some(gap(stream, header.min, header.max, Some(header.events)))
 }
 
-/// An event for a loss by damage.
+/// An event of the recorder for a loss by damage.
 pub fn gap(stream: Stream, since: u64, until: u64, count: Option<u64>) -> LifeEvent {
     LifeEvent {
         time: Ktime(since),

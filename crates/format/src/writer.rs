@@ -1,4 +1,4 @@
-//! Writes a trace, front to back, without seeking.
+//! Writes a trace from front to back, without seeking.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -19,22 +19,23 @@ use crate::{error, limits, section, Error, Fault};
 /// The numbers of bytes, frames and events that have been written so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// The number of bytes in the file so far.
+    /// The number of bytes that were written so far.
     pub bytes: u64,
-    /// The number of frames in the file so far.
+    /// The number of frames that were written so far.
     pub frames: u64,
-    /// The numbers of events so far, including the events in open blocks.
+    /// The numbers of events of each kind so far, including the events in open blocks.
     pub by_kind: Events,
 }
 
 impl Written {
-    /// The number of events.
+    /// The number of events of all kinds so far, including the events in open blocks.
     pub fn events(&self) -> u64 {
         self.by_kind.total()
     }
 }
 
-/// An open block of lifecycle events.
+/// The events of the lifecycle or the recorder's stream that are not yet written, because their block is not
+/// full.
 #[derive(Debug, Default)]
 struct OpenLife {
     events: Vec<LifeEvent>,
@@ -51,7 +52,7 @@ struct OpenLife {
 pub struct Writer<W> {
     out: Output<W>,
     metadata: Vec<u8>,
-    /// The open block of each CPU.
+    /// The block of each CPU that is still being filled.
     cpus: Vec<(CpuId, Open)>,
     /// The index in `cpus` of the block of the last event. The next event is probably of the same CPU.
     last: usize,
@@ -63,7 +64,7 @@ pub struct Writer<W> {
     counting: Counting,
 }
 
-/// Writes frames and their index.
+/// Writes frames to the trace, and remembers them for the index.
 #[derive(Debug)]
 struct Output<W> {
     file: W,
@@ -185,7 +186,7 @@ impl<W: Write> Writer<W> {
     /// Adds an event of the lifecycle stream or of the recorder's stream.
     ///
     /// # Errors
-    /// Writing fails, or `stream` is the stream of a CPU.
+    /// If writing fails, or `stream` is the stream of a CPU.
     pub fn life(&mut self, stream: Stream, event: Masked<LifeEvent>) -> Result<(), Error> {
         let event = event.into_inner();
         let open = match stream {

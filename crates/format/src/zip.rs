@@ -1,9 +1,8 @@
-//! Compression of the body of a frame: one standard zstd frame without content size and checksum, because
-//! the frame of the trace already has them.
+//! Compresses the body of a frame as one standard zstd frame without content size and checksum, because the
+//! frame of the trace already has them.
 //!
-//! A *packed* body is: its length (varint), the length of its compressed form
-//! (varint), the compressed form. When the two lengths are equal the body is
-//! stored as it is.
+//! A *packed* body is: its length (varint), the length of its compressed form (varint), the compressed form.
+//! When the two lengths are equal the body is stored as it is.
 
 use std::cell::RefCell;
 
@@ -15,8 +14,8 @@ use crate::limits;
 use crate::varint::{put, Cursor};
 use crate::Fault;
 
-/// zstd's level. Level 12 would save 0.6 % of the lifecycle events of three builds and take 3 to 6 times
-/// the CPU time, on the machine that is recorded.
+/// The compression level of zstd. Level 12 would save 0.6 % of the lifecycle events of three builds and take
+/// 3 to 6 times the CPU time, on the machine that is recorded.
 pub const LEVEL: i32 = 6;
 
 /// The header of an empty block of a zstd frame: of type raw, with the length 0.
@@ -24,7 +23,7 @@ const EMPTY_BLOCK: [u8; 3] = [0, 0, 0];
 /// The header of an empty block that is the last one of its frame.
 const LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
-/// Compresses bodies and reuses its buffers.
+/// Compresses the bodies of frames, and reuses its buffers.
 pub struct Packer {
     zstd: CCtx<'static>,
     buffer: Vec<u8>,
@@ -56,8 +55,9 @@ impl Packer {
         })
     }
 
-    /// Appends a packed body. Each part ends a block of the zstd frame, so that the next part gets Huffman
-    /// tables of its own. The parts differ in their statistics.
+    /// Compresses the parts of a body and appends the result to `out`. Each part ends a block of the zstd
+    /// frame, so that the next part gets Huffman tables of its own, because the parts differ in their
+    /// statistics.
     pub fn pack(&mut self, parts: &[&[u8]], level: i32, out: &mut Vec<u8>) -> std::io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.compress(parts, len, level).map_err(failed)?;
@@ -76,7 +76,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Pads the compressed form up to `least` bytes with empty blocks. Returns whether it is shorter nevertheless.
+    /// Pads the compressed form to `least` bytes with empty blocks. Returns whether it is still shorter.
     fn pad(&mut self, least: usize) -> bool {
         let missing = least.saturating_sub(self.buffer.len());
         // All is flushed, so the last block is empty.
@@ -117,7 +117,7 @@ impl Packer {
     }
 }
 
-/// Decompresses bodies and reuses its buffers.
+/// Decompresses the bodies of frames, and reuses its buffers.
 pub struct Unpacker {
     zstd: Decompressor<'static>,
     buffer: Vec<u8>,
@@ -131,7 +131,7 @@ impl Unpacker {
         })
     }
 
-    /// Unpacks the body at the cursor, at most `limit` bytes.
+    /// Decompresses the body at the cursor, which may have at most `limit` bytes.
     pub fn unpack<'a>(
         &'a mut self,
         cursor: &mut Cursor<'a>,

@@ -1,12 +1,12 @@
-//! Fields of a few bits, packed without gaps: the first field in the lowest
-//! bits of the first byte.
+//! Reads and writes fields that are a few bits wide. They are packed without gaps: the first field is in the
+//! lowest bits of the first byte.
 
 use crate::Fault;
 
 #[derive(Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// The bits that are not yet in `bytes`, the first one in the lowest place.
+    /// The bits that were written but are not yet in `bytes`. The first one has the lowest place.
     open: u64,
     /// The number of bits in `open`: below 32 between calls.
     used: u32,
@@ -37,7 +37,7 @@ impl BitWriter {
         }
     }
 
-    /// Moves all fields to `out`, and fills the last byte with zeros.
+    /// Moves all written fields to `out`, and fills the last byte with zero bits.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let bytes = self.open.to_le_bytes();
         out.append(&mut self.bytes);
@@ -50,7 +50,7 @@ impl BitWriter {
 #[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// The place of the next bit.
+    /// The place of the next bit to read, counted from the first bit of the bytes.
     at: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
-    /// The next `width` bits, at most 64; zeros after the end.
+    /// Reads the next `width` bits, at most 64. After the end of the bytes, zeros are read.
     #[inline(always)]
     pub fn get(&mut self, width: u32) -> u64 {
         if width > 56 {
@@ -83,7 +83,8 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// Returns an error if bytes are left or missing, or the last bits are not 0.
+    /// Returns an error if whole bytes were not read, if more bits were read than there are, or if the unused
+    /// bits of the last byte are not 0.
     pub fn finish(self) -> Result<(), Fault> {
         let rest = last_word(self.bytes, self.at / 8) >> (self.at % 8);
         if self.at.div_ceil(8) == self.bytes.len() && rest == 0 {
@@ -94,8 +95,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The word at `first`, with zeros after the end. Not a method, so that the reader stays in
-/// registers.
+/// The eight bytes from `first` on as one word, with zeros after the end of `bytes`. It is not a method, so
+/// that the reader stays in registers.
 #[cold]
 #[inline(never)]
 fn last_word(bytes: &[u8], first: usize) -> u64 {

@@ -1,5 +1,5 @@
-//! Turns columns into scheduling events, column by column: short loops are faster than one loop over
-//! whole events.
+//! Turns the columns of a scheduling block into events. It works column by column, because short loops are
+//! faster than one loop over whole events.
 
 use std::slice::Iter;
 
@@ -18,7 +18,7 @@ use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
 
-/// Decodes payloads and reuses its buffers.
+/// Decodes the payloads of scheduling frames, and reuses its buffers.
 #[derive(Debug, Default)]
 pub struct Decoder {
     tasks: Tasks,
@@ -76,7 +76,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills the columns `from`, `to`, `reason` and `timeout`.
+    /// Fills the columns `from`, `to`, `reason` and `timeout` of the block: the two tasks of each event, and
+    /// why and how long a task sleeps.
     fn tasks(
         &mut self,
         body: &mut Cursor,
@@ -176,7 +177,8 @@ impl Decoder {
     }
 }
 
-/// The index of a task that is not among the recent ones.
+/// The index of a task that is not among the recent tasks of a block: the symbol has the high bits, and `low`
+/// the other `bits` bits.
 #[inline(always)]
 fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
     let high = u64::from(symbol - FAR) << bits;
@@ -184,7 +186,7 @@ fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)
 }
 
-/// An id that is given as the difference to another.
+/// Reads a task's id that is stored as the difference to another id.
 fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(given.int()?))
@@ -192,18 +194,18 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
         .ok_or(Fault::Content("task id out of range"))
 }
 
-/// How the tasks of a block are named.
+/// How the columns of a block name its tasks.
 #[derive(Clone, Copy)]
 struct Names {
     /// The id of the task that runs before the first event.
     first: u32,
-    /// The number of low bits of a task's index.
+    /// The number of low bits of a task's index that are stored outside of its symbol.
     far_bits: u32,
-    /// Whether there is a column of time-outs.
+    /// Whether the block has a column of time-outs.
     timeouts: bool,
 }
 
-/// The lengths of a column's parts.
+/// The number of symbols in each of the parts into which a column is divided.
 type Lengths = [u64; PARTS];
 
 fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; PARTS], Fault> {
@@ -214,7 +216,8 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of a part. The function `classes` has counted the symbols.
+/// The next symbol of a part of a column. There is one, because the function `classes` has counted the
+/// symbols.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -224,7 +227,8 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of event classes, and the lengths of the columns after it.
+/// The column of event classes of a block, and the lengths of the columns after it that follow from the
+/// classes.
 struct Classes<'a> {
     numbers: &'a [u8],
     /// The number of symbols in the column of reasons.
@@ -272,7 +276,7 @@ fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<
     Ok(classes)
 }
 
-/// The grid of times on which the events of a block lie.
+/// The stored form of the times of a block: the grid of times on which its events lie.
 struct Times {
     quantum: u64,
     phase: u16,
@@ -280,7 +284,7 @@ struct Times {
 }
 
 impl Times {
-    /// Fills the column `time`.
+    /// Fills the column `time` of the block.
     fn read(
         mut self,
         body: &mut Cursor,

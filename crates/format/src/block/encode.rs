@@ -1,4 +1,4 @@
-//! Turns scheduling events into columns.
+//! Turns the scheduling events of a block into columns.
 
 use rustc_hash::FxHashMap;
 
@@ -16,34 +16,36 @@ use crate::zip::{Packer, LEVEL};
 
 /// A block with fewer events gets no Huffman tables for the single parts of a column.
 const LONG: usize = 4096;
-/// The number of events of a busy block: it was full before it was due, so the writer has much to do.
+/// The number of events of a block that counts as busy: such a block was full before it was due, so the
+/// writer has much to do.
 const BUSY: usize = BLOCK_EVENTS;
 /// zstd's level for busy blocks: the result of level 6 is 2 % smaller and takes 1.3 times the time.
 const BUSY_LEVEL: i32 = 1;
 
-/// Encodes blocks, and reuses its buffers and the clock quantum.
+/// Encodes blocks of scheduling events. It reuses its buffers and the clock quantum that it has found.
 #[derive(Debug, Default)]
 pub struct Encoder {
     clock: Clock,
     numbers: Numbers,
     tasks: Tasks,
-    /// The indices of tasks by their ids.
+    /// The indices in the block of tasks, by the ids of the tasks.
     indices: FxHashMap<u32, u16>,
     /// The column of the numbers of event classes, with the classes that are given in full.
     classes: Vec<u8>,
     given: Vec<u8>,
     reasons: Vec<u8>,
-    /// The column of time-outs, which is left out if all are unknown.
+    /// The column of time-outs of sleeps. It is left out of the block if all time-outs are unknown.
     timeouts: Vec<u8>,
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The tasks that are named by their index: the part and the position of the symbol, and the index.
+    /// The symbols of tasks that are named by their index: the part of the column, the symbol's position in
+    /// that part, and the index.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
 
-/// A column of a block: its parts and its given values.
+/// A column of a block: its symbols in several parts, and the values that are given in full.
 #[derive(Debug, Default)]
 struct Column {
     parts: [Vec<u8>; PARTS],
@@ -63,12 +65,12 @@ impl Column {
     }
 }
 
-/// The numbers of event classes.
+/// The numbers by which a block names event classes.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// The known classes, by number.
+    /// The known event classes. The place of each is its number.
     known: Vec<Class>,
-    /// The classes that were found last, by a hash.
+    /// The event classes that were looked up last, by a hash, with their numbers.
     quick: [(Class, u8); 32],
 }
 
@@ -81,7 +83,8 @@ impl Numbers {
         self.quick = [(COMMON[0], 0); 32];
     }
 
-    /// The number of a class. `None` if the class is new: it must be given in full, and gets a number.
+    /// The number of an event class. `None` if the class is new in the block: it must be given in full, and
+    /// gets a number.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A remainder.
     fn find(&mut self, class: Class) -> Option<u8> {
@@ -163,7 +166,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Fills the columns of classes, of reasons and of tasks.
+    /// Fills the columns of event classes, of reasons for sleeps and of tasks.
     fn events(&mut self, block: &Open, first: u32) {
         self.numbers.reset();
         self.tasks.reset();
@@ -213,7 +216,7 @@ impl Encoder {
         }
     }
 
-    /// Fills the columns of reasons and of time-outs.
+    /// Adds a switch-out into a sleep to the columns of reasons and of time-outs.
     #[inline(always)]
     fn sleep(&mut self, event: &Packed, at: u16, class: u8) {
         let (state, reason) = (event.state, event.reason);
@@ -239,7 +242,8 @@ impl Encoder {
         self.tasks.slept(at, class, sleep);
     }
 
-    /// The symbol of the task that is switched to, or that `waker` wakes, and its index.
+    /// The symbol that names the other task of an event, and the task's index. The other task is the one that
+    /// is switched to, or that `waker` wakes.
     #[inline(always)]
     fn symbol(&mut self, recent: &mut Recent, to: u32, waker: Option<u16>) -> (u8, u16) {
         let mut rank = RANKS - 1;
@@ -268,7 +272,8 @@ impl Encoder {
         (symbol, at)
     }
 
-    /// Completes the symbols of tasks named by their index. Returns the number of its low bits.
+    /// Completes the symbols of the tasks that are named by their index. Returns how many low bits of these
+    /// indices are stored outside of the symbols.
     fn far_bits(&mut self) -> u32 {
         let bits = far_bits(self.tasks.count());
         for (part, place, index) in &self.far {
@@ -281,7 +286,7 @@ impl Encoder {
         bits
     }
 
-    /// Fills the column of steps.
+    /// Fills the column of steps, which are the distances between the times of consecutive events.
     fn put_steps(&mut self, block: &Open, min: u64) {
         let grid = &self.clock.grid;
         let (mut last, mut last_k, mut before) = (min, 0, 0);
@@ -303,7 +308,7 @@ impl Encoder {
     }
 }
 
-/// The class of an event while a task runs.
+/// The class of an event that happens while the task `current` runs.
 #[inline(always)]
 fn class(event: &Packed, current: u32) -> Class {
     let waking = event.flags & flag::WAKING != 0;

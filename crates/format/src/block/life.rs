@@ -18,7 +18,8 @@ use crate::Fault;
 pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
 
-/// Passes the fields that every event has: the time, the CPU, the number of the kind.
+/// Passes the fields that every lifecycle event has to the codec: the time, the CPU and the number of the
+/// kind.
 fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: &mut u8) -> Step {
     let last = c.known().time;
     c.increase(Col::Time, &mut time.0, last)?;
@@ -41,7 +42,7 @@ fn write<C: Codec>(c: &mut C, event: &mut LifeEvent) -> Step {
     kind.write(c, *time)
 }
 
-/// Reads an event; `None` for an unknown kind. A later version stores the fields of a new kind in
+/// Reads a lifecycle event; `None` for an unknown kind. A later version stores the fields of a new kind in
 /// new columns, so the known columns stay aligned.
 fn read<C: Codec>(c: &mut C) -> Result<Option<LifeEvent>, Fault> {
     let (mut time, mut cpu, mut number) = (Ktime(0), None, 0);

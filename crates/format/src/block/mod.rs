@@ -9,13 +9,15 @@ mod tasks;
 
 use crate::sched::flag;
 
-/// An event class: the flags, including [`IDLE`] and [`GIVEN`], and the state.
+/// An event class: the flags of an event, including [`IDLE`] and [`GIVEN`], and the state of the task that is
+/// switched out.
 pub type Class = (u8, u16);
 
 /// The flag of a switch to the idle task, or of a waking while the idle task runs. The next task of
 /// such a switch is not stored.
 const IDLE: u8 = 0x40;
-/// The flag of an event whose running task is given.
+/// The flag of an event whose running task is stored in full, because it is not the task that was switched in
+/// last on this CPU.
 const GIVEN: u8 = 0x80;
 
 const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
@@ -58,46 +60,50 @@ pub const COMMON: [Class; 34] = [
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
-/// The symbol of an event class that is given in full. The class gets the next free number.
+/// The symbol of an event class that is stored in full where it first occurs. The class gets the next free
+/// number then.
 const OTHER: u8 = COMMON.len() as u8;
 
-/// The symbol for a switch-out whose reason is the predicted one. Another symbol is the number of the
+/// The symbol for a switch-out whose reason is the predicted one. Every other symbol is the number of the
 /// reason plus 1.
 const PREDICTED: u8 = 0;
 
-/// The symbol for a switch-out whose time-out is the predicted one. Another symbol is the number of the
+/// The symbol for a switch-out whose time-out is the predicted one. Every other symbol is the number of the
 /// time-out plus 1.
 const SAME_TIMEOUT: u8 = 0;
 
-/// The bit of the byte of far bits that announces the column of time-outs.
+/// The bit that announces a column of time-outs. It is in the byte that has the number of low bits of tasks'
+/// indices.
 const TIMEOUTS: u8 = 0x20;
 
-/// Whether an event class is a switch to the idle task. Its next task is implied.
+/// Whether an event of these flags is a switch to the idle task. The next task is not stored then.
 fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
 /// The symbol for a task that is new in the block. The id of the task is given.
 const NEW: u8 = 0;
-/// The symbol for the expected wakee of the waker (wakings only).
+/// The symbol for the task that the waker is expected to wake. It occurs only in wakings.
 const EXPECTED: u8 = 1;
-/// The symbol for the most recent task. The next symbols stand for the next ranks.
+/// The symbol for the most recent task. The symbols after it stand for the tasks that are the next recent.
 const RANK: u8 = 2;
-/// The first of the symbols that stand for a task's index without its low bits.
+/// The first of the symbols for tasks that are not recent. Such a symbol has the high bits of the task's
+/// index.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
-/// The number of parts of the column of tasks, and of the column of steps.
+/// The number of parts of the column of tasks, and of the column of steps between times.
 const PARTS: usize = 4;
 
-/// The part of an event of these flags: 2 for a waking, plus 1 after a waking.
-/// `before` is 1 after a waking; at the block's start it is 0.
+/// The part of a column that an event with these flags belongs to: 2 for a waking, plus 1 for an event after
+/// a waking. `before` is 1 after a waking; at the block's start it is 0.
 #[inline(always)]
 fn part(before: &mut usize, flags: u8) -> usize {
     let waking = usize::from(flags & flag::WAKING);
     2 * waking + std::mem::replace(before, waking)
 }
 
-/// The number of low bits of a task's index in a block with this many tasks.
+/// The number of low bits of a task's index that are stored outside of its symbol, in a block with this many
+/// tasks.
 fn far_bits(tasks: usize) -> u32 {
     let symbols = usize::from(u8::MAX - FAR) + 1;
     (0..16)

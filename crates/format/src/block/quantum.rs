@@ -11,10 +11,11 @@ pub const NANOSECOND: u64 = 1 << 32;
 /// The longest quantum: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
-/// The longest distance of a time from the beginning of its grid, in ns.
+/// The longest distance in ns of a time from the beginning of its grid.
 const REACH: u64 = 1 << 31;
 
-/// The distance in ns of time `k` from the beginning of its grid. `phase` is in 2^-16 ns.
+/// The distance in ns of the time number `k` of a grid from the beginning of that grid. `phase` is in 2^-16
+/// ns.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
@@ -23,20 +24,20 @@ pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
 /// The times of a block in quanta.
 #[derive(Debug, Default)]
 pub struct Grid {
-    /// The quantum, in the unit 2^-32 ns.
+    /// The clock quantum, in the unit 2^-32 ns.
     pub quantum: u64,
     /// The distance of each event from the beginning of the grid it is on, in quanta.
     pub k: Vec<u64>,
     /// The events that begin a new grid, and the phase of that grid. The first grid begins before event 0,
     /// at the smallest time of the block.
     pub begins: Vec<(usize, u16)>,
-    /// The phase of the first grid.
+    /// The phase of the first grid in 2^-16 ns: the fraction of a nanosecond at which the grid begins.
     pub phase: u16,
 }
 
 impl Grid {
-    /// Cuts the times into the fewest parts that have a grid each: a part ends where no phase
-    /// fits all of its times.
+    /// Cuts the times of a block into the fewest parts that have a grid each. A part ends where no phase fits
+    /// all of its times.
     fn cut(&mut self, times: &[u64], min: u64, quantum: u64) {
         self.quantum = quantum;
         self.k.clear();
@@ -66,7 +67,7 @@ impl Grid {
         self.end(low);
     }
 
-    /// Sets the phase of the last grid to the first phase that fits.
+    /// Sets the phase of the last grid to the first phase that fits its times.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -76,15 +77,15 @@ impl Grid {
     }
 }
 
-/// 1 ns in the unit of quanta, 2^-32 ns.
+/// One nanosecond in the unit of quanta, 2^-32 ns.
 const UNIT: f64 = NANOSECOND as f64;
-/// The most and the fewest steps that the search for a quantum samples.
+/// The largest and the smallest number of steps between times that the search for a quantum samples.
 const SAMPLE: (usize, usize) = (192, 32);
-/// The longest sampled step in ns. The duration of the search is proportional to it.
+/// The longest step between times that is sampled, in ns. The duration of the search is proportional to it.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
-/// The range of quanta, in ns, that are searched. A shorter quantum saves little.
+/// The range in ns in which a clock quantum is searched. A shorter quantum saves little.
 const QUANTA: (f64, f64) = (3.0, 128.0);
-/// The number of failed searches after which the quantum is 1 ns.
+/// The number of failed searches for a clock quantum after which the quantum is 1 ns.
 const TRIES: u32 = 8;
 
 /// The estimate of a recording's clock quantum.
@@ -92,7 +93,7 @@ const TRIES: u32 = 8;
 pub struct Clock {
     quantum: Option<f64>,
     searches: u32,
-    /// The times of the last block in quanta.
+    /// The times of the last block, in quanta.
     pub grid: Grid,
 }
 
@@ -118,8 +119,8 @@ impl Clock {
         &self.grid
     }
 
-    /// Cuts the times by a quantum, or by a quantum that is fitted to the times if that needs fewer grids.
-    /// Returns the number of grids besides the first.
+    /// Cuts the times of a block by a quantum, or by a quantum that is fitted to the times if that needs
+    /// fewer grids. Returns the number of grids besides the first.
     fn fitted(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let mut begins = self.try_quantum(times, min, quantum);
         let mut best = quantum;
@@ -139,15 +140,15 @@ impl Clock {
         begins
     }
 
-    /// Cuts the times by a quantum. Returns the number of grids besides the first.
+    /// Cuts the times of a block by a quantum. Returns the number of grids besides the first.
     fn try_quantum(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST);
         self.grid.cut(times, min, quantum);
         self.grid.begins.len()
     }
 
-    /// Searches for a quantum that divides the steps between times, up to their rounding to
-    /// whole ns.
+    /// Searches for a clock quantum of which the steps between times are multiples, apart from their rounding
+    /// to whole ns.
     fn search(&mut self, times: &[u64]) -> Option<f64> {
         let mut steps: Vec<u64> = steps(times).filter(|step| *step < LONGEST_STEP).collect();
         if steps.len() < SAMPLE.1 {
@@ -173,7 +174,7 @@ impl Clock {
     }
 }
 
-/// The distances between times that follow each other, where the later one is larger.
+/// The distances in ns between consecutive times, where the later one is larger.
 fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
     let pairs = times.iter().zip(times.iter().skip(1));
     pairs

@@ -1,27 +1,27 @@
-//! The state that writer and reader keep of a block's tasks: indices, recent tasks, expected
-//! wakees.
+//! The state that writer and reader keep of the tasks of a scheduling block: their indices, the recent tasks,
+//! and the task that each one is expected to wake.
 
-/// The waker index of the idle task.
+/// The index that stands for the idle task as a waker.
 pub const IDLE_AT: u16 = 0;
-/// The waker index of all interrupts.
+/// The index that stands for all interrupts as a waker.
 pub const IRQ_AT: u16 = 1;
-/// The waker index of a given running task.
+/// The index that stands, as a waker, for a running task that an event gives in full.
 pub const GIVEN_AT: u16 = 2;
 /// The index of the first task that a block names.
 pub const FIRST_AT: u16 = 3;
 /// The index that stands for no task. It is never used, because a block has fewer events.
 pub const NOBODY: u16 = u16::MAX;
-/// The number of ranks of recent tasks.
+/// The number of recent tasks that are remembered. The rank of a task is its place among them.
 pub const RANKS: usize = 16;
 
 /// A switch-out into a sleep.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sleep {
-    /// The raw state bits of the task.
+    /// The raw state bits of the task that goes to sleep.
     pub state: u16,
-    /// The number of the reason.
+    /// The number of the [`Reason`](crate::reason::Reason) of the sleep.
     pub reason: u8,
-    /// The number of the time-out.
+    /// The number of the [`Timeout`](crate::reason::Timeout) of the sleep.
     pub timeout: u8,
 }
 
@@ -34,15 +34,15 @@ struct Task {
     next: u16,
     /// The index of the task that this task is expected to wake next.
     expected: u16,
-    /// The task's last switch-out into a sleep.
+    /// The last switch-out of the task into a sleep.
     slept: Sleep,
 }
 
-/// The tasks that a block has named, by index.
+/// The tasks that a block has named so far, by index.
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// The last reason of each class of switches, by the class's number.
+    /// The reason of the last sleep of each class of switches, by the number of the class.
     reasons: [u8; 256],
     /// The last time-out of the sleeps with each reason, by the reason's number.
     timeouts: [u8; 256],
@@ -67,12 +67,12 @@ impl Tasks {
         (0..FIRST_AT).for_each(|_| _ = self.add(0));
     }
 
-    /// The number of named tasks.
+    /// The number of tasks that the block has named so far.
     pub fn count(&self) -> usize {
         self.tasks.len().saturating_sub(usize::from(FIRST_AT))
     }
 
-    /// Adds a task. Returns its index.
+    /// Adds a task that the block names for the first time. Returns its index.
     pub fn add(&mut self, id: u32) -> u16 {
         // A block has fewer than 2^16 - 4 events.
         let at = self.tasks.len() as u16;
@@ -86,22 +86,22 @@ impl Tasks {
         at
     }
 
-    /// The id of a named task.
+    /// The id of the task with this index; `None` if the block has named no such task.
     #[inline(always)]
     pub fn id(&self, at: u16) -> Option<u32> {
         let task = self.tasks.get(usize::from(at))?;
         (at >= FIRST_AT).then_some(task.id)
     }
 
-    /// The expected wakee of a waker.
+    /// The index of the task that this waker is expected to wake next.
     #[inline(always)]
     pub fn expected(&self, waker: u16) -> u16 {
         let waker = self.tasks.get(usize::from(waker));
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// The expected reason of a switch-out into a sleep: the reason of the task's last sleep if the state
-    /// was the same, else the last reason of the event class with this number.
+    /// The number of the reason that is expected for a switch-out into a sleep: the reason of the task's last
+    /// sleep if the state was the same, else the last reason of the event class with this number.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A byte.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
@@ -111,8 +111,8 @@ impl Tasks {
         }
     }
 
-    /// The expected time-out of a switch-out into a sleep: the time-out of the task's last sleep if the reason
-    /// was the same, else the last time-out of a sleep with this reason.
+    /// The number of the time-out that is expected for a switch-out into a sleep: the time-out of the task's
+    /// last sleep if the reason was the same, else the last time-out of a sleep with this reason.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A byte.
     pub fn timeout(&self, at: u16, reason: u8) -> u8 {
@@ -153,8 +153,8 @@ impl Tasks {
     }
 }
 
-/// The indices of the recent tasks. The places are in any order; the place of each rank, with the most
-/// recent task first, is a four-bit digit of one number. So a task moves to the front in a few
+/// The indices of the recent tasks, in 16 places in any order. One number has, in four bits for each rank,
+/// the place of the task of that rank; rank 0 is the most recent task. So a task moves to the front in a few
 /// instructions without a jump.
 #[derive(Debug)]
 pub struct Recent {
@@ -165,7 +165,7 @@ pub struct Recent {
 
 #[allow(clippy::indexing_slicing)] // Four bits are below RANKS.
 impl Recent {
-    /// An empty list.
+    /// A list without tasks.
     pub fn new() -> Recent {
         Recent {
             places: [NOBODY; RANKS],
@@ -173,7 +173,7 @@ impl Recent {
         }
     }
 
-    /// The rank of a task.
+    /// The rank of a task among the recent tasks; `None` if it is not one of them.
     #[inline(always)]
     pub fn rank(&self, at: u16) -> Option<usize> {
         const ONES: u64 = 0x1111_1111_1111_1111;
@@ -184,7 +184,7 @@ impl Recent {
         Some(zero.trailing_zeros() as usize / 4)
     }
 
-    /// The task of a rank.
+    /// The index of the recent task with this rank.
     #[inline(always)]
     pub fn at(&self, rank: usize) -> u16 {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]

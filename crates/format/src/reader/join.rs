@@ -1,4 +1,4 @@
-//! The parts of a rotated recording, as one trace.
+//! Joins the parts of a rotated recording to one trace.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::Trace;
 /// when it starts.
 const SET: u64 = 3_600_000_000_000;
 
-/// A later part of a trace.
+/// A later part of a rotated recording.
 #[derive(Debug)]
 pub(super) struct Part {
     /// The offset in the joined trace at which the part begins.
@@ -23,21 +23,21 @@ pub(super) struct Part {
     id: u32,
 }
 
-/// How a part follows the parts before it.
+/// How a part of a rotated recording follows the parts before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
-    /// The part begins where the one before ends.
+    /// The part begins where the part before it ends.
     Whole,
-    /// Parts, or the end of the part before, are missing: the time in ns that no part has.
+    /// Parts, or the end of the part before, are missing. The number is the time in ns that no part has.
     Missing(u64),
 }
 
-/// The reason why a trace is no later part of another one.
+/// The reason why a trace cannot be appended to another one as a later part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotNext {
-    /// The traces are of different recordings.
+    /// The two traces are of different recordings.
     Other,
-    /// The trace begins before the end of the other one.
+    /// The trace begins before the end of the trace that it would be appended to.
     Overlap,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for NotNext {
 }
 
 impl Trace {
-    /// Appends the next part of the same recording. The time between both is lost in every stream.
+    /// Appends the next part of the same recording. The events between both parts are lost in every stream.
     ///
     /// # Errors
     /// `next` is of another recording, or not later.
@@ -113,12 +113,14 @@ impl Trace {
             .map_or_else(cut, |summary| summary.end)
     }
 
-    /// The times at which the later parts begin. Totals of the machine's counters begin anew there.
+    /// The times at which the later parts of a rotated recording begin. Totals of the machine's counters
+    /// begin anew there.
     pub fn later_parts(&self) -> impl Iterator<Item = Ktime> + '_ {
         self.parts.iter().map(|part| part.begin)
     }
 
-    /// The bytes, the id and the beginning of the part that an offset lies in.
+    /// The part that an offset of the joined trace lies in: its bytes, its id, and the offset at which it
+    /// begins.
     pub(super) fn part_at(&self, offset: u64) -> (&Source, u32, u64) {
         let after = self.parts.partition_point(|part| part.base <= offset);
         let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
@@ -154,7 +156,7 @@ fn is_one_recording(one: &Metadata, other: &Metadata) -> bool {
     is_one_boot && same(one) == same(other)
 }
 
-/// The summary of two parts: the end of the last one, and sums of both.
+/// The summary of a recording that has two parts: the end of the last part, and the sums of both.
 fn joined(before: Summary, last: Summary) -> Summary {
     let tally = before.tally.zip(last.tally).map(|(mut all, tally)| {
         all.add(&tally);

@@ -17,7 +17,7 @@ struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
     known: FrameState,
-    /// The texts that have been read so far, by kind of text.
+    /// The texts of the frame that have been read so far, by kind of text.
     texts: [Vec<Arc<[u8]>>; TEXTS],
 }
 
@@ -33,7 +33,7 @@ impl<'a> Dec<'a> {
         &mut self.texts[of as usize]
     }
 
-    /// The bytes of a new string.
+    /// Reads the bytes of a string that is stored here for the first time.
     fn string(&mut self, len: Col, bytes: Col, most: usize) -> Result<&'a [u8], Fault> {
         let length = self.column(len).int()?;
         within("a string's length", length, most as u64)?;
@@ -98,20 +98,20 @@ impl Codec for Dec<'_> {
     }
 }
 
-/// The numbers of parts that were skipped because only a later version of the format knows them.
+/// Counts of what a reader skipped because only a later version of the format knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
-    /// Frames of unknown types.
+    /// The number of frames of unknown types.
     pub frames: u64,
-    /// Unknown fields of metadata and summary, and unknown columns of the lifecycle frames
-    /// read so far.
+    /// The number of unknown fields of the metadata and the summary, and of unknown columns of the lifecycle
+    /// frames read so far.
     pub fields: u64,
-    /// Events of unknown kinds in the lifecycle frames read so far.
+    /// The number of events of unknown kinds in the lifecycle frames read so far.
     pub events: u64,
 }
 
-/// Reads a payload of `events` events whose times span exactly `times`. After an error `into` has
-/// the events before the error.
+/// Reads the payload of a lifecycle frame, which has `events` events whose times span exactly `times`. After
+/// an error `into` has the events before the error.
 pub fn decode(
     payload: &[u8],
     events: u64,

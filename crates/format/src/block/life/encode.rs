@@ -9,16 +9,16 @@ use crate::event::LifeEvent;
 use crate::varint::put;
 use crate::zip::{Packer, LEVEL};
 
-/// The strings that have been written so far, with their numbers in the order of first use.
+/// The strings of a frame that have been written so far, with their numbers in the order of first use.
 #[derive(Default)]
 struct Interned {
     at: HashMap<Box<[u8]>, usize>,
     count: usize,
 }
 
-/// The number of bytes from which on a column has Huffman tables of its own in the packed body. This
-/// shortens the lifecycle blocks of three builds by 2 to 4 %. With tables for every column they are as
-/// long as with one table for all columns.
+/// The least number of bytes of a column that has Huffman tables of its own in the packed body. This shortens
+/// the lifecycle blocks of three builds by 2 to 4 %. With tables for every column they are as long as with
+/// one table for all columns.
 const LONG: usize = 1024;
 
 struct Enc {
@@ -101,7 +101,8 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
     std::mem::size_of::<LifeEvent>() + event.kind.weight()
 }
 
-/// Appends the payload of a block. The time of the first event is counted from `min`.
+/// Appends the payload of a frame with these lifecycle events. The time of the first event is counted from
+/// `min`.
 pub(crate) fn encode(
     events: &mut [LifeEvent],
     min: u64,

@@ -8,7 +8,8 @@ use crate::mask::{Mask, Texts};
 /// has all of its texts in full.
 struct Pass<'a, M> {
     mask: &'a mut M,
-    /// The state of the frame. It is created on demand, because few kinds of events need it.
+    /// The facts that are remembered of the frame's earlier events. It is created on demand, because few kinds of events
+    /// need it.
     known: Option<FrameState>,
 }
 

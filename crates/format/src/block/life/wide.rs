@@ -4,10 +4,11 @@
 use super::super::bits::BitReader;
 use crate::Fault;
 
-/// The value that is added to the class of a negative number.
+/// The value that is added to the class of a number if the number is negative.
 const NEGATIVE: u8 = 0x80;
 
-/// The class of a number and its low bits: their value and their number.
+/// Splits a number into its class and its low bits. Returns the class, the value of the low bits and how many
+/// there are.
 pub fn split(number: i64) -> (u8, u64, u32) {
     let size = number.unsigned_abs();
     let significant = 64 - size.leading_zeros();
@@ -17,7 +18,7 @@ pub fn split(number: i64) -> (u8, u64, u32) {
     (significant as u8 | sign, bits, low)
 }
 
-/// Reads a number of this class.
+/// Reads the low bits of a number of this class, and returns the number.
 #[inline]
 pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
     let significant = u32::from(class & !NEGATIVE);
