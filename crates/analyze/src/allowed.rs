@@ -1,4 +1,4 @@
-//! The CPUs on which a build may run by its affinity and its cpuset.
+//! Determines the CPUs on which a build may run by its affinity and its cpuset.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(limit(64, None, &[0]), None);
     }
 
-    /// A file can claim anything.
+    /// A file can claim that a build may run on CPUs that the machine does not have.
     #[test]
     fn a_set_that_cannot_be_is_no_limit() {
         assert_eq!(limit(64, Some(&[]), &[]), None);

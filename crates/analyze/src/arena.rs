@@ -25,7 +25,7 @@ impl<I, T> Default for Arena<I, T> {
     }
 }
 
-/// A table with an item for each index of another one.
+/// Makes a table with one item for each index of another table.
 impl<I, T> FromIterator<T> for Arena<I, T> {
     fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Arena<I, T> {
         Arena {
@@ -36,7 +36,7 @@ impl<I, T> FromIterator<T> for Arena<I, T> {
 }
 
 impl<I: Ix, T> Arena<I, T> {
-    /// Adds an item and returns its index.
+    /// Adds an item to the table and returns its index.
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::new(self.items.len() - 1)
@@ -48,7 +48,7 @@ impl<I: Ix, T> Arena<I, T> {
         let _ = self.items.try_reserve_exact(items);
     }
 
-    /// The number of items.
+    /// The number of items in the table.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
@@ -57,12 +57,12 @@ impl<I: Ix, T> Arena<I, T> {
         (0..self.items.len()).map(I::new)
     }
 
-    /// The items, in the order of their indices.
+    /// The items of the table, in the order of their indices.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }
 
-    /// A table with the same indices.
+    /// A table of the results of `map` for each item. It has the same indices as this table.
     pub fn map<U>(&self, map: impl FnMut(&T) -> U) -> Arena<I, U> {
         Arena {
             items: self.items.iter().map(map).collect(),

@@ -17,10 +17,10 @@ use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The least number of processes or threads for which starting another thread pays.
+/// The least number of processes or threads for which starting another thread of `tr` pays.
 const FEW: usize = 1 << 10;
 
-/// Fills in all parts of the analysis that come from the tracker.
+/// Fills in all parts of the analysis that come from the finished tracker.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.machine.cpus = tracker.cpu_figures(&analysis.meta.cpus);
@@ -120,7 +120,7 @@ fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)>
     beyond.into_iter().filter(|(_, count)| *count > 0)
 }
 
-/// Fills in the timeline and the samples of the threads.
+/// Fills in the timeline and the stack samples of the threads.
 fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
@@ -152,8 +152,8 @@ struct Order {
 }
 
 impl Order {
-    /// Processes by start, then pid, then appearance; their threads likewise. Tasks that
-    /// lived only outside the span are not part of it.
+    /// Determines the order of the model: processes by start, then pid, then appearance, and the threads of
+    /// each likewise. Tasks that lived only outside the analyzed span are not part of it.
     fn new(tracker: &Tracker, (start, end): (Ktime, Ktime)) -> Order {
         let inside = |ix: &TaskIx| {
             let task = &tracker.tasks[*ix];
@@ -202,7 +202,8 @@ impl Order {
         }
     }
 
-    /// The process of the model that a tracked process belongs to, also if it was moved to another process.
+    /// The process of the model that a tracked process belongs to, also if the events of one process were
+    /// moved to another one.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
         // A process is moved once, or twice when its events come before its snapshot.
         for _ in 0..4 {
@@ -243,7 +244,7 @@ fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Pr
         .collect()
 }
 
-/// The thread of the model for a tracked task.
+/// Makes the thread of the model for a tracked task.
 fn thread_of(
     task: &Task,
     process: ProcessIx,
@@ -276,7 +277,8 @@ fn thread_of(
     thread
 }
 
-/// The sums over the exits of a process's threads. The I/O is known only if it is known for each thread.
+/// Adds up the facts that the exits of a process's threads have. The I/O is known only if it is known for
+/// each thread.
 fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     let sum = exits.reduce(|sum, exit| Exited {
@@ -287,7 +289,7 @@ fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     sum.unwrap_or_default()
 }
 
-/// The process of the model for a tracked process.
+/// Makes the process of the model for a tracked process.
 fn process_of(
     entry: ProcessEntry,
     parent: Option<ProcessIx>,

@@ -21,15 +21,16 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use crate::model::ClockDisagreement;
 
-/// The number of impossible orders from which on the clocks of a pair of CPUs disagree. A guess: one such order may
-/// be an event that the kernel hid; more would leave pairs unnamed that rarely meet.
+/// The least number of impossible orders of events that proves that the clocks of a pair of CPUs disagree. A
+/// guess: one such order may be an event that the kernel hid; more would leave pairs unnamed that rarely
+/// meet.
 const ENOUGH: u64 = 2;
 /// The largest number of pairs of CPUs that are checked.
 const MOST: usize = 1 << 12;
-/// The number of first switch-ins that are remembered. A later one replaces an earlier one.
+/// The number of first switch-ins of unknown tasks that are remembered. A later one replaces an earlier one.
 const UNBORN: usize = 1 << 10;
 
-/// A task's switch-in on one CPU while it runs on another one.
+/// A switch-in of a task on one CPU while the task runs on another CPU.
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
@@ -37,7 +38,7 @@ struct Overlap {
     first: Ktime,
     cpu: CpuId,
     since: Ktime,
-    /// The time of the switch-out on the other CPU, if that came first.
+    /// The time of the switch-out on `cpu`, if it came before the switch-out on the other CPU.
     until: Option<Ktime>,
 }
 
@@ -45,7 +46,7 @@ struct Overlap {
 #[derive(Clone, Copy, Debug)]
 struct Birth {
     tid: Tid,
-    /// The start of the run on the other CPU.
+    /// The start of the run on the other CPU, which the events show.
     since: Ktime,
     cpu: CpuId,
     forked: Ktime,
@@ -54,20 +55,21 @@ struct Birth {
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,
-    /// The largest difference of the clocks that these orders prove, in ns.
+    /// The largest difference of two CPUs' clocks that these impossible orders prove, in ns.
     by: u64,
 }
 
-/// Counts impossible orders of events by pair of CPUs.
+/// Counts the impossible orders of events for each pair of CPUs.
 #[derive(Debug, Default)]
 pub struct ClockCheck {
     /// The impossible orders of each pair of CPUs, with the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// The overlaps that may turn out to be impossible, by the CPU that ran the task before the switch-in.
+    /// The overlaps of runs that may turn out to be impossible, by the CPU that ran the task before the
+    /// switch-in.
     overlaps: HashMap<CpuId, Overlap>,
-    /// The births that may turn out to be impossible, by the CPU that runs the task.
+    /// The forks that may turn out to be impossible, by the CPU that runs a task with the new tid.
     births: HashMap<CpuId, Birth>,
-    /// The last switch-ins of tasks that no earlier event has shown, by tid.
+    /// The last switch-ins of tasks that no earlier event has shown: the tid, the CPU and the time of each.
     unborn: Vec<(Tid, CpuId, Ktime)>,
 }
 
@@ -137,7 +139,7 @@ impl ClockCheck {
         });
     }
 
-    /// Records that a task is switched in that no earlier event has shown.
+    /// Records that a task is switched in which no earlier event has shown.
     #[inline]
     pub fn unborn(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
         if self.unborn.is_empty() {
@@ -148,8 +150,8 @@ impl ClockCheck {
         }
     }
 
-    /// Records that `tid` is forked on `cpu`. `told` is whether a task that had the tid before would be known.
-    /// `goes_on` has the same meaning as in [`ClockCheck::switch_out`].
+    /// Records that `tid` is forked on `cpu`. `told` is whether the recording would name a task that had the
+    /// tid before. `goes_on` has the same meaning as in [`ClockCheck::switch_out`].
     pub fn fork(
         &mut self,
         tid: Tid,

@@ -1,4 +1,5 @@
-//! The collectors. Each takes the events of one subject, and has the facts that the model keeps of them.
+//! The collectors of an analysis. Each one takes the events about one subject, and has the facts that the
+//! model keeps of them.
 
 pub(crate) mod containers;
 pub mod disks;
@@ -23,7 +24,7 @@ use crate::ids::TaskIx;
 /// The largest number of marks that are kept. A recorder writes fewer.
 const MARKS: usize = 1 << 20;
 
-/// The largest number of intervals of requests to disks that are kept. Each takes a KiB.
+/// The largest number of events about requests to disks that are kept. Each takes a KiB.
 const BLOCKS: usize = 1 << 16;
 
 /// The largest number of samples of counters that are kept. Each takes about 300 bytes; a recording of
@@ -37,7 +38,7 @@ pub(crate) struct Collectors {
     pub marks: Vec<(Ktime, Mark)>,
     pub counters: Vec<(Ktime, Counters)>,
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// Facts that the recording lacks from a time on: the time, and the facts as text.
+    /// The facts that the recording lacks from a time on: the time, and the facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     pub calls: syscalls::Calls,
     pub stacks: stacks::Collected,
@@ -53,7 +54,7 @@ pub(crate) struct Collectors {
 }
 
 impl Collectors {
-    /// Takes a sample of the machine's counters.
+    /// Takes a sample of the machine's counters into account.
     pub fn sample(&mut self, time: Ktime, counters: &Counters) {
         if self.counters.len() < SAMPLES {
             let counters = self.parts.continued(time, counters);
@@ -61,7 +62,8 @@ impl Collectors {
         }
     }
 
-    /// Takes a lifecycle event or an event of the recorder. `task` finds a task by its tid.
+    /// Gives a lifecycle event or an event of the recorder to the collectors that it concerns. `task` finds a
+    /// task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         self.memory.take(time, kind, &task);
         self.disks.take(time, kind, &task);

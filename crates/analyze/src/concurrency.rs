@@ -1,4 +1,4 @@
-//! The times in which n recorded tasks were running at once, for each n.
+//! Counts the times in which n recorded tasks were running at once, for each n.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub type Epoch = u32;
 pub struct Concurrency {
     start: Ktime,
     end: Ktime,
-    /// The time up to which `times` and `recent` count.
+    /// The time up to which `times` and `recent` are counted.
     now: Ktime,
     running: u32,
     living: usize,
@@ -30,7 +30,7 @@ pub struct Concurrency {
     unseen_cpus: Option<usize>,
     /// The time from which on each CPU has switched at least once, if every switch of all CPUs is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// The times in which n tasks were running, by n, without the recent time.
+    /// The final times in ns in which n tasks were running, by n. They do not include the recent time.
     times: Vec<u64>,
     /// The recent time, which an event may still make unknown: each entry has a time, and the number of
     /// tasks that run from then until the next entry, if it is known.
@@ -40,10 +40,10 @@ pub struct Concurrency {
 /// The epoch before the first loss.
 const FIRST: Epoch = 1;
 
-/// The number of recent changes that are kept. Older changes are final.
+/// The number of recent changes that an event may still make unknown. Older changes are final.
 const RECENT: usize = 1 << 14;
 
-/// Adds `ns` to the time in which n tasks were running.
+/// Adds `ns` to the time in ns in which n tasks were running.
 pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
     if times.len() <= n {
         times.resize(n + 1, 0);
@@ -54,7 +54,8 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 }
 
 impl Concurrency {
-    /// A counter for a span at whose start no task is running.
+    /// A counter for the span from `start` to `end`. No task is running at its start. `unseen_cpus` is the
+    /// number of CPUs if every switch of all CPUs is recorded.
     pub fn new(start: Ktime, end: Ktime, unseen_cpus: Option<usize>) -> Concurrency {
         Concurrency {
             start,
@@ -144,7 +145,8 @@ impl Concurrency {
         known
     }
 
-    /// Notes that a living task goes from one state to another.
+    /// Notes that a living task goes from one state to another. Returns the epoch in which its state is known
+    /// now.
     #[inline]
     pub fn change(&mut self, now: Ktime, epoch: Epoch, from: State, to: State) -> Epoch {
         let was_known = epoch == self.epoch;
@@ -173,8 +175,8 @@ impl Concurrency {
         self.known = 0;
     }
 
-    /// Confirms the state of a task on a CPU that has lost no events, if the state was known before the
-    /// loss.
+    /// Confirms after a loss the state of a task on a CPU that has lost no events. Returns the task's new
+    /// epoch, in which its state is known if it was known before the loss.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;
@@ -183,7 +185,7 @@ impl Concurrency {
         self.epoch
     }
 
-    /// The times of the whole span, by the number of running tasks.
+    /// The times in ns of the whole span in which n tasks were running, by n.
     pub fn finish(&mut self) -> Vec<u64> {
         self.advance(self.end);
         while !self.recent.is_empty() {
@@ -202,8 +204,8 @@ impl Concurrency {
 mod tests {
     use super::*;
 
-    /// A task runs all the time, and nothing is known of another one; the second CPU switches for the first time at
-    /// 20, and at 60 events are lost.
+    /// The times by number of running tasks for two tasks: one runs all the time, and nothing is known of the
+    /// other one; the second CPU switches for the first time at 20, and at 60 events are lost.
     ///
     /// ```text
     /// one   ====|===========|loss======

@@ -28,7 +28,7 @@ pub struct Called {
     pub inferred: bool,
 }
 
-/// A container with recorded processes.
+/// A container with recorded processes, in the model.
 #[derive(Clone, Debug)]
 pub struct Container {
     /// The id, the name and the image of the container.
@@ -58,7 +58,8 @@ impl ByPid {
         ByPid(all)
     }
 
-    /// The client of a process: the process with this pid that lived when the process started.
+    /// The process of the model that is the client of the process `of`: it had the pid `pid` when `of`
+    /// started.
     pub fn client(&self, analysis: &Analysis, pid: Tgid, of: ProcessIx) -> Option<ProcessIx> {
         let start = analysis.process(of).start;
         let lived = |ix: &ProcessIx| {
@@ -233,11 +234,12 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     end_waits(analysis, timeline, container, ((begin, at), timer));
 }
 
-/// The most stretches of a thread on and for a CPU that are searched for the sleep before them.
+/// The largest number of stretches of a thread, on a CPU or waiting for one, that are searched for the sleep
+/// before them.
 const QUERY: usize = 64;
 
-/// The sleep of a thread in which a container ended, or that before the thread was on or waited for a CPU at that
-/// time, and its number.
+/// The sleep of a thread in which a container ended between `begin` and `end`, with the number of its
+/// stretch. If the thread was on a CPU or waited for one then, it is the sleep before that.
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -253,8 +255,8 @@ fn last_sleep(
     (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
-/// Links waits to the tasks that ran in a container: the waits of the processes that wait for the container,
-/// if another task ended them while the container lived.
+/// Links the waits of the processes that wait for a container to the tasks that ran in it: the waits that
+/// another task ended while the container lived.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -272,8 +274,8 @@ fn end_waits(
     }
 }
 
-/// The container programs (`docker`, `podman`) that wait for a container: its client, or the one that
-/// started its runtime, and the container programs above it.
+/// The container programs (`docker`, `podman`) that wait for a container: its client, or the program that
+/// started its runtime, and the container programs among the ancestors of either.
 fn askers<'a>(
     analysis: &'a Analysis,
     container: &Container,
@@ -294,7 +296,7 @@ fn askers<'a>(
     })
 }
 
-/// The lives of the containers that each container program waits for.
+/// For each container program, when the containers that it waits for lived.
 pub(crate) struct WaitedFor(HashMap<ProcessIx, Vec<(Ktime, Ktime)>>);
 
 impl WaitedFor {
@@ -322,9 +324,9 @@ impl WaitedFor {
     }
 }
 
-/// The thread of a client that waited for the daemon at a time and goes on first, and its wait. If no thread
-/// waited for another task, it is the thread that ran last: Go's threads wait for locks and timers in
-/// place of the thread that waits for the daemon.
+/// The thread of a client that waited for the daemon at a time and was the first to go on, and its wait. If
+/// no thread waited for another task, it is the thread that ran last: Go's threads wait for locks and timers
+/// in place of the thread that waits for the daemon.
 pub(crate) fn first_waiter(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -336,11 +338,11 @@ pub(crate) fn first_waiter(
     first.or_else(|| waiting(analysis, timeline, client, at).max_by_key(|(_, wait)| wait.from))
 }
 
-/// The times in which tasks of a container ran or waited for a CPU, in the order of their ends. Each
-/// entry has the end, the beginning and the task.
+/// The times in which tasks of a container ran or waited for a CPU, in the order of their ends. Each entry
+/// has the end, the beginning and the task.
 struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
-/// The largest number of tasks that are checked among those that run at one time.
+/// The largest number of tasks of a container that are checked among those that run at one time.
 const AT_ONCE: usize = 64;
 
 impl Active {
@@ -399,7 +401,7 @@ impl Active {
     }
 }
 
-/// The unrecorded task that ends the next wait of the client. It is a task of the daemon.
+/// The unrecorded task that ends the next wait of the client after a time. It is a task of the daemon.
 fn daemon(
     analysis: &Analysis,
     timeline: &Timeline,

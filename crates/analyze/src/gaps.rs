@@ -1,4 +1,4 @@
-//! Spans of time in which events are missing.
+//! The times in which events of a recording are missing.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tr_format::event::{CpuId, Ktime, Stream};
 pub struct Spans(Vec<(Ktime, Ktime)>);
 
 impl Spans {
-    /// Adds a span, including both of its ends.
+    /// Adds the span of time from `since` to `until`, including both.
     pub fn insert(&mut self, since: Ktime, until: Ktime) {
         let first = self.0.partition_point(|(_, end)| *end < since);
         let last = self.0.partition_point(|(start, _)| *start <= until);
@@ -24,7 +24,7 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// The beginning of the first span that ends after `from` and begins before `to`, or `from` if the span
+    /// The beginning of the first span that overlaps the time from `from` to `to`, or `from` if that span
     /// begins earlier.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);

@@ -3,38 +3,38 @@
 /// The kind of a part of the time of a thread, a path or a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// On a CPU.
+    /// The thread was on a CPU.
     OnCpu,
-    /// Waiting for a CPU.
+    /// The thread waited for a CPU.
     RunQueue,
-    /// Waiting for a disk or a file.
+    /// The thread waited for a disk or a file.
     Disk,
-    /// Waiting for memory: for its reclaim, or for pages from swap.
+    /// The thread waited for memory: for its reclaim, or for pages from swap.
     Memory,
-    /// Waiting for the network.
+    /// The thread waited for the network.
     Network,
-    /// Waiting for a terminal.
+    /// The thread waited for a terminal.
     Terminal,
-    /// Asleep until a timer, or another interrupt of an unknown kind, ended the sleep.
+    /// The thread slept until a timer, or another interrupt of an unknown kind, ended the sleep.
     Sleep,
-    /// Stopped or traced, until an actor that is not a known task ended it.
+    /// The thread was stopped or traced, until an actor that is not a known task ended that.
     Stopped,
-    /// In an uninterruptible wait of another kind, which an interrupt ended.
+    /// The thread was in an uninterruptible wait of another kind, which an interrupt ended.
     Blocked,
-    /// Waiting for a task that is not part of the recording, or for a kernel thread.
+    /// The thread waited for a task that is not part of the recording, or for a kernel thread.
     Outside,
-    /// In the time of a step: the work and the waits for a CPU of tasks that are not part of the step.
+    /// In the time of a step, tasks that are not part of the step worked or waited for a CPU.
     Others,
-    /// Off CPU and not in a run queue. Totals do not show what the thread waited for.
+    /// The thread was off CPU and not in a run queue. Totals do not show what it waited for.
     SleepOrBlocked,
-    /// On a CPU or off CPU. Totals do not show what the thread did at which time.
+    /// The thread lived, on a CPU or off CPU. Totals do not show what it did at which time.
     Lived,
-    /// Not known, because events are missing or the wait has not ended yet.
+    /// The time in which it is not known what the thread did, because events are missing or its wait has not ended yet.
     Unknown,
 }
 
 impl Kind {
-    /// All kinds, in the order of the definition.
+    /// All kinds of time, in the order of the definition.
     pub const ALL: [Kind; 14] = [
         Kind::OnCpu,
         Kind::RunQueue,
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// Whether the kind is a wait of the thread itself for something other than a CPU.
+    /// Whether a time of this kind is a wait of the thread itself for something other than a CPU.
     pub fn is_wait(self) -> bool {
         match self {
             Kind::Disk
@@ -89,28 +89,28 @@ impl Kind {
     }
 }
 
-/// Times by kind, in ns.
+/// The time of each kind, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByKind([u64; Kind::ALL.len()]);
 
 impl ByKind {
-    /// The time of one kind.
+    /// The time of one kind, in ns.
     pub fn of(&self, kind: Kind) -> u64 {
         self.0.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// The time of several kinds.
+    /// The time of several kinds together, in ns.
     pub fn of_all(&self, kinds: impl IntoIterator<Item = Kind>) -> u64 {
         let times = kinds.into_iter().map(|kind| self.of(kind));
         times.fold(0, u64::saturating_add)
     }
 
-    /// The time of all kinds.
+    /// The time of all kinds together, in ns.
     pub fn sum(&self) -> u64 {
         self.of_all(Kind::ALL)
     }
 
-    /// Adds time of one kind.
+    /// Adds `ns` to the time of one kind.
     pub fn add(&mut self, kind: Kind, ns: u64) {
         if let Some(sum) = self.0.get_mut(kind as usize) {
             *sum = sum.saturating_add(ns);

@@ -56,23 +56,24 @@ pub mod network {
     pub use crate::questions::network::{among_themselves, waited, Ends, Waited};
 }
 
-/// The part of a trace to analyze.
+/// The part of a trace to analyze, and the facts to keep of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The beginning of the part, in ns since the start of the trace; `None` for the start.
+    /// The beginning of the analyzed part, in ns since the start of the trace; `None` for the start.
     pub from: Option<u64>,
-    /// The end of the part, in ns since the start of the trace; `None` for the end of the trace.
+    /// The end of the analyzed part, in ns since the start of the trace; `None` for the end of the trace.
     pub to: Option<u64>,
     /// If set, only time on this CPU counts as on-CPU, and time on other CPUs counts as unknown.
     pub cpu: Option<CpuId>,
     /// Whether to keep each thread's changes of state. Each change takes four to eight bytes.
     pub timeline: bool,
-    /// The file for changes of state beyond some MiB; without it, all of them stay in memory.
+    /// The file that takes changes of state beyond some MiB. Without it, all of them stay in memory.
     pub scratch: Option<&'static Scratch>,
     /// Whether to keep the time of each sample of a stack ([`stacks::Stacks::timed`]). Each sample takes 32
     /// bytes.
     pub samples: bool,
-    /// Whether no event may take the fast path. The result is the same; it is for tests.
+    /// Whether every event has to be taken by the slower, general code. The result is the same; the option is
+    /// for tests.
     pub without_fast_path: bool,
 }
 

@@ -37,18 +37,18 @@ pub struct Analysis {
     pub summary: Option<Summary>,
     /// The start of the analyzed span: the start of the trace, or `--from`.
     pub start: Ktime,
-    /// The end of the analyzed span.
+    /// The end of the analyzed span: the end of the trace, or `--to`.
     pub end: Ktime,
     /// The length of the whole recording in ns.
     pub whole: u64,
-    /// Losses, anomalies and clocks.
+    /// How far the analysis can be trusted: losses of events, contradictions and the clocks.
     pub quality: Quality,
     pub events: Events,
     /// The sums over all processes.
     pub totals: Totals,
     /// The processes of the recording, ordered by start time, then pid.
     pub processes: Vec<Process>,
-    /// The threads of these processes, ordered by process, then start time, then tid.
+    /// The processes of the recording, ordered by start time, then by pid.
     pub threads: Vec<Thread>,
     pub concurrency: Concurrency,
     /// The time from which on a task whose state is unknown is on no CPU, as long as no events are lost: every
@@ -61,7 +61,7 @@ pub struct Analysis {
     pub marks: Vec<(Ktime, Mark)>,
     pub network: Network,
     pub disks: Disks,
-    /// The system calls of each process.
+    /// The sums of the system calls of each process.
     pub calls: Vec<Call>,
     pub stacks: Stacks,
     pub memory: Memory,
@@ -70,14 +70,15 @@ pub struct Analysis {
     /// The states of every thread in the order of time. Only with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
-    /// The time-outs of loops that wait for something else. Only with a timeline.
+    /// The time-outs after which threads went on waiting for the same thing. They are known only with a
+    /// timeline.
     pub ticks: Ticks,
     /// The samples of every thread in the order of time. They add to the timeline of a recording without
     /// scheduling events.
     pub samples: Vec<Vec<Sample>>,
 }
 
-/// The number of recorded tasks that ran at the same time.
+/// How many recorded tasks ran at the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Concurrency {
     /// The times in which exactly n of the recorded tasks were on a CPU: `times[n]`, in ns. The sum is the
@@ -117,11 +118,11 @@ pub struct Network {
 pub struct Disks {
     /// The requests to disks in each interval that ends in the span, with the end of the interval.
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// The disks that threads waited for.
+    /// The disks and files that threads waited for.
     pub waited: WaitedDisks,
 }
 
-/// The shortage of memory.
+/// The waits for memory, and the kills for lack of it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// The waits for memory and the kills for lack of memory, in the order of time.
@@ -155,7 +156,7 @@ pub struct Others {
     pub servers: Vec<Server>,
 }
 
-/// A span from a file of another tool, with the process that it belongs to.
+/// A span from a file of another tool (a target, a test), with the process that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub from: Ktime,
@@ -164,12 +165,12 @@ pub struct Imported {
     pub kind: ImportedKind,
     /// The name of the span in the tool's file.
     pub name: Box<[u8]>,
-    /// The result of a test.
+    /// The result of the test that the span is; `None` if it is no test.
     pub result: Option<&'static str>,
     pub process: ProcessIx,
-    /// The thread, if the span belongs to one thread.
+    /// The thread that the span belongs to, if it belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether the span is the whole life of the process.
+    /// Whether the span is the whole life of its process.
     pub whole: bool,
     /// The most by which the beginning or the end of the span is wrong, in ns.
     pub error: u64,
@@ -181,36 +182,36 @@ pub struct Imported {
 /// The reason why the place in time of an imported span is not proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The place is known only with an error of this many ns, which is too large for the length of the span.
+    /// The place of the span is known only with an error of this many ns, which is too large for its length.
     Off(u64),
-    /// The place is known with an error of this many ns, and a process began that close to a boundary of the
-    /// span.
+    /// The place of the span is known with an error of this many ns, and a process began that close to a
+    /// boundary of the span.
     Boundary(u64),
-    /// The times in the file may be the times of beginnings or of ends.
+    /// The file does not show whether its times are those of beginnings or of ends.
     Stamp,
-    /// The times in the file have no time zone, and with several zones they are in the recording.
+    /// The times in the file have no time zone, and they fit the recording with several zones.
     Zone,
-    /// The length of the test suite does not limit the time between its tests.
+    /// The length of the test's suite does not prove the place of the test in time.
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the span.
     Runner,
 }
 
-/// The kind of an imported span.
+/// The kind of a span from a file of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportedKind {
-    /// A target of a build.
+    /// The span is a target of a build.
     Target,
-    /// A unit of a compiler, or a part of the work of a compiler.
+    /// The span is a unit of a compiler, or a part of a compiler's work.
     Unit,
     Test,
-    /// A part of the work of a program, as the program itself or its tool tells it.
+    /// The span is a part of a program's work, as the program itself or its tool reports it.
     Span,
 }
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid
 impl Analysis {
-    /// The length of the span in ns.
+    /// The length of the analyzed span in ns.
     pub fn wall(&self) -> u64 {
         self.end.since(self.start)
     }
@@ -232,7 +233,7 @@ impl Analysis {
         self.machine.limited_to.unwrap_or(all)
     }
 
-    /// The samples of a thread; none in a recording with scheduling events.
+    /// The samples of a thread's totals; none in a recording with scheduling events.
     pub fn samples_of(&self, thread: ThreadIx) -> &[Sample] {
         let samples = self.samples.get(thread.0 as usize);
         samples.map(Vec::as_slice).unwrap_or_default()
@@ -250,7 +251,7 @@ impl Analysis {
         move |process| process.pid == pid || by_container && process.ns_pid.0 == pid.0
     }
 
-    /// A process by its index. Panics for an index of another analysis.
+    /// The process with this index. Panics for an index of another analysis.
     pub fn process(&self, ix: ProcessIx) -> &Process {
         &self.processes[ix.place()]
     }
@@ -259,7 +260,7 @@ impl Analysis {
         &mut self.processes[ix.place()]
     }
 
-    /// A thread by its index. Panics for an index of another analysis.
+    /// The thread with this index. Panics for an index of another analysis.
     pub fn thread(&self, ix: ThreadIx) -> &Thread {
         &self.threads[ix.place()]
     }
@@ -269,13 +270,13 @@ impl Analysis {
         (0..self.processes.len()).map(ProcessIx::new)
     }
 
-    /// The parent of a process, its parent, and so on.
+    /// The ancestors of a process: its parent, the parent's parent, and so on.
     pub fn ancestors(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
         let first = self.process(ix).parent;
         std::iter::successors(first, |ix| self.process(*ix).parent)
     }
 
-    /// A process, its parent, and so on.
+    /// A process and its ancestors: the process, its parent, the parent's parent, and so on.
     pub fn lineage(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
         std::iter::once(ix).chain(self.ancestors(ix))
     }
@@ -306,22 +307,22 @@ pub struct Quality {
     pub lost_events: u64,
     /// Whether the count of at least one span in `lost` is not known.
     pub lost_unknown: bool,
-    /// The place and the reason, if the file ends before the recording ended.
+    /// If the file ends before the recording ended: the place and the reason, as text.
     pub truncated: Option<String>,
     /// Whether the file has no end because the recording is still running.
     pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
-    /// The largest step back in time inside one ring, in ns.
+    /// The largest step back in time inside one ring between the kernel and the recorder, in ns.
     pub largest_inversion: u64,
     /// The longest commit delay that the file proves, in ns: an event was written after a younger event of its
     /// ring, or the recorder had emptied the ring after the stamp of the event and had not found the event.
     /// The true delay may be longer. The value is never less than `largest_inversion`.
     pub commit_delay: u64,
-    /// The numbers of events that contradict earlier ones (a task on two CPUs, a task running before its
-    /// fork, …), by kind. The list is empty for a good trace.
+    /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its
+    /// fork, …), the number of such events. The list is empty for a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
-    /// Facts that the recording lacks from a time on: the time, and the facts as text.
+    /// The facts that the recording lacks from a time on: the time, and the facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,
@@ -332,7 +333,7 @@ pub struct Quality {
 pub struct ClockDisagreement {
     /// The two CPUs. The order of events does not show which clock is right.
     pub cpus: (CpuId, CpuId),
-    /// The difference of the two clocks in ns, at least.
+    /// The least difference of the two clocks that the events prove, in ns.
     pub by: u64,
     /// The number of impossible orders of events, of all pairs of CPUs whose clocks disagree.
     pub impossible_orders: u64,
@@ -362,7 +363,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Adds other numbers to these.
+    /// Adds other numbers of switches to these.
     pub fn add(&mut self, other: &Switches) {
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
         self.involuntary = self.involuntary.saturating_add(other.involuntary);
@@ -372,14 +373,15 @@ impl Switches {
 /// The figures of a CPU. The timeline has the time of each thread on the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFigures {
-    /// The time in which no task ran, as the switches of the CPU prove, in ns.
+    /// The time in ns in which no task ran on the CPU, as its switches prove.
     pub idle: u64,
     /// Whether all switches of the CPU are recorded (system-wide), so that `idle` is all of its idle time
     /// except in gaps. Otherwise the idle time is not known.
     pub idle_known: bool,
-    /// The switch-outs of recorded threads. The sum over all CPUs is the sum of the processes' switches.
+    /// The numbers of switches in which recorded threads left the CPU. The sum over all CPUs is the sum of
+    /// the processes' switches.
     pub switches: Switches,
-    /// The number of switch-ins of recorded threads that ran on another CPU before. The sum over all CPUs is
+    /// The number of times that a recorded thread came to the CPU from another CPU. The sum over all CPUs is
     /// the sum of the threads' migrations.
     pub migrations: u64,
 }
@@ -391,30 +393,31 @@ pub struct Thread {
     /// The tid of the thread in its own pid namespace; equal to `tid` outside containers.
     pub ns_tid: Tid,
     pub process: ProcessIx,
-    /// The last name of the thread.
+    /// The last name (comm) of the thread.
     pub comm: Comm,
     /// The start of the thread, or the start of the span if the thread is older.
     pub start: Ktime,
-    /// Whether it was alive before the start of the span.
+    /// Whether the thread was alive before the start of the span.
     pub started_before: bool,
     /// The last switch-out of the thread, or the end of the span if the thread was still alive then.
     pub end: Ktime,
-    /// Whether it was still alive at the end of the span.
+    /// Whether the thread was still alive at the end of the span.
     pub alive: bool,
-    /// The time of the thread by state. The sum is `end - start`.
+    /// The time of the thread by state, in ns. The sum is `end - start`.
     pub times: Times,
-    /// The parts of `times` by cause.
+    /// The parts of the thread's `times` by cause, in ns.
     pub causes: Causes,
     pub switches: Switches,
     /// The longest time off CPU of the thread, in ns.
     pub max_off_cpu: Option<u64>,
-    /// The number of moves from one CPU to another.
+    /// The number of times that the thread moved from one CPU to another.
     pub migrations: u64,
     /// The raw `wait` status of the thread, if it has exited.
     pub status: Option<u32>,
     /// The kernel's own figures at the exit of the thread, if the times are based on events.
     pub kernel: Option<KernelFigures>,
-    /// The parts of `times` that only the kernel's figures show. They are unknown in the timeline.
+    /// The parts of the thread's `times` that only the kernel's figures show. They are unknown in the
+    /// timeline.
     pub by_kernel: ByKernel,
     /// The time at which the thread began to exit. The last switch-out, `end`, comes later.
     pub exited: Option<Ktime>,
@@ -428,7 +431,7 @@ impl Thread {
         self.end.since(self.start)
     }
 
-    /// A thread of which only the ids and the life are known.
+    /// A thread of which only the ids and the time of its life are known.
     pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
         Thread {
             tid,
@@ -452,7 +455,8 @@ impl Thread {
         }
     }
 
-    /// The time of the thread by state as the events alone show it. The timeline adds up to these times.
+    /// The time of the thread by state in ns, as the events alone show it. The timeline adds up to these
+    /// times.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
         let off_cpu = self.times.asleep_or_blocked;
@@ -483,9 +487,9 @@ pub struct KernelFigures {
 /// the kernel's totals of the thread's whole life and the sums of the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByKernel {
-    /// The part of `on_cpu`.
+    /// The part of the thread's time on a CPU, in ns.
     pub on_cpu: u64,
-    /// The part of `run_queue`.
+    /// The part of the thread's time in run queues, in ns.
     pub run_queue: u64,
 }
 
@@ -497,7 +501,7 @@ impl ByKernel {
         }
     }
 
-    /// Adds other parts to these.
+    /// Adds the parts of another thread to these.
     pub fn add(&mut self, other: &ByKernel) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);
@@ -511,7 +515,7 @@ pub struct Process {
     pub pid: Tgid,
     /// The pid of the process in its own pid namespace; equal to `pid` outside containers.
     pub ns_pid: Tid,
-    /// The pid of the parent; `None` if it is not known.
+    /// The pid of the process's parent; `None` if it is not known.
     pub ppid: Option<Tgid>,
     /// The parent of the process, if it is part of the recording. A process whose parent has exited keeps the
     /// parent that forked it.
@@ -527,23 +531,24 @@ pub struct Process {
     pub role: Role,
     /// The start of the process, or the start of the span if the process is older.
     pub start: Ktime,
-    /// Whether it was alive before the start of the span.
+    /// Whether the process was alive before the start of the span.
     pub started_before: bool,
     /// The last switch-out of the last thread, or the end of the span if the process was still alive then.
     pub end: Ktime,
-    /// Whether it was still alive at the end of the span.
+    /// Whether the process was still alive at the end of the span.
     pub alive: bool,
     /// The raw `wait` status of the process; `None` if it is alive or if its exit was not seen.
     pub status: Option<u32>,
     pub threads: Vec<ThreadIx>,
-    /// The sum of the threads' times by state.
+    /// The sum of the times of the process's threads by state, in ns.
     pub times: Times,
-    /// The parts of `times` by cause.
+    /// The parts of the process's `times` by cause, in ns.
     pub causes: Causes,
-    /// The parts of `times` that no events show.
+    /// The parts of the process's `times` that no events show, but the kernel's totals do.
     pub by_kernel: ByKernel,
     pub resources: Resources,
-    /// The programs of the process, in the order of time. A forked process that never called exec has none.
+    /// The programs that the process has executed, in the order of time. A forked process that never called
+    /// exec has none.
     pub execs: Vec<ExecSpan>,
     /// The sums over this process and its descendants.
     pub tree: Tree,
@@ -561,12 +566,13 @@ impl Process {
     }
 }
 
-/// The part that a process plays beside the build's own programs.
+/// The role of a process that is not one of the build's own programs.
 #[derive(Clone, Debug, Default)]
 pub struct Role {
     /// Whether the process is a kernel thread.
     pub kthread: bool,
-    /// The container, if this is the first recorded process of the container's runtime.
+    /// The id and the name of the container, if this is the first recorded process of the container's
+    /// runtime.
     pub container: Option<Arc<Called>>,
     /// Whether the process is a server that has answered a recorded process ([`Others::servers`]).
     pub shared: bool,
@@ -575,30 +581,31 @@ pub struct Role {
 /// The resources that a process used, apart from time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// The context switches of the threads.
+    /// The numbers of context switches of the process's threads.
     pub switches: Switches,
-    /// The longest time off CPU of a single thread, in ns.
+    /// The longest time that a single thread of the process was off CPU, in ns.
     pub max_off_cpu: Option<u64>,
     /// The largest resident set of the process in bytes, if it has exited.
     pub max_rss: Option<u64>,
-    /// A bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`, which includes the copy of
-    /// the parent that the process was before its first exec.
+    /// An upper bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`, which includes
+    /// the copy of the parent that the process was before its first exec.
     pub rss_bound: Option<u64>,
-    /// The numbers of minor and major page faults of the threads that have exited, if they were recorded.
+    /// The numbers of minor and major page faults of the process's threads that have exited, if they were
+    /// recorded.
     pub faults: Option<(u64, u64)>,
-    /// The numbers of bytes that the exited threads read from and wrote to storage; `None` if the kernel does
-    /// not count them.
+    /// The numbers of bytes that the process's exited threads read from and wrote to storage; `None` if the
+    /// kernel does not count them.
     pub io: Option<(u64, u64)>,
 }
 
-/// Sums over a process and its descendants.
+/// The sums over a process and all of its descendants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The number of processes, including the process itself.
+    /// The number of processes: the descendants and the process itself.
     pub processes: u64,
-    /// The sum of the processes' times.
+    /// The times of all these processes together, in ns.
     pub times: Times,
-    /// The latest end of a process.
+    /// The latest end of one of these processes.
     pub end: Ktime,
 }
 
@@ -608,18 +615,18 @@ pub struct ExecSpan {
     pub start: Ktime,
     /// Whether the program was running before the start of the span. `start` is the start of the span then.
     pub started_before: bool,
-    /// The time of the next exec, the end of the process, or the end of the span.
+    /// The time at which the program ended: the next exec, the end of the process, or the end of the span.
     pub end: Ktime,
     /// Whether the program ended inside the span.
     pub ended: bool,
     /// The path of the executed file; empty for a program that was running before the recording.
     pub filename: Arc<[u8]>,
     pub argv: Argv,
-    /// The working directory at the exec; empty if it is not known.
+    /// The working directory of the process at the exec; empty if it is not known.
     pub directory: Arc<[u8]>,
     /// The name of the process after the exec.
     pub comm: Comm,
-    /// The times of the process's threads from `start` to `end`.
+    /// The times of the process's threads while this program ran, in ns.
     pub times: Times,
     /// The largest resident set of the program in bytes. Kernels before 6.16 have it only if the program needs
     /// more than every earlier program of the process, including the program that the process was forked
@@ -634,7 +641,7 @@ impl ExecSpan {
     }
 }
 
-/// Sums over all processes of the recording.
+/// The sums over all processes of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub processes: u64,
@@ -645,6 +652,6 @@ pub struct Totals {
     /// The number of tasks that exited, including threads.
     pub exits: u64,
     pub times: Times,
-    /// The parts of `times` by cause.
+    /// The parts of the sum `times` by cause, in ns.
     pub causes: Causes,
 }

@@ -25,10 +25,10 @@ use tr_format::sched::{flag, Packed};
 use batches::{Batches, SortedRun};
 use blocks::{Block, Blocks, Content, Read, Spare};
 
-/// An event of any stream.
+/// An event of any stream, as the tracker takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A scheduling event of this CPU.
+    /// A scheduling event of the CPU with this number.
     Sched(CpuId, SchedEvent),
     /// A lifecycle event, or an event of the recorder.
     Life(&'a LifeEvent),
@@ -69,28 +69,30 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The misfit of an event that can come next only if other events are missing; see [`Order::next_fitting`]. The
-/// layout of a key.
+/// The misfit of an event that can come next only if other events are missing; see [`Order::next_fitting`].
+/// The number is part of the layout of a key for sorting.
 pub(crate) const MISSING: u8 = 2;
 
-/// The place of a switch among events with equal stamps: after all others. A layout of keys.
+/// The place of a switch among events with equal times in a key for sorting: after all others.
 const SWITCH: u8 = 5;
 
-/// An event in its form for sorting, which has 24 bytes.
+/// An event in its form for sorting, in 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) time: u64,
-    /// The task as in [`tr_format::sched::SchedBlock::from`]; for a [`LIFE`] event its place in the batch.
+    /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::from`]; for a [`LIFE`] event
+    /// its place in the batch.
     pub(crate) from: u32,
-    /// The task as in [`tr_format::sched::SchedBlock::to`]; for a [`LIFE`] event the place of its stream.
+    /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::to`]; for a [`LIFE`] event the
+    /// place of its stream.
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// The flags as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`].
+    /// The flags of the event as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`].
     pub(crate) flags: u8,
-    /// The number of the reason as in [`tr_format::sched::SchedBlock::reason`].
+    /// The number of the reason for a sleep, as in [`tr_format::sched::SchedBlock::reason`].
     pub(crate) reason: u8,
-    /// The number of the time-out as in [`tr_format::sched::SchedBlock::timeout`].
+    /// The number of the time-out of a sleep, as in [`tr_format::sched::SchedBlock::timeout`].
     pub(crate) timeout: u8,
 }
 
@@ -98,7 +100,7 @@ pub(crate) struct Record {
 pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
-    /// The number of the record's stream. The CPUs have the lowest numbers.
+    /// The number of the stream that the event came from. The CPUs have the lowest numbers.
     fn stream(&self) -> u32 {
         match self.flags {
             LIFE => self.to,
@@ -106,7 +108,7 @@ impl Record {
         }
     }
 
-    /// The time and the task, if the record is a switch-in.
+    /// The time of a switch and the task that it switches in; `None` if the event is no switch.
     fn arrival(&self) -> Option<(u64, u32)> {
         let switch = self.flags & (LIFE | flag::WAKING) == 0;
         (switch && self.to != Tid::IDLE.0).then_some((self.time, self.to))
@@ -130,21 +132,21 @@ impl Record {
     }
 }
 
-/// Hands out the events of sorted runs.
+/// Hands out the events of sorted runs one by one, in their order.
 #[derive(Debug, Default)]
 pub struct Order {
-    /// The present run, of which the records before `at` have been handed out.
+    /// The events of the present run. Those before `at` have been handed out.
     records: Vec<Record>,
     at: usize,
     lives: Vec<LifeEvent>,
-    /// The time before which all events have arrived; `None` if all events have arrived.
+    /// The time before which all events have been read; `None` if all events have been read.
     limit: Option<u64>,
     ties: Ties,
     latest: u64,
 }
 
 impl Order {
-    /// An order without events.
+    /// An order that has no events yet.
     pub fn new() -> Order {
         Order {
             limit: Some(0),
@@ -152,7 +154,7 @@ impl Order {
         }
     }
 
-    /// Takes the next run, and returns the memory of the previous run for reuse.
+    /// Takes the next sorted run. Returns the memory of the previous run for reuse.
     pub fn push(&mut self, run: SortedRun) -> SortedRun {
         let SortedRun {
             mut records,
@@ -186,8 +188,8 @@ impl Order {
         used
     }
 
-    /// Offers the next events in their order. `take` returns the number of events that it takes. The other
-    /// events are returned by [`Order::next_fitting`].
+    /// Offers the next events in their order to `take`, which returns the number of events that it takes. The
+    /// other events are returned by [`Order::next_fitting`].
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
         if !self.ties.is_empty() {
             return;
@@ -208,7 +210,7 @@ impl Order {
         self.event(record)
     }
 
-    /// The event of a record, and its time.
+    /// The event that a record for sorting stands for, and its time.
     #[inline]
     fn event(&mut self, record: Record) -> Option<(Ktime, Event<'_>)> {
         self.latest = self.latest.max(record.time);
@@ -240,7 +242,8 @@ impl Order {
         self.ties.pick(&self.lives, misfit)
     }
 
-    /// Whether all events with this time have arrived, so that no event can still tie with it.
+    /// Whether all events with this time have been read, so that no other event with an equal time can still
+    /// come.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)
@@ -259,7 +262,7 @@ impl Order {
     }
 }
 
-/// A placeholder for an event that has been moved.
+/// A placeholder that is left where a lifecycle event has been moved away.
 fn nothing() -> LifeEvent {
     LifeEvent {
         time: Ktime(0),
@@ -268,15 +271,15 @@ fn nothing() -> LifeEvent {
     }
 }
 
-/// Events with equal times, by stream.
+/// Events of different streams that have the same time.
 #[derive(Debug, Default)]
 struct Ties {
     queues: Vec<VecDeque<Record>>,
-    /// The number of each stream's queue.
+    /// The number of the queue of each stream that has such events.
     places: BTreeMap<u32, usize>,
-    /// The first event of each queue.
+    /// The first event of each stream's queue.
     heads: BinaryHeap<Reverse<Head>>,
-    /// The number of switches with the same stamp into the same task.
+    /// The number of switches with the same time into the same task.
     arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
@@ -328,21 +331,20 @@ impl Ties {
     }
 
     /// Whether an event is a switch, and the last switch of its stream with this time. The task that it
-    /// switches in stays on the CPU, so the switch came after all other switches into that task with this
-    /// stamp.
+    /// switches in stays on the CPU, so the switch came after all other switches into that task at this time.
     fn stays(&self, head: &Head) -> bool {
         let queue = self.queues.get(head.queue);
         let after = queue.and_then(|queue| queue.get(1));
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
-    /// Whether several switches with this stamp switch in the same task.
+    /// Whether several switches with this time switch in the same task.
     fn comes_again(&self, record: &Record) -> bool {
         let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// Notes that a switch has been handed out.
+    /// Notes that a switch has been handed out, so that it is no longer counted.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;
@@ -355,7 +357,8 @@ impl Ties {
         }
     }
 
-    /// The first event, or the event that fits best among the events that tie with it.
+    /// Takes the event that comes next among events with equal times: the first one, or the one that fits the
+    /// states of the tasks best.
     fn pick(&mut self, lives: &[LifeEvent], misfit: impl Fn(&Event) -> u8) -> Option<Record> {
         let worth = |ties: &Ties, head: &Head| {
             let record = ties.queues.get(head.queue).and_then(VecDeque::front);
@@ -465,12 +468,12 @@ impl Blocks for &Trace {
     }
 }
 
-/// The events of a trace in batches. A frame that cannot be read becomes a loss.
+/// Reads the events of a trace in batches. A frame that cannot be read becomes a loss.
 pub fn batches(trace: &Trace) -> TraceBatches<'_> {
     batches_of(trace, trace.frames())
 }
 
-/// The events of some frames of a trace.
+/// Reads the events of some frames of a trace in batches.
 fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in frames {
@@ -483,7 +486,7 @@ fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
     Batches::new(trace, streams, batches::EVENTS)
 }
 
-/// The batches of a trace.
+/// The batches of events that are read from a trace.
 pub type TraceBatches<'a> = Batches<&'a Trace>;
 
 /// All events of a trace in their order; see [`batches()`].

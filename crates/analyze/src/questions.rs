@@ -1,4 +1,4 @@
-//! The questions to the model and its timeline.
+//! The questions that reports put to the model and its timeline, such as the critical path.
 
 pub mod awaited;
 pub mod contention;

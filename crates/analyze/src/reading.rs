@@ -88,7 +88,8 @@ pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> An
     analysis
 }
 
-/// Feeds all events to the tracker. Returns the reason why `watch` has stopped the reading, if it has.
+/// Gives all events of a trace to the tracker. Returns the reason why `watch` has stopped the reading, if it
+/// has.
 fn feed(
     keeper: &mut Keeper,
     batches: &mut order::TraceBatches<'_>,
@@ -115,7 +116,7 @@ fn feed(
     stopped
 }
 
-/// The place and the reason of the end of a truncated trace, as text.
+/// Where and why a truncated trace ends, as text.
 fn truncation(trace: &Trace) -> Option<String> {
     match trace.end() {
         End::Complete => None,
@@ -125,9 +126,8 @@ fn truncation(trace: &Trace) -> Option<String> {
     }
 }
 
-/// The approximate number of tasks of a trace, if its summary has it. The number is limited by the length of
-/// the file, because each task takes a few bytes: a small file cannot make the analysis reserve much
-/// memory.
+/// The approximate number of tasks of a trace, if its summary has that number. It is limited by the length of
+/// the file, because each task takes a few bytes: a small file cannot make the analysis reserve much memory.
 fn tasks(trace: &Trace) -> usize {
     let tally = trace.summary().and_then(|summary| summary.tally.as_ref());
     let tasks = tally.map_or(0, |tally| {
@@ -144,9 +144,9 @@ struct Keeper {
     tracker: Tracker,
     order: Order,
     lost: BTreeSet<LostSpan>,
-    /// The numbers of lifecycle events and events of the recorder.
+    /// The numbers of lifecycle events and events of the recorder so far.
     lives: Events,
-    /// The time of the last event that counts.
+    /// The time of the last event that belongs to the recording.
     last: Ktime,
     /// The time before which no further event comes.
     reached: u64,
@@ -161,7 +161,7 @@ impl Keeper {
         }
     }
 
-    /// Takes a run of events, and returns the memory of the previous run.
+    /// Takes a sorted run of events. Returns the memory of the previous run.
     fn take(&mut self, run: SortedRun) -> SortedRun {
         self.reached = self.reached.max(run.limit.unwrap_or(0));
         let tracker = &mut self.tracker;
@@ -199,7 +199,7 @@ impl Keeper {
     }
 }
 
-/// Facts from the recorder's own events, which are read before all others because a loss has to be known
+/// The facts that the recorder's own events state. They are read before all others, because a loss has to be known
 /// before the events around it are taken.
 #[derive(Default)]
 struct Known {
@@ -245,7 +245,7 @@ impl Known {
         summary.or(self.progress).unwrap_or(trace.meta().start)
     }
 
-    /// The last time, not after `end`, whose events are all in the file.
+    /// The last time, not after `end`, before which all events are in the file.
     fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
         match trace.summary() {
             None if self.progress.is_none_or(|progress| progress <= end) => {
@@ -270,7 +270,7 @@ impl Known {
     }
 }
 
-/// The span of a loss event.
+/// The span of time in which events are missing, as a loss event states it; `None` for other events.
 fn loss(event: &LifeEvent) -> Option<LostSpan> {
     let LifeKind::Lost(lost) = &event.kind else {
         return None;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Scratch {
     file: Mutex<File>,
-    /// Whether a piece could not be read back.
+    /// Whether a piece could not be read back from the file.
     failed: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl Scratch {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes a piece, and returns its place.
+    /// Writes a piece to the end of the file. Returns its place.
     pub(crate) fn write(&self, piece: &[u8]) -> io::Result<u64> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let at = file.seek(SeekFrom::End(0))?;
@@ -36,7 +36,8 @@ impl Scratch {
         Ok(at)
     }
 
-    /// Reads from the inside of a piece. Returns `false` if that fails, which [`Scratch::has_failed`] reports from then on.
+    /// Reads a part of a piece, which begins at the place `at`. Returns `false` if that fails, which
+    /// [`Scratch::has_failed`] reports from then on.
     pub(crate) fn read(&self, at: u64, to: &mut [u8]) -> bool {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let read = file

@@ -14,7 +14,7 @@ pub struct Server {
     pub process: ProcessIx,
     /// The process that the server answered first.
     pub client: Option<ProcessIx>,
-    /// An unrecorded process that the server has answered, too; `None` if none is known.
+    /// An unrecorded process that the server has answered; `None` if none is known.
     pub other: Option<Tgid>,
     /// The task of the server that answered first.
     tid: Tid,

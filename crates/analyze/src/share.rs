@@ -18,8 +18,8 @@ pub(crate) fn share_up(of: u64, part: u64, whole: u64) -> u64 {
     }
 }
 
-/// The product in 64 bits if it fits. A division of 128 bits is a function call, and the inner loop of the
-/// simulation divides.
+/// The product of two numbers in 64 bits if it fits, else in 128 bits. A division of 128 bits is a function
+/// call, and the inner loop of the simulation divides.
 fn product(a: u64, b: u64) -> Result<u64, u128> {
     a.checked_mul(b)
         .ok_or_else(|| u128::from(a) * u128::from(b))

@@ -1,4 +1,4 @@
-//! The states of a task.
+//! The states that a task can be in: on a CPU, runnable, or waiting.
 //!
 //! Time is accounted when a state ends, because only the end shows which state it was: a task that was
 //! switched out as sleeping and comes back without a waking did not sleep. A signal, or a waking before the
@@ -27,19 +27,20 @@ pub enum State {
     Dead,
 }
 
-/// The cause of a wait.
+/// The object of a task's wait, as far as its state bits show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// An interruptible sleep (a timer, a pipe, a child, input), or the idle wait of a kernel thread.
+    /// The task is in an interruptible sleep (it waits for a timer, a pipe, a child or input), or it is a
+    /// kernel thread that waits for work.
     Sleep,
     /// The task is stopped until a signal or a tracer continues it.
     Stopped,
     Io,
     /// The task waits for the exec or the exit of a vfork child.
     Vfork,
-    /// Another uninterruptible wait.
+    /// The task is in another uninterruptible wait.
     Blocked,
-    /// The state has a bit that the kernel of the trace does not name.
+    /// The task's state has a bit that the kernel of the trace does not name.
     Unknown,
 }
 
@@ -81,7 +82,7 @@ impl States {
         state & self.dead != 0
     }
 
-    /// The state of a task whose snapshot has these bits, and which was on a CPU or not.
+    /// The state of a task by its snapshot, which has the task's state bits and whether it was on a CPU.
     pub fn listed(&self, state: u16, on_cpu: bool) -> State {
         match state {
             _ if on_cpu => State::On(None),
@@ -91,8 +92,8 @@ impl States {
         }
     }
 
-    /// The wait of a task with these bits, which are not 0. `vfork` is whether it has a child that runs in its
-    /// memory.
+    /// The object that a task with these state bits waits for. The bits are not 0. `vfork` is whether it has a child
+    /// that runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
             Wait::Unknown
@@ -115,24 +116,24 @@ impl States {
     }
 }
 
-/// A bucket of a task's time.
+/// The sum of times that a time of a task is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
-    /// On a CPU, and on this one if that is known.
+    /// The task was on a CPU. The value is the CPU, if it is known.
     OnCpu(Option<CpuId>),
-    /// Waiting for a CPU.
+    /// The task waited for a CPU.
     RunQueue {
-        /// Whether the task was preempted before.
+        /// Whether the task was preempted before it waited.
         preempted: bool,
     },
-    /// Waiting for something else.
+    /// The task waited for something other than a CPU.
     Wait(Wait),
-    /// Unknown.
+    /// The time in which it is not known what the task did.
     Unknown,
 }
 
 impl Bucket {
-    /// The sum among the times of the model to which this state is added.
+    /// The sum among the times of the model to which time of this kind is added.
     pub fn sum_in(self, times: &mut Times) -> &mut u64 {
         match self {
             Bucket::OnCpu(_) => &mut times.on_cpu,
@@ -144,8 +145,8 @@ impl Bucket {
     }
 }
 
-/// The time of a task by bucket, in ns. In a recording without scheduling events, `sleep` has all time off
-/// CPU outside of run queues, asleep or blocked.
+/// The time of a task in each state, in ns. In a recording without scheduling events, `sleep` has all time
+/// off CPU outside of run queues, asleep or blocked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateTimes {
     pub on_cpu: u64,
@@ -156,7 +157,8 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// Divides a time by its totals. `told` is whether the rest can only be sleeps and blocked waits.
+    /// Divides `ns` by the totals of a task: its run time and its time in run queues. `told` is whether the
+    /// rest can only be sleeps and blocked waits.
     pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);
@@ -196,13 +198,13 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_add(part.listed());
     }
 
-    /// The sum of the states that an account has: on CPU, run queue and sleep.
+    /// The time in the states that a task's totals show: on CPU, run queue and sleep.
     fn listed(&self) -> u64 {
         let listed = [self.on_cpu, self.run_queue, self.sleep];
         listed.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The times in the form of the model.
+    /// The times as the model has them. `basis` is their source.
     pub fn times(&self, basis: Basis) -> Times {
         let events = basis == Basis::Events;
         Times {
@@ -217,19 +219,19 @@ impl StateTimes {
     }
 }
 
-/// The end of a state.
+/// The event that ended a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The state ended with a waking.
+    /// A waking ended the state.
     Woken,
-    /// The state ended with a switch-in.
+    /// A switch-in ended the state.
     SwitchedIn,
-    /// The state ended with another event, or with the end of the trace.
+    /// Another event ended the state, or the end of the trace.
     Otherwise,
 }
 
 impl State {
-    /// The bucket of this state, which has ended.
+    /// The sum to which the time in this state is added, now that it has ended.
     pub fn bucket(self, ended: Ended) -> Bucket {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),

@@ -1,13 +1,13 @@
-//! Raw `wait` statuses: their meaning for the end of a process, and the purposes of signals.
+//! The meaning of raw `wait` statuses for the end of a process, and the purposes of signals.
 
 /// The purpose for which a signal is sent to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To end the program in good order or to notify it. The program did not crash.
+    /// The signal ends the program in good order or notifies it. The program did not crash.
     Order,
-    /// To end a build from outside: the signal of a CI agent, or Ctrl-C.
+    /// The signal ends a build from outside: it comes from a CI agent or from Ctrl-C.
     Outside,
-    /// To end a program that takes too long.
+    /// The signal ends a program that takes too long.
     Late,
 }
 
@@ -15,13 +15,13 @@ pub use tr_format::wait_status::{code, failed, has_core, in_shell, killed_by};
 
 use Purpose::{Late, Order, Outside};
 
-/// SIGINT: Ctrl-C.
+/// The number of SIGINT, which Ctrl-C sends.
 pub const INTERRUPT: u32 = 2;
 
-/// SIGKILL: lack of memory, or on purpose.
+/// The number of SIGKILL, which is sent for lack of memory or on purpose.
 pub const KILL: u32 = 9;
 
-/// SIGALRM: a timer of the process itself.
+/// The number of SIGALRM, which a timer of the process itself sends.
 pub const ALARM: u32 = 14;
 
 /// The signals with a name in reports: the number, the name and the purposes.
@@ -59,14 +59,14 @@ pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
 }
 
-/// The signal in a status: the signal that ended the process, or the signal that ended its child, in the
+/// The signal that a status shows: the signal that ended the process, or the one that ended its child, in the
 /// form in which shells report it.
 pub fn ended_by(status: u32) -> Option<u32> {
     in_shell(status).checked_sub(128)
 }
 
-/// Whether a status shows that a command could not be executed or was not found. It is a status of a child of
-/// a shell or of make.
+/// Whether a status shows that a command could not be executed or was not found. A child of a shell or of
+/// make ends with such a status then.
 pub fn is_unstarted(status: u32) -> bool {
     matches!(code(status), Some(126 | 127))
 }

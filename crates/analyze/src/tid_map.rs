@@ -1,4 +1,4 @@
-//! Tables by tid and pid. They are looked up for every event, so they are arrays, not hash maps.
+//! Tables that are looked up by tid or pid for every event. They are arrays, not hash maps.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ const IDS: u32 = 1 << 22;
 const PAGE: u32 = 1 << 12;
 const PAGES: usize = (IDS / PAGE) as usize;
 
-/// The holder of each tid or pid: an index of a table.
+/// For each tid or pid, its holder: an index of a table of tasks or processes.
 #[derive(Debug)]
 pub struct IdMap<I> {
     /// The place in `holders` at which each page begins. All empty pages share the first page.
@@ -52,7 +52,7 @@ impl<I: Copy> IdMap<I> {
         }
     }
 
-    /// Removes the holder of an id.
+    /// Removes the holder of a tid or pid.
     pub fn remove(&mut self, id: u32) {
         match self.pages.get((id / PAGE) as usize) {
             None => {
@@ -66,7 +66,7 @@ impl<I: Copy> IdMap<I> {
         }
     }
 
-    /// Removes the holders that are not to be kept.
+    /// Removes all holders for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(I) -> bool) {
         for slot in &mut self.holders {
             *slot = slot.filter(|holder| keep(*holder));

@@ -2,7 +2,7 @@
 //! chains, serial phases).
 //!
 //! It takes four to eight bytes for each change of a thread's state, beyond some MiB in a temporary file
-//! ([`Scratch`]). It is kept only when [`Options::timeline`](crate::Options) asks for it.
+//! ([`Scratch`]). It is kept only if [`Options::timeline`](crate::Options) is set.
 
 mod change;
 mod draft;
@@ -26,33 +26,35 @@ use packed::{Packed, Reader, LENGTH};
 pub use stretch::{Actor, Stretch};
 pub use walks::{Changes, StateChange, Stretches};
 
-/// The number of bytes that a walk reads at once.
+/// The number of bytes of the scratch file that a walk over a timeline reads at once.
 const AHEAD: u64 = 16 << 10;
 
-/// The part of a thread's time between two of its totals, in a recording without scheduling events. The
-/// order of the states in it is not known.
+/// A time of a thread between two readings of its totals, in a recording without scheduling events. The order
+/// of the states in it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The time of the earlier totals.
+    /// The time at which the earlier totals were read.
     pub from: Ktime,
-    /// The time of the later totals.
+    /// The time at which the later totals were read.
     pub to: Ktime,
-    /// The time on a CPU in ns.
+    /// The time in ns that the thread was on a CPU between the two readings.
     pub on_cpu: u64,
-    /// The time in a run queue in ns.
+    /// The time in ns that the thread was in a run queue between the two readings.
     pub run_queue: u64,
-    /// The time asleep or blocked in ns. The rest of the time is unknown.
+    /// The time in ns that the thread was asleep or blocked between the two readings. The rest of the time is
+    /// unknown.
     pub off_cpu: u64,
 }
 
 impl Sample {
-    /// The length of the sample in ns.
+    /// The time between the two readings of the totals, in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 
-    /// Appends a sample. Time beyond its length belongs to the samples before it, because the totals of a
-    /// running task lag by up to a tick. Time off CPU extends the sample before it.
+    /// Appends a sample to the samples of a thread. Time beyond its length belongs to the samples before it,
+    /// because the totals of a running task lag by up to a tick. A sample without CPU time extends the sample
+    /// before it.
     pub(crate) fn push(samples: &mut Vec<Sample>, mut next: Sample) {
         let (mut on_cpu, mut run_queue) = next.fit();
         let mut end = next.from;
@@ -75,7 +77,8 @@ impl Sample {
         }
     }
 
-    /// Limits the times to the length. Returns the excess on a CPU and in a run queue.
+    /// Limits the times of the sample to its length. Returns by how much they exceeded it on a CPU and in a
+    /// run queue, in ns.
     fn fit(&mut self) -> (u64, u64) {
         let length = self.length();
         let (on_cpu, run_queue) = (self.on_cpu, self.run_queue);
@@ -86,14 +89,14 @@ impl Sample {
     }
 }
 
-/// The changes of one thread, and the end of its last stretch.
+/// The changes of state of one thread, and the end of its last stretch.
 #[derive(Clone, Debug)]
 struct Line {
     packed: Packed,
     /// The index of the thread's task in the tracker.
     task: usize,
     end: Ktime,
-    /// The changes, if they were changed after the reading.
+    /// The changes in unpacked form, if they were altered after the reading.
     plain: Option<Vec<Change>>,
 }
 
@@ -102,7 +105,7 @@ impl Line {
         self.plain.as_ref().map_or(self.packed.count(), Vec::len)
     }
 
-    /// The time of the first change of a segment.
+    /// The time of the first change of a segment, which is a group of packed changes.
     fn begin_of(&self, segment: usize) -> Option<Ktime> {
         match &self.plain {
             Some(plain) => plain.get(segment * LENGTH).map(|change| change.from),
@@ -110,7 +113,7 @@ impl Line {
         }
     }
 
-    /// The last segment that begins at or before a time.
+    /// The last segment, which is a group of packed changes, that begins at or before a time.
     fn segment_at(&self, time: Ktime) -> Option<usize> {
         match &self.plain {
             Some(plain) => {
@@ -122,7 +125,8 @@ impl Line {
     }
 }
 
-/// Segments that were unpacked for single questions. A question rarely comes alone.
+/// Segments of timelines that were unpacked for single questions. Further questions are often about the same
+/// segment.
 #[derive(Debug, Default)]
 struct Recent(Mutex<Vec<Option<RecentSegment>>>);
 
@@ -132,7 +136,7 @@ struct RecentSegment {
     changes: Vec<Change>,
 }
 
-/// The number of [`Recent`] segments; a power of two. A guess; it changes the speed alone.
+/// The number of unpacked segments that are kept; a power of two. A guess; it changes the speed alone.
 const RECENT: usize = 1024;
 
 impl Clone for Recent {
@@ -145,19 +149,20 @@ impl Clone for Recent {
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     lines: Arena<ThreadIx, Line>,
-    /// The threads of the tracker's tasks, which are the actors of the packed changes.
+    /// The threads that the packed changes name as actors, by the indices of the tracker's tasks.
     actors: Vec<ActorRef>,
     scratch: Option<&'static Scratch>,
     recent: Recent,
 }
 
 impl Timeline {
-    /// The number of stretches of a thread.
+    /// The number of stretches that a thread's timeline has.
     pub fn count(&self, thread: ThreadIx) -> usize {
         self.lines[thread].count()
     }
 
-    /// The number of waits that tasks ended, apart from threads whose changes were changed after the reading.
+    /// The number of waits that tasks ended. Threads whose changes were altered after the reading do not
+    /// count.
     pub fn dependencies(&self) -> u64 {
         let each = self
             .lines
@@ -166,7 +171,7 @@ impl Timeline {
         each.fold(0, u64::saturating_add)
     }
 
-    /// Unpacks a segment of a thread.
+    /// Unpacks a segment, which is a group of packed changes, of a thread's timeline.
     fn unpack(&self, thread: ThreadIx, segment: usize, reader: &mut Reader, to: &mut Vec<Change>) {
         let line = &self.lines[thread];
         if let Some(plain) = &line.plain {
@@ -183,7 +188,7 @@ impl Timeline {
         }
     }
 
-    /// Calls `with` with the changes of a segment.
+    /// Calls `with` with the changes in a segment of a thread's timeline.
     fn with_segment<T>(
         &self,
         thread: ThreadIx,
@@ -218,7 +223,7 @@ impl Timeline {
         with(&entry.changes)
     }
 
-    /// A stretch of a thread by its number.
+    /// The stretch of a thread with this number.
     pub fn get(&self, thread: ThreadIx, number: usize) -> Option<Stretch> {
         let line = &self.lines[thread];
         if number >= line.count() {
@@ -237,12 +242,12 @@ impl Timeline {
         })
     }
 
-    /// The stretches of a thread from one on, by its number.
+    /// The stretches of a thread from the one with this number on.
     pub fn from_number(&self, thread: ThreadIx, number: usize) -> Stretches<'_> {
         Stretches::new(self, thread, number)
     }
 
-    /// The stretches of a thread, except for some of those that are not waits which a task ended.
+    /// The stretches of a thread, without many of those that no task has ended.
     pub(crate) fn around_tasks(&self, thread: ThreadIx) -> Stretches<'_> {
         self.of(thread).around_tasks()
     }
@@ -264,22 +269,23 @@ impl Timeline {
         self.get(thread, self.at(thread, time)?)
     }
 
-    /// The stretch of a thread right before a time.
+    /// The stretch of a thread that ends at a time, or that the time is inside.
     pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
         self.get(thread, self.number_before(thread, time)?)
     }
 
-    /// The number of the stretch that is right [`Self::before`] a time.
+    /// The number of the stretch that [`Self::before`] returns for a time.
     pub fn number_before(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         self.at(thread, Ktime(time.0.checked_sub(1)?))
     }
 
-    /// The stretches of a thread from the one [`Self::around`] a time on, or from the first one.
+    /// The stretches of a thread, beginning with the one that is [`Self::around`] a time, or with the first
+    /// one.
     pub fn since(&self, thread: ThreadIx, time: Ktime) -> Stretches<'_> {
         self.from_number(thread, self.at(thread, time).unwrap_or(0))
     }
 
-    /// The changes of all of these threads in the order of time.
+    /// The changes of state of all these threads in the order of time.
     pub fn changes(&self, threads: impl Iterator<Item = ThreadIx>) -> Changes<'_> {
         let first = |thread| Some((self.lines[thread].begin_of(0)?, thread));
         let mut unborn: Vec<(Ktime, ThreadIx)> = threads.filter_map(first).collect();
@@ -287,7 +293,7 @@ impl Timeline {
         Changes::new(self, unborn)
     }
 
-    /// The changes of a thread, to change them.
+    /// The changes of state of a thread in unpacked form, so that they can be altered.
     fn plain(&mut self, thread: ThreadIx) -> &mut Vec<Change> {
         let segments = self.lines[thread].count().div_ceil(LENGTH);
         if self.lines[thread].plain.is_none() {
@@ -319,14 +325,14 @@ impl Timeline {
         changes.insert(number + 1, rest);
     }
 
-    /// Sets the actor that ended a stretch.
+    /// Sets which actor ended the stretch of a thread with this number.
     pub(crate) fn end_by(&mut self, thread: ThreadIx, number: usize, actor: Actor) {
         if let Some(change) = self.plain(thread).get_mut(number) {
             change.actor = ActorRef::of(actor);
         }
     }
 
-    /// The number of the stretch [`Self::around`] a time.
+    /// The number of the stretch that is [`Self::around`] a time.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         let segment = self.lines[thread].segment_at(time)?;
         self.with_segment(thread, segment, |changes| {

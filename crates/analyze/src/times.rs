@@ -1,4 +1,4 @@
-//! Times by state, and the source that they come from.
+//! The time of a thread or process in each state, and the source of such times.
 
 use tr_format::meta::{Facts, Known};
 
@@ -7,14 +7,14 @@ use tr_format::meta::{Facts, Known};
 pub enum Basis {
     #[default]
     Events,
-    /// The kernel's totals of each task: run time and time in run queues.
+    /// The times come from the kernel's totals of each task: its run time and its time in run queues.
     Totals,
-    /// The kernel's totals of each task: the run time only.
+    /// The times come from the kernel's totals of each task, which have only its run time.
     RunTime,
 }
 
 impl Basis {
-    /// The source of the times of a recording with these facts.
+    /// The source of the times in a recording whose facts are known in this way.
     pub fn of(facts: &Facts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,
@@ -28,17 +28,18 @@ impl Basis {
 /// analyzed span; the times of a process add up to the lifetimes of its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// On a CPU.
+    /// The time on a CPU.
     pub on_cpu: u64,
-    /// Runnable, waiting for a CPU.
+    /// The time of waiting for a CPU.
     pub run_queue: u64,
-    /// Asleep: waiting for a timer, a pipe, a child or input. The time of stopped threads counts as sleep.
+    /// The time asleep, waiting for a timer, a pipe, a child or input. The time of stopped threads counts as
+    /// sleep.
     pub sleep: u64,
-    /// In an uninterruptible wait: storage, vfork, kernel locks.
+    /// The time in uninterruptible waits: storage, vfork, kernel locks.
     pub blocked: u64,
-    /// Asleep or blocked, where totals do not show which of the two.
+    /// The time asleep or blocked, where totals do not show which of the two.
     pub asleep_or_blocked: u64,
-    /// Not known, because events are missing and the kernel's totals do not show it either.
+    /// The time that is not known, because events are missing and the kernel's totals do not show it either.
     pub unknown: u64,
     /// The source of these times.
     pub basis: Basis,
@@ -56,44 +57,45 @@ impl Times {
         ]
     }
 
-    /// A time, if its source has it; `None` otherwise. `by` lists the sources that have it.
+    /// The time `ns`, if the source of these times is one of `by`; `None` otherwise.
     fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)
     }
 
-    /// `on_cpu`, if it is known.
+    /// The time on a CPU in ns, if it is known.
     pub fn on_cpu_known(&self) -> Option<u64> {
         self.told(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
     }
 
-    /// `run_queue`, if it is known.
+    /// The time of waiting for a CPU in ns, if it is known.
     pub fn run_queue_known(&self) -> Option<u64> {
         self.told(self.run_queue, &[Basis::Events, Basis::Totals])
     }
 
-    /// `sleep`, if it is known.
+    /// The time asleep in ns, if it is known.
     pub fn sleep_known(&self) -> Option<u64> {
         self.told(self.sleep, &[Basis::Events])
     }
 
-    /// `blocked`, if it is known.
+    /// The time in uninterruptible waits in ns, if it is known.
     pub fn blocked_known(&self) -> Option<u64> {
         self.told(self.blocked, &[Basis::Events])
     }
 
-    /// `asleep_or_blocked`, if it is known. With scheduling events, its parts are known instead.
+    /// The time asleep or blocked in ns, if only the sum is known. With scheduling events, its parts are
+    /// known instead.
     pub fn asleep_or_blocked_known(&self) -> Option<u64> {
         self.told(self.asleep_or_blocked, &[Basis::Totals])
     }
 
-    /// The time in which the tasks were known to be off CPU.
+    /// The time in ns in which the threads were known to be off CPU.
     pub fn off_cpu(&self) -> u64 {
         let [_, waits @ .., _] = self.all();
         waits.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The sum of all times.
+    /// The sum of the times in all states, in ns.
     pub fn sum(&self) -> u64 {
         self.all().into_iter().fold(0, u64::saturating_add)
     }
@@ -120,18 +122,18 @@ impl Times {
 /// The parts of [`Times`] by cause, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// The part of `run_queue` after being preempted. The rest is after a wake-up.
+    /// The part of the time in run queues after the thread was preempted. The rest is after a wake-up.
     pub preempted: u64,
-    /// The part of `blocked` in block I/O (`in_iowait`).
+    /// The part of the blocked time that the thread waited for block I/O (`in_iowait`).
     pub io: u64,
-    /// The part of `blocked` in which a vfork parent waited for the exec or the exit of its child.
+    /// The part of the blocked time in which a vfork parent waited for the exec or the exit of its child.
     pub vfork: u64,
-    /// The part of `sleep` in which the thread was stopped or traced.
+    /// The part of the time asleep in which the thread was stopped or traced.
     pub stopped: u64,
 }
 
 impl Causes {
-    /// Adds other parts to these.
+    /// Adds the parts of another thread or process to these.
     pub fn add(&mut self, other: &Causes) {
         self.preempted = self.preempted.saturating_add(other.preempted);
         self.io = self.io.saturating_add(other.io);

@@ -43,22 +43,23 @@ pub use task::{Exited, Task};
 
 #[derive(Default)]
 pub struct Tracker {
-    /// All tasks, in the order in which they appeared.
+    /// All tasks that events have shown, in the order in which they appeared.
     pub tasks: Arena<TaskIx, Task>,
     pub processes: Arena<ProcIx, ProcessEntry>,
     pub(crate) collectors: Collectors,
     /// The numbers of events that contradict earlier ones, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
-    /// The times in which n recorded tasks were running.
+    /// Counts the times in which n recorded tasks were running.
     pub concurrency: Concurrency,
-    /// Names of tasks that are not recorded.
+    /// The names of tasks that are not recorded, by tid.
     pub names: HashMap<Tid, Comm>,
     /// The numbers of forks, execs and exits.
     pub counts: [u64; 3],
-    /// The changes of state of each task, if the options request them.
+    /// The changes of state of each task, if a timeline is requested.
     pub timeline: Option<Draft>,
     pub clock_check: ClockCheck,
-    /// Whether no event may take the fast path. The result is the same; it is for tests.
+    /// Whether every event has to be taken by the slower, general code. The result is the same; this is for
+    /// tests.
     pub slow: bool,
     fast_path: bool,
     cpus: cpus::Cpus,
@@ -68,11 +69,11 @@ pub struct Tracker {
     end: Ktime,
     /// The only CPU whose time counts, if it is set. Time on other CPUs counts as unknown.
     only: Option<CpuId>,
-    /// The source of the tasks' times.
+    /// The source of the times of all tasks.
     pub basis: Basis,
-    /// The last account of each living task, in a recording without scheduling events.
+    /// The last totals of each living task, in a recording without scheduling events.
     accounts: HashMap<TaskIx, LastAccount>,
-    /// The samples of each task, which add to the timeline.
+    /// The samples of each task's totals, which add to the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
     /// Whether the recording has begun. Every task that existed before is in a snapshot then.
     begun: bool,
@@ -85,11 +86,12 @@ pub struct Tracker {
     /// The task that has just left a tid by an exec, and the time of the exec. Events with this time may still
     /// name the task by the old tid.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    /// The tasks of snapshots that are on an unknown CPU.
+    /// The tasks whose snapshots say that they are on a CPU, which is unknown.
     unplaced: Vec<TaskIx>,
-    /// The gaps that have not begun yet. The next one is the last in the list.
+    /// The gaps between events of a CPU that have not begun yet: the time and the CPU. The next one is the
+    /// last in the list.
     coming: Vec<(Ktime, CpuId)>,
-    /// The time of the first loss of lifecycle events, if it has not come yet.
+    /// The time of the first loss of lifecycle events, if that time has not come yet.
     lives_lost: Option<Ktime>,
 }
 
@@ -139,7 +141,8 @@ impl Tracker {
         self.system_wide || !self.begun
     }
 
-    /// Whether a time is inside the span. The first nanosecond is part of the span, and the end is not.
+    /// Whether a time is inside the analyzed span. The first nanosecond is part of the span, and the end is
+    /// not.
     fn inside(&self, time: Ktime) -> bool {
         (self.start..self.end).contains(&time)
     }
@@ -212,7 +215,8 @@ impl Tracker {
         }
     }
 
-    /// The bucket of the state of a task that ends now. It is unknown if an event of the task may be lost.
+    /// The sum to which the time of a task in its present state is added, now that the state ends. The time
+    /// is unknown if an event of the task may be lost.
     fn bucket(&self, ix: TaskIx, now: Ktime, ended: Ended) -> Bucket {
         let task = &self.tasks[ix];
         let lost = |spans: &Spans| {
@@ -250,8 +254,9 @@ impl Tracker {
         }
     }
 
-    /// The gaps that make a state doubtful: the gaps of the CPU that the task is on, or of the only CPU that it
-    /// may run on. For a task that may have been woken or may have run anywhere, they are the gaps of all CPUs.
+    /// The gaps in which a change of a task's state may have been lost: those of the CPU that the task is on,
+    /// or of the only CPU that it may run on. For a task that may have been woken or may have run anywhere,
+    /// they are the gaps of all CPUs.
     fn spans_of(&self, ix: TaskIx, state: State, now: Ktime) -> Option<&Spans> {
         let only = || self.only_cpu(ix, now);
         let cpu = match state {
@@ -305,7 +310,7 @@ impl Tracker {
         }
     }
 
-    /// Notes that the times of the task have to be added to the program of its process.
+    /// Notes that the times of a task have to be added to the program of its process.
     #[cold]
     fn owe(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
@@ -376,7 +381,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a gap is between the task's last change of state and `time`.
+    /// Whether events are missing between the task's last change of state and `time`.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let spans = match task.state {

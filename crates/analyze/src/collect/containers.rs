@@ -1,4 +1,4 @@
-//! Containers: the facts that events have about the processes of container runtimes.
+//! Collects the facts that events have about the processes of container runtimes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ pub(crate) struct Runtime {
 
 #[derive(Debug, Default)]
 pub(crate) struct Containers {
-    /// The processes of runtimes that are recorded though they are not descendants of recorded processes, until
-    /// their snapshots come.
+    /// The processes of container runtimes that are recorded though they are not descendants of recorded
+    /// processes. They are kept here until their snapshots come.
     adopted: HashMap<Tgid, Box<Container>>,
-    /// The processes of runtimes, in the order of time.
+    /// The processes of container runtimes, in the order of time.
     pub runtimes: Vec<Runtime>,
-    /// The number of processes of runtimes that are not recorded because it is not known whose containers
-    /// they are.
+    /// The number of processes of container runtimes that are not recorded because it is not known whose
+    /// containers they are.
     pub not_recorded: u64,
 }
 
 impl Containers {
-    /// Notes that a process of a runtime is recorded from now on. Its snapshot comes next.
+    /// Notes that a process of a container runtime is recorded from now on. Its snapshot comes next.
     pub fn adopt(&mut self, container: &Container) {
         if self.adopted.len() < MOST {
             self.adopted
@@ -38,7 +38,7 @@ impl Containers {
         }
     }
 
-    /// Takes the snapshot of a process. Returns whether it is a process of a runtime.
+    /// Takes the snapshot of a process into account. Returns whether it is a process of a container runtime.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
         let adopted = self.adopted.remove(&pid);
         if let Some(container) = &adopted {
@@ -47,7 +47,7 @@ impl Containers {
         adopted.is_some()
     }
 
-    /// Takes the time for which a quota has throttled a container so far, in ns.
+    /// Notes the time for which a quota has throttled the container with this id so far, in ns.
     pub fn throttle(&mut self, id: &[u8], ns: u64) {
         let mut all = self
             .runtimes
@@ -58,7 +58,7 @@ impl Containers {
         }
     }
 
-    /// Takes the facts about a process of a runtime.
+    /// Takes the facts of an event about a process of a container runtime into account.
     pub fn take(&mut self, process: ProcIx, container: &Container) {
         let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
             if !new.is_empty() {

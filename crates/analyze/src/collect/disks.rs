@@ -1,4 +1,4 @@
-//! The disks that threads waited for, and the files that threads waited for in fsync.
+//! Collects the disks that threads waited for, and the files that they waited for in fsync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ pub struct Disk {
     pub name: Arc<[u8]>,
 }
 
-/// The disk that each thread waited for in its waits for block I/O, which is the disk to which it had
-/// sent a request since its previous wait; and the file that it waited for in fsync and related calls.
+/// For each thread, the disk in its waits for block I/O and the file in its waits in fsync and related calls.
+/// The disk is the one to which the thread had sent a request since its previous wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitedDisks {
     disks: Changes<Disk>,
     files: Changes<Arc<[u8]>>,
-    /// The times in which the disks and files are not known: events are lost, or a limit of the analysis
-    /// was exceeded.
+    /// The times in which it is not known what threads waited for, because events are lost or a limit of the
+    /// analysis was exceeded.
     unknown: Vec<(Ktime, Ktime)>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Disks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// The events of all tasks in the order of time: the time, the task, and what the task waits for from then
+/// For all tasks, in the order of time: the time of an event, its task, and what the task waits for from then
 /// on.
 type TaskChanges<T> = Vec<(Ktime, TaskIx, Option<T>)>;
 
@@ -129,7 +129,7 @@ impl Disks {
         }
     }
 
-    /// The disks and files of the threads of the model.
+    /// The disks and files that the threads of the model waited for.
     pub(crate) fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> WaitedDisks {
         WaitedDisks {
             disks: by_thread(self.disks, &thread),

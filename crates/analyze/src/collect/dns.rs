@@ -1,4 +1,4 @@
-//! DNS queries: which thread sent a query for which name, and how long the answer took.
+//! Collects DNS queries: which thread sent a query for which name, and how long the answer took.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,10 +8,10 @@ use tr_format::network::Address;
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// A DNS query and its answer.
+/// A DNS query and the answer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup<T = Option<ThreadIx>> {
-    /// The thread that sent the query.
+    /// The thread that sent the DNS query.
     pub thread: T,
     pub asked: Ktime,
     /// The time at which the answer arrived; `None` if no answer arrived.
@@ -27,7 +27,7 @@ pub struct Lookup<T = Option<ThreadIx>> {
 const UNANSWERED: u64 = 5_000_000_000;
 
 impl<T> Lookup<T> {
-    /// The end of the time in which the resolver waits for the answer.
+    /// The end of the time in which the resolver waits for the answer to this query.
     pub fn waited_until(&self) -> Ktime {
         let given_up = Ktime(self.asked.0.saturating_add(UNANSWERED));
         self.answered.unwrap_or(given_up)
@@ -38,25 +38,26 @@ impl<T> Lookup<T> {
         self.answered.unwrap_or(end).since(self.asked)
     }
 
-    /// Whether there was no answer, or the answer was an error.
+    /// Whether there was no answer to the query, or the answer was an error.
     pub fn failed(&self) -> bool {
         self.answered.is_none() || self.code.is_some_and(|code| code != 0)
     }
 }
 
-/// The time in ns in which an equal query is the same packet: a packet that passes several devices (bridges, tunnels)
-/// is recorded at each. A resolver waits longer before it sends the query again. A guess between the microseconds of
-/// a bridge and the seconds of resolv.conf(5): a longer time would join two queries.
+/// The time in ns within which an equal query is the same packet: a packet that passes several devices
+/// (bridges, tunnels) is recorded at each. A resolver waits longer before it sends the query again. A guess
+/// between the microseconds of a bridge and the seconds of resolv.conf(5): a longer time would join two
+/// queries.
 const SAME_PACKET: u64 = 100_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
-    /// The last query for each server, port and id.
+    /// The last query for each server, local port and id of a query.
     last: HashMap<(Address, u16, u16), usize>,
     /// The queries to each server, in their order. The first ones may have an answer already.
     of_server: HashMap<Address, VecDeque<usize>>,
-    /// The number of entries that exceeded the limit and were left out.
+    /// The number of queries that exceeded the limit and were left out.
     pub left_out: u64,
 }
 
@@ -64,7 +65,7 @@ impl Lookups {
     /// The largest number of queries that are kept. Each takes about 300 bytes.
     const MOST: usize = 1 << 19;
 
-    /// Takes an event. `task` finds a task by its tid.
+    /// Takes an event about DNS into account. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::DnsQuery(query) => self.query(time, query, task(query.tid)),
@@ -131,7 +132,7 @@ impl Lookups {
         None
     }
 
-    /// The lookups that overlap the span `start..end`, in the order of their queries.
+    /// The DNS queries that overlap the span `start..end`, in the order of time.
     pub fn finish(
         self,
         (start, end): (Ktime, Ktime),
@@ -186,7 +187,7 @@ mod tests {
         lookups.take(Ktime(ms * 1_000_000), &kind, |_| None);
     }
 
-    /// The name of each lookup, its length in ms, and whether it failed.
+    /// For each query: the name that was looked up, the time until its answer in ms, and whether it failed.
     fn found(lookups: Lookups) -> Vec<(String, Option<u64>, bool)> {
         let all = lookups.finish((Ktime(0), Ktime(u64::MAX)), |_| None);
         let row = |lookup: &Lookup| {

@@ -1,41 +1,42 @@
-//! Waits for memory, and kills for lack of memory.
+//! Collects waits for memory, and kills for lack of memory.
 
 use tr_format::event::{Ktime, LifeKind, Tid};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// A fact about the memory of a thread.
+/// A wait of a thread for memory, or a kill for lack of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEvent<T = ThreadIx> {
     /// The time of the fact; for a sum, the end of its interval.
     pub time: Ktime,
     pub thread: T,
-    /// The kind of fact.
+    /// The kind of event: a reclaim, a wait for swap, or a kill.
     pub kind: MemoryKind,
 }
 
-/// The kinds of a [`MemoryEvent`].
+/// The kinds of a [`MemoryEvent`], with the figures of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// How often the thread has reclaimed memory since its previous event, and how many ns that took.
+    /// The thread has reclaimed memory. The values are how often since its previous event, and how many ns
+    /// that took.
     Reclaimed(u64, u64),
-    /// How many ns the thread has waited for pages from swap until its exit.
+    /// The thread has waited for pages from swap. The value is how many ns it waited until its exit.
     Swapped(u64),
-    /// The kernel killed the process. The value is its resident memory in bytes, if that is known.
+    /// The kernel killed the thread's process. The value is its resident memory in bytes, if that is known.
     Killed(Option<u64>),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     all: Vec<MemoryEvent<TaskIx>>,
-    /// Whether an exit had the waits for pages from swap, so that the kernel counts them.
+    /// Whether the exit event of a task had its waits for pages from swap, so that the kernel counts them.
     pub(crate) swap_told: bool,
 }
 
 impl Memory {
     const MOST: usize = 1 << 20;
 
-    /// Takes an event. `task` finds a task by its tid.
+    /// Takes an event about memory into account. `task` finds a task by its tid.
     pub(crate) fn take(
         &mut self,
         time: Ktime,
@@ -58,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// The facts of the span `start..end`.
+    /// The waits for memory and the kills in the span `start..end`.
     pub(crate) fn finish(
         self,
         (start, end): (Ktime, Ktime),
@@ -77,7 +78,7 @@ impl Memory {
     }
 }
 
-/// The task of an event about memory, and the fact that the event has.
+/// The task of an event about memory, and what the event states about it.
 fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
     match kind {
         LifeKind::Reclaim(event) => Some((event.tid, MemoryKind::Reclaimed(event.count, event.ns))),

@@ -1,4 +1,4 @@
-//! TCP connections: which thread connected to which address, when, and how many bytes went each way.
+//! Collects TCP connections: which thread connected to which address, when, and how many bytes went each way.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use super::dns::Lookup;
 use crate::gaps::Spans;
 use crate::ids::{ProcessIx, TaskIx, ThreadIx};
 
-/// A connection of the recorded tasks.
+/// A TCP connection of the recorded tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     /// The thread of the connection. If a recorded thread began the connection, it is the thread that called
@@ -18,18 +18,20 @@ pub struct Connection {
     pub thread: Option<ThreadIx>,
     /// Whether the peer began the connection.
     pub accepted: bool,
-    /// The time of the call of connect(2); for an accepted connection, the time `established`.
+    /// The time of the call of connect(2). For an accepted connection, it is the time at which the connection
+    /// was established.
     pub begun: Ktime,
     /// The time at which the connection was established.
     pub established: Option<Ktime>,
-    /// The time at which the connection ended for its process.
+    /// The time at which the connection ended for its process; `None` if it was still open.
     pub closed: Option<Ktime>,
-    /// How the connection ended.
+    /// How the connection ended; `None` if it was still open.
     pub ending: Option<Ending>,
-    /// The local end, which is not known before the connection is established.
+    /// The end of the connection on the side of the thread. It is not known before the connection is
+    /// established.
     pub local: Option<Endpoint>,
     pub remote: Endpoint,
-    /// The numbers of bytes sent and received, if the connection is closed.
+    /// The numbers of bytes that the process sent and received, if the connection is closed.
     pub bytes: Option<(u64, u64)>,
     /// The index of the connection that is the other end of this one, if that end is recorded, too.
     pub peer: Option<usize>,
@@ -41,20 +43,21 @@ impl Connection {
         !matches!(self.ending, None | Some(Ending::Closed | Ending::Aborted))
     }
 
-    /// The time from connect(2) to the answer, in ns; `None` for an accepted connection.
+    /// The time in ns from connect(2) to the answer of the peer, or to `end` if no answer came before; `None`
+    /// for an accepted connection.
     pub fn connecting(&self, end: Ktime) -> Option<u64> {
         let until = self.established.or(self.closed).unwrap_or(end);
         (!self.accepted).then(|| until.since(self.begun))
     }
 
-    /// The time for which the connection was established, in ns.
+    /// The time in ns for which the connection was established before `end`.
     pub fn open(&self, end: Ktime) -> u64 {
         let until = self.closed.unwrap_or(end);
         self.established.map_or(0, |since| until.since(since))
     }
 }
 
-/// A connection of a task that has no index in the model yet.
+/// A TCP connection of a task that has no index in the model yet.
 #[derive(Debug)]
 struct Draft {
     task: Option<TaskIx>,
@@ -73,7 +76,7 @@ impl Connections {
     /// The largest number of connections that are kept. Each takes about 200 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Takes an event. `task` finds a task by its tid.
+    /// Takes an event about TCP connections into account. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::Connect(event) => {
@@ -126,7 +129,7 @@ impl Connections {
         self.all.push(Draft { task, connection });
     }
 
-    /// The connections that overlap the span `start..end`, in the order of their beginnings.
+    /// The TCP connections that overlap the span `start..end`, in the order of their beginnings.
     pub fn finish(
         self,
         (start, end): (Ktime, Ktime),
@@ -162,8 +165,8 @@ fn begun(time: Ktime, remote: Endpoint) -> Connection {
     }
 }
 
-/// Finds the two ends of connections within the machine. Ports are reused. If several connections fit, the
-/// one that was established at the nearest time is the other end.
+/// Finds the connections of which both ends are recorded, and links the two ends. Ports are reused. If
+/// several connections fit, the one that was established at the nearest time is the other end.
 fn pair(all: &mut [Connection]) {
     let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
     for (at, connection) in all
@@ -210,13 +213,14 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
-/// The times in which each process had a TCP connection open or waited for the answer to a DNS query, or only the
-/// latter.
+/// For each process, the times in which it had a TCP connection open or waited for the answer to a DNS query.
+/// Another value of this type has only the latter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Online(BTreeMap<ProcessIx, Spans>);
 
 impl Online {
-    /// The times of these connections and lookups. `process` finds the process of a thread.
+    /// The times in which these connections and DNS queries were open, by process. `process` finds the
+    /// process of a thread.
     pub(crate) fn new(
         connections: &[Connection],
         lookups: &[Lookup],
@@ -242,7 +246,7 @@ impl Online {
         online
     }
 
-    /// Whether a process had a connection or waited for an answer at a time.
+    /// Whether a process had a connection open, or waited for a DNS answer, at a time.
     pub fn covers(&self, process: ProcessIx, time: Ktime) -> bool {
         self.0.get(&process).is_some_and(|spans| spans.covers(time))
     }

@@ -1,15 +1,15 @@
-//! Tasks that are not recorded but met recorded ones: their names, and the times in which they had a CPU.
+//! Collects the names of tasks that are not recorded but met recorded ones, and the times in which they had a
+//! CPU.
 //!
-//! The BPF programs record the name of such a task when it meets a recorded one. While a recorded task
-//! waits in the run queue of a CPU, they sum the times of such tasks there by process and name (before
-//! format 3.10 they recorded each switch instead). So while a recorded task waits, every task that has the
-//! CPU is known.
+//! The BPF programs record the name of such a task when it meets a recorded one. While a recorded task waits
+//! in the run queue of a CPU, they sum the times of such tasks there by process and name (before format 3.10
+//! they recorded each switch instead). So while a recorded task waits, every task that has the CPU is known.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{CpuId, Ktime, Others, Outsider, Tgid, Threads, Tid};
 
-/// The largest number of names that an analysis keeps. Each takes about 80 bytes.
+/// The largest number of names of unrecorded tasks that an analysis keeps. Each takes about 80 bytes.
 const MOST: usize = 1 << 20;
 
 /// A time in which an unrecorded task had a CPU. The end is certain. Before it, other unrecorded tasks may
@@ -22,8 +22,8 @@ pub struct Slice {
     pub tid: Tid,
 }
 
-/// The sums over the unrecorded tasks that had a CPU while recorded tasks waited for it, in a time with one or
-/// more of such waits.
+/// The time in ns that unrecorded tasks had a CPU while recorded tasks waited for it, summed over one or more
+/// such waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
     pub from: Ktime,
@@ -31,20 +31,22 @@ pub struct Sum {
     pub others: Box<Others>,
 }
 
-/// Tasks that are not recorded.
+/// The tasks that are not recorded but met recorded ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
-    /// The names of each tid, in the order of time.
+    /// The names of the unrecorded tasks that had each tid, in the order of time.
     names: HashMap<Tid, Vec<(Ktime, Outsider)>>,
     kept: usize,
-    /// The slices of each CPU in the order of time, if a timeline is kept.
+    /// For each CPU, the times in which unrecorded tasks had it, in order. They are kept if a timeline is
+    /// kept.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
-    /// The sums of each CPU in the order of time, if a timeline is kept. The sums of a CPU do not overlap.
+    /// For each CPU, the sums over unrecorded tasks that had it, in the order of time. They are kept if a
+    /// timeline is kept. The sums of a CPU do not overlap.
     pub sums: BTreeMap<CpuId, Vec<Sum>>,
 }
 
 impl Outside {
-    /// Takes the name of a task.
+    /// Notes the name of an unrecorded task from a time on.
     pub(crate) fn name(&mut self, time: Ktime, task: &Outsider) {
         if self.kept < MOST {
             self.kept += 1;
@@ -52,7 +54,7 @@ impl Outside {
         }
     }
 
-    /// Takes the name of several threads of a process.
+    /// Notes the name that several unrecorded threads of a process have from a time on.
     pub(crate) fn threads(&mut self, time: Ktime, threads: &Threads) {
         for tid in &threads.tids {
             let task = Outsider {
@@ -65,7 +67,7 @@ impl Outside {
         }
     }
 
-    /// Takes the sums over the tasks that had a CPU until a time.
+    /// Notes how long unrecorded tasks had a CPU, up to the time `to`, while recorded tasks waited for it.
     pub(crate) fn sum(&mut self, cpu: CpuId, to: Ktime, others: &Others) {
         let sums = self.sums.entry(cpu).or_default();
         let before = sums.last().map_or(Ktime(0), |last| last.to);
@@ -92,21 +94,21 @@ impl Outside {
         }
     }
 
-    /// The task that had the tid at a time, if its name is recorded.
+    /// The unrecorded task that had a tid at a time, if its name is recorded.
     pub fn at(&self, tid: Tid, time: Ktime) -> Option<&Outsider> {
         let names = self.names.get(&tid)?;
         let after = names.partition_point(|(told, _)| *told <= time);
         names.get(after.checked_sub(1)?).map(|(_, task)| task)
     }
 
-    /// The task with this tid, if one task with one name had the tid in the whole recording.
+    /// The unrecorded task with this tid, if one task with one name had the tid in the whole recording.
     pub fn only(&self, tid: Tid) -> Option<&Outsider> {
         let (first, others) = self.names.get(&tid)?.split_first()?;
         let same = |(_, other): &(Ktime, Outsider)| other == &first.1;
         others.iter().all(same).then_some(&first.1)
     }
 
-    /// The first task of a process whose name is recorded.
+    /// The first unrecorded task of a process whose name is recorded.
     pub fn of_process(&self, tgid: Tgid) -> Option<&Outsider> {
         let all = self.names.values().flatten();
         let of = all.filter(|(_, task)| task.tgid == tgid);
@@ -124,7 +126,7 @@ impl Outside {
         self.is_told() && self.kept < MOST
     }
 
-    /// Whether sums have a share of the task with this tid, or can have one.
+    /// Whether a sum has a share of the unrecorded task that had this tid at a time, or can have one.
     pub(crate) fn has_share(&self, sum: &Sum, tid: Tid, time: Ktime) -> bool {
         self.at(tid, time).is_none_or(|task| {
             let mut shares = sum.others.shares.iter();

@@ -1,4 +1,4 @@
-//! Servers: their processes, and the processes that they have answered.
+//! Collects the processes of servers, and the processes that they have answered.
 
 use std::collections::HashMap;
 
@@ -23,14 +23,14 @@ pub(crate) struct Found {
 
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    /// The servers, in the order of time.
+    /// The servers that have answered recorded processes, in the order of time.
     pub list: Vec<Found>,
-    /// The index of the last server with each process id.
+    /// The index in `list` of the last server that had each process id.
     last: HashMap<Tgid, usize>,
 }
 
 impl Servers {
-    /// Takes the event that a server has answered a process.
+    /// Notes that a server has answered a process.
     pub fn take(&mut self, server: &Server) {
         if server.client.0 == 0 {
             let known = self.last.get(&server.tgid);
@@ -48,7 +48,7 @@ impl Servers {
         }
     }
 
-    /// Takes the snapshot of a process.
+    /// Notes that the snapshot of a process has come, which may be the process of a server.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) {
         let known = self.last.get(&pid);
         if let Some(found) = known.and_then(|at| self.list.get_mut(*at)) {

@@ -1,4 +1,4 @@
-//! Samples of stacks: their sums by thread and stack, and the stacks that the numbers stand for.
+//! Collects sampled stacks: their sums by thread and stack, and the stacks that the numbers stand for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,24 +11,24 @@ use crate::ids::{TaskIx, ThreadIx};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     pub thread: ThreadIx,
-    /// Whether the thread was on a CPU or off CPU.
+    /// Whether the thread was on a CPU or off CPU at these samples.
     pub doing: Doing,
     /// The number of the stack; 0 if it is not known.
     pub stack: u32,
     /// Whether the outermost frames are missing because the stack was deeper than the BPF programs copy.
     pub cut: bool,
     pub count: u64,
-    /// The time that the samples stand for, in ns.
+    /// The time that these samples stand for, in ns.
     pub ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timed<T = ThreadIx> {
     pub thread: T,
-    /// The time of the sample. For a wait it is the end, which is the thread's switch-in or the end of the
-    /// span.
+    /// The time of the sample. For a sample of a wait it is the end of the wait, which is the thread's
+    /// switch-in or the end of the span.
     pub time: Ktime,
-    /// Whether the thread was on a CPU or off CPU.
+    /// Whether the thread was on a CPU or off CPU at the sample.
     pub doing: Doing,
     /// The number of the stack; 0 if it is not known.
     pub stack: u32,
@@ -36,19 +36,19 @@ pub struct Timed<T = ThreadIx> {
     pub ns: u64,
 }
 
-/// The samples of a trace.
+/// The sampled stacks of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// The sums of the samples, in the order of the threads.
+    /// The sums of the samples by thread and stack, in the order of the threads.
     pub samples: Vec<Sampled>,
     /// Each single sample, in the order of the threads and of time, with
     /// [`Options::samples`](crate::Options::samples); otherwise empty.
     pub timed: Vec<Timed>,
-    /// The mapped files, by number.
+    /// The files that were mapped executable, by the number that frames name them by.
     pub modules: BTreeMap<u32, Module>,
     frames: HashMap<u32, Place>,
-    /// The caller of each stack, and the innermost frame. The number of the caller is lower than the number
-    /// of the stack.
+    /// For each stack, the number of its caller's stack and its innermost frame. The number of the caller is
+    /// lower than the number of the stack.
     stacks: HashMap<u32, (u32, u32)>,
     symbols: HashMap<u32, Box<[Function]>>,
 }
@@ -67,23 +67,25 @@ impl Stacks {
         frames.take(DEPTH)
     }
 
-    /// The caller of a stack and its innermost frame; `None` if the stack's number is not known.
+    /// The number of the stack of a stack's caller, and the stack's innermost frame; `None` if the stack's
+    /// number is not known.
     pub fn caller(&self, stack: u32) -> Option<(u32, u32)> {
         self.stacks.get(&stack).copied()
     }
 
-    /// The place of a frame.
+    /// The place of the instruction that a frame stands for; `None` if it is not known.
     pub fn place(&self, frame: u32) -> Option<Place> {
         self.frames.get(&frame).copied()
     }
 
-    /// The functions of a frame, the outermost one first; none if they are not known.
+    /// The functions at the place of a frame, the outermost one first; none if they are not known.
     pub fn functions(&self, frame: u32) -> &[Function] {
         self.symbols.get(&frame).map_or(&[], |all| all)
     }
 }
 
-/// The attributes that the samples of one sum have in common.
+/// The attributes that summed samples have in common: the task, whether it was on a CPU, the stack, and
+/// whether the stack is cut.
 type Key = (TaskIx, Doing, u32, bool);
 
 #[derive(Debug, Default)]
@@ -103,7 +105,7 @@ impl Collected {
     /// The largest number of mapped files that are kept.
     const MODULES: usize = 1 << 16;
 
-    /// Takes an event about stacks that is not a sample.
+    /// Takes an event that defines files or functions of stacks into account.
     pub fn define(&mut self, kind: &LifeKind) {
         let known = &mut self.known;
         let room = known.frames.len() + known.symbols.len() < Collected::MOST;
@@ -118,7 +120,7 @@ impl Collected {
         }
     }
 
-    /// Takes the frames and the stacks that a sample defines.
+    /// Takes the frames and the stacks that a sample defines into account.
     pub fn stacks(&mut self, sample: &Sample) {
         let known = &mut self.known;
         let frames = known.frames.len() + known.symbols.len();
@@ -157,7 +159,7 @@ impl Collected {
         }
     }
 
-    /// The samples, in the order of the threads.
+    /// The sampled stacks, in the order of the threads.
     pub fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Stacks {
         let sums = self.sums.into_iter();
         let mut samples: Vec<Sampled> = sums
@@ -194,8 +196,8 @@ impl Collected {
     }
 }
 
-/// The time of a sample in a span and the time in ns that the sample stands for in the span; `None` if the
-/// sample is outside of it. The last moment is part of the span. A wait has a part in each span that
+/// The time of a stack's sample in a span, and the time in ns that the sample stands for in the span; `None`
+/// if the sample is outside of it. The last moment is part of the span. A wait has a part in each span that
 /// it overlaps.
 ///
 /// ```text

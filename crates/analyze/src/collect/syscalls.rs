@@ -1,4 +1,4 @@
-//! System calls of processes: the sums of the recorder in the analyzed span.
+//! Collects the system calls of processes: the recorder's sums in the analyzed span.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,19 @@ use tr_format::event::Ktime;
 
 use crate::ids::{ProcIx, ProcessIx};
 
-/// The sums over one system call of a process.
+/// The sums over the calls of one system call by a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The process, if it is recorded.
+    /// The process that made the calls, if it is recorded.
     pub process: Option<ProcessIx>,
-    /// The sums in the span.
+    /// The number of calls and their times in the analyzed span.
     pub sum: CallSum,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// The sums by process, by whether the program is a 32-bit program, and by the number of the call.
+    /// The sums by process, by whether the call is in the table of 32-bit programs, and by the number of the
+    /// call.
     sums: BTreeMap<(Option<ProcIx>, bool, u32), CallSum>,
     /// The number of sums that exceeded the limit and were left out.
     pub left_out: u64,
@@ -66,7 +67,7 @@ impl Calls {
         }
     }
 
-    /// The calls, in the order of the processes.
+    /// The sums of the system calls, in the order of the processes.
     pub fn finish(self, process: impl Fn(ProcIx) -> Option<ProcessIx>) -> Vec<Call> {
         let all = self.sums.into_iter();
         let mut all: Vec<Call> = all

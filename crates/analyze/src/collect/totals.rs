@@ -1,16 +1,16 @@
-//! The totals of the machine's counters, which begin anew in each part of a rotated recording.
+//! Joins the totals of the machine's counters, which begin anew in each part of a rotated recording.
 
 use std::collections::VecDeque;
 
 use tr_format::counters::Counters;
 use tr_format::event::Ktime;
 
-/// The totals of the parts before the present one.
+/// The totals of the counters at the end of the parts before the present one.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// The times at which further parts begin.
+    /// The times at which the further parts of the recording begin.
     begins: VecDeque<Ktime>,
-    /// The last sample as its part has it.
+    /// The last sample of the counters, as the present part has it.
     last: Counters,
     before: Counters,
 }
@@ -23,8 +23,9 @@ impl Parts {
         }
     }
 
-    /// A sample with the totals of the parts before it. The last sample of a part can have the time of the next part's
-    /// beginning, but only the first one of the next part has smaller totals.
+    /// A sample of the counters to which the totals of the earlier parts are added. The last sample of a part
+    /// can have the time of the next part's beginning, but only the first one of the next part has smaller
+    /// totals.
     pub fn continued(&mut self, time: Ktime, counters: &Counters) -> Counters {
         let begins = self.begins.front().is_some_and(|begin| *begin <= time);
         let totals = || {

@@ -1,8 +1,8 @@
-//! The kernel's workers that carry the output of one recorded thread to another one through a
-//! pseudo-terminal.
+//! Collects which threads woke the kernel's workers that carry the output of one recorded thread to another
+//! one through a pseudo-terminal.
 //!
-//! The thread that writes wakes a worker, and the worker wakes the thread at the other end. The first
-//! waking shows whose output the worker carries.
+//! The thread that writes wakes a worker, and the worker wakes the thread at the other end. The first waking
+//! shows whose output the worker carries.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,14 @@ use tr_format::event::{Ktime, Outsider, Tid};
 
 use crate::ids::ThreadIx;
 
-/// The largest number of wakings that are kept. Each takes 16 bytes.
+/// The largest number of wakings of workers that are kept. Each takes 16 bytes.
 const MOST: usize = 1 << 20;
-/// The time in ns within which a worker does its work after it was woken, also on a busy machine. A guess, verified
-/// by recordings of script(1) alone: a longer time would follow a worker to a writer of before.
+/// The time in ns within which a worker does its work after it was woken, also on a busy machine. A guess,
+/// verified by recordings of script(1) alone: a longer time would attribute a worker's output to an earlier
+/// writer.
 const SOON: u64 = 10_000_000;
 
-/// The threads that woke each worker, in the order of time.
+/// For each worker of the kernel, the threads that woke it, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workers<T = ThreadIx> {
     wakings: HashMap<Tid, Vec<(Ktime, T)>>,
@@ -33,7 +34,7 @@ impl<T> Default for Workers<T> {
 }
 
 impl<T> Workers<T> {
-    /// Notes that a thread wakes a worker.
+    /// Notes that the thread `by` wakes a worker of the kernel.
     pub(crate) fn take(&mut self, time: Ktime, worker: Tid, by: T) {
         if self.kept < MOST {
             self.kept += 1;
@@ -41,7 +42,7 @@ impl<T> Workers<T> {
         }
     }
 
-    /// The wakings by threads of the model.
+    /// The wakings of workers, with the threads of the model. `thread` finds the thread of the model.
     pub(crate) fn finish<U>(self, thread: impl Fn(T) -> Option<U>) -> Workers<U> {
         let mut workers = Workers::default();
         for (worker, wakings) in self.wakings {
@@ -56,7 +57,7 @@ impl<T> Workers<T> {
 }
 
 impl Workers {
-    /// The thread that woke a worker for the work that the worker does at a time.
+    /// The thread that woke a worker of the kernel to do the work that the worker does at a time.
     pub fn works_for(&self, worker: Tid, at: Ktime) -> Option<ThreadIx> {
         let wakings = self.wakings.get(&worker)?;
         let until = wakings.partition_point(|(time, _)| *time <= at);
@@ -65,8 +66,8 @@ impl Workers {
     }
 }
 
-/// Whether a task is a worker that is not bound to a CPU. The workers that serve pseudo-terminals are such
-/// workers (`system_unbound_wq`).
+/// Whether a task is a worker of the kernel that is not bound to a CPU. The workers that serve
+/// pseudo-terminals are of this kind (`system_unbound_wq`).
 pub(crate) fn is_worker(task: &Outsider) -> bool {
     task.kthread && task.comm.bytes().starts_with(b"kworker/u")
 }

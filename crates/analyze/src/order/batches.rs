@@ -14,24 +14,24 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Pool, Rest, Spare};
 use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
-/// The approximate number of events of a batch: several full blocks, which the threads share, and few
-/// enough events to stay in a cache until the tracker has taken them.
+/// The approximate number of events that are read at once: several full blocks, which the threads share, and
+/// few enough events to stay in a cache until the tracker has taken them.
 pub const EVENTS: u64 = 1 << 17;
 /// The largest number of blocks of a batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
 /// The number of blocks that is enough for all threads. A batch with so many blocks may have fewer events. A guess;
 /// it changes the speed alone, never the order.
 const ENOUGH: usize = 32;
-/// The divisor of the number of events of such a batch: one eighth. Measured: smaller batches of small blocks stay in
-/// a cache, and builds on 64 CPUs were analyzed 12 % faster.
+/// The divisor of the number of events of a batch that has enough blocks: one eighth. Measured: smaller
+/// batches of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
 const PART: u64 = 8;
 /// The approximate number of runs of a batch of [`EVENTS`] events. A core sorts one run in its second-level
 /// cache. A smaller batch has fewer runs, not smaller ones.
 const RUNS: u64 = 16;
-/// The approximate number of samples in a run, by which the places to cut are found.
+/// The approximate number of events of a run that are sampled to find the times at which runs are cut.
 const SAMPLES: usize = 64;
 
-/// A sorted run: all events after the previous run, up to a time.
+/// A sorted run of events: all events after the previous run, up to a time.
 #[derive(Debug, Default)]
 pub struct SortedRun {
     pub(super) records: Vec<Record>,
@@ -40,16 +40,16 @@ pub struct SortedRun {
     pub(crate) limit: Option<u64>,
 }
 
-/// The place of an event: the numbers of its chain, its block and the event.
+/// The place of an event that was read: the numbers of its chain, of its block and of the event.
 type Place = (usize, usize, usize);
 
-/// The part of a stream that has been read.
+/// The part of a stream that has been read and is not yet in a run.
 #[derive(Debug)]
 struct Chain {
     /// The number of the stream among all streams.
     stream: u32,
     rest: VecDeque<Rest>,
-    /// The largest time of an event of the ring so far.
+    /// The largest time of an event of the stream's ring so far.
     latest: u64,
 }
 
@@ -70,23 +70,23 @@ pub struct Batches<B: Blocks> {
     /// stream, the stream, and the block. They are sorted by that time.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
-    /// The number of events that have been read. The number of all events follows.
+    /// The number of events that have been read. The next field is the number of all events.
     read: u64,
     all: u64,
     batch: u64,
     /// The largest step back in time inside one ring so far, in ns. The recorder's own events are not counted,
     /// because they are about the past.
     pub(crate) largest_inversion: u64,
-    /// The numbers of scheduling events that have been read, by kind.
+    /// The numbers of scheduling events that have been read, by their kind.
     pub(crate) counts: Counts,
     unreadable: BTreeMap<u64, Error>,
-    /// The memory of used blocks and runs, for reuse.
+    /// The memory of used blocks and runs, which is kept for reuse.
     blocks: Spare,
     runs: Pool<SortedRun>,
 }
 
 impl<B: Blocks> Batches<B> {
-    /// Batches of about `batch` events from these streams.
+    /// Makes batches of about `batch` events from the blocks of these streams.
     pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, batch: u64) -> Batches<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
@@ -124,7 +124,7 @@ impl<B: Blocks> Batches<B> {
         }
     }
 
-    /// The errors of unreadable frames so far.
+    /// The errors of the frames that could not be read so far.
     pub fn unreadable(&self) -> impl Iterator<Item = &Error> {
         self.unreadable.values()
     }
@@ -139,7 +139,7 @@ impl<B: Blocks> Batches<B> {
         self.runs.put(run);
     }
 
-    /// The next runs, in order; `None` at the end.
+    /// Reads blocks, and returns the next sorted runs, in order; `None` at the end.
     pub fn next_batch(&mut self) -> Option<Vec<SortedRun>> {
         loop {
             let ended = self.next >= self.queue.len();
@@ -191,7 +191,7 @@ impl<B: Blocks> Batches<B> {
         self.read += events;
     }
 
-    /// Sorts the events before `limit` into runs.
+    /// Sorts the events that were read and are before `limit` into runs.
     fn cut(&mut self, limit: Option<u64>) -> Vec<SortedRun> {
         let (life, places) = self.life_before(limit);
         let pieces = self.pieces_before(limit);
@@ -222,7 +222,8 @@ impl<B: Blocks> Batches<B> {
         done
     }
 
-    /// The records and the places of the lifecycle events and the recorder's events before `limit`, sorted.
+    /// The lifecycle events and the recorder's events before `limit`, sorted: their records for sorting and
+    /// their places.
     fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
         let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
@@ -246,7 +247,7 @@ impl<B: Blocks> Batches<B> {
         (life, places)
     }
 
-    /// The parts of scheduling blocks before `limit`.
+    /// The parts of the scheduling blocks that are before `limit`.
     fn pieces_before(&self, limit: Option<u64>) -> Vec<Piece<'_>> {
         let rest = self.chains.iter().flat_map(|chain| &chain.rest);
         let piece = |rest| match rest {
@@ -261,7 +262,7 @@ impl<B: Blocks> Batches<B> {
         pieces.filter(|piece| piece.end > piece.start).collect()
     }
 
-    /// Drops the events before `limit`, because they are in runs now.
+    /// Drops the events before `limit` from the blocks, because they are in runs now.
     fn pass(&mut self, limit: Option<u64>) {
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
@@ -294,7 +295,7 @@ fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Moves the lifecycle events to their runs.
+/// Moves the lifecycle events from the chains to the runs that they belong to.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;
@@ -324,7 +325,7 @@ struct Piece<'a> {
     end: usize,
 }
 
-/// The times at which to cut so that each run has about `run` events.
+/// The times at which events are divided so that each run has about `run` of them.
 fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     let count = life.len()
         + pieces
@@ -354,7 +355,7 @@ fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     cuts
 }
 
-/// The sorted events of a span of time, in the memory of `records`.
+/// Sorts the events of the span of time from `from` to `to`, in the memory of `records`.
 fn sorted(
     pieces: &[Piece],
     life: &[Record],

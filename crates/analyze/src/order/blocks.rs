@@ -1,4 +1,4 @@
-//! Blocks of a trace: their source, and the remaining events of a block that has been read.
+//! The blocks of a trace: where they are read from, and the events of a block that are not in a run yet.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,13 +13,13 @@ pub struct Block<K> {
     pub min: Ktime,
     /// The number of events in the block.
     pub events: u64,
-    /// The key by which the source reads the block.
+    /// The key by which the source finds the block.
     pub key: K,
 }
 
 /// A source of blocks: a trace, or a test.
 pub trait Blocks: Sync {
-    /// The key of a block.
+    /// The key by which the source finds a block.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
     /// Reads the events of a block in the order of writing, into memory of `spare`. A block that cannot be
@@ -27,18 +27,18 @@ pub trait Blocks: Sync {
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 
-/// Memory that has been used and can be reused.
+/// Used memory that is kept for reuse.
 #[derive(Debug, Default)]
 pub struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T: Default> Pool<T> {
-    /// Takes a used item, or a new one.
+    /// A used item for reuse, or a new one if there is none.
     pub fn take(&self) -> T {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.pop().unwrap_or_default()
     }
 
-    /// Takes a used item back.
+    /// Keeps a used item for reuse.
     pub fn put(&self, used: T) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(used);
@@ -48,12 +48,12 @@ impl<T: Default> Pool<T> {
 #[derive(Debug, Default)]
 pub struct Spare {
     pub sched: Pool<SchedBlock>,
-    /// Empty lists of lifecycle events.
+    /// Empty lists of lifecycle events, whose memory is reused.
     pub life: Pool<Vec<LifeEvent>>,
 }
 
 impl Spare {
-    /// Takes back the memory of a block.
+    /// Keeps the memory of a block's events for reuse.
     pub fn put(&self, content: Content) {
         match content {
             Content::Sched(block) => self.sched.put(block),
@@ -65,7 +65,7 @@ impl Spare {
     }
 }
 
-/// The events of a block that was read.
+/// The events of a block that was read, in the order of writing.
 #[derive(Debug)]
 pub struct Read {
     pub content: Content,
@@ -76,9 +76,9 @@ pub struct Read {
 /// The events of a block.
 #[derive(Debug)]
 pub enum Content {
-    /// The events of a CPU.
+    /// The scheduling events of one CPU.
     Sched(SchedBlock),
-    /// The events of another stream.
+    /// The events of the lifecycle stream or of the recorder's stream.
     Life(Vec<LifeEvent>),
 }
 
@@ -117,7 +117,7 @@ impl Counts {
     }
 }
 
-/// A block that has been read, sorted.
+/// A block that has been read and sorted.
 #[derive(Debug)]
 pub struct Loaded {
     pub events: Rest,
@@ -128,18 +128,18 @@ pub struct Loaded {
     /// The largest step back in time inside the block, in ns, of events that the kernel wrote into a
     /// ring.
     pub back: u64,
-    /// The smallest time of these events.
+    /// The smallest time of the block's events that the kernel wrote into a ring.
     pub least: u64,
-    /// The largest time of these events.
+    /// The largest time of the block's events that the kernel wrote into a ring.
     pub most: u64,
 }
 
 /// The events of a block that are not in a run yet.
 #[derive(Debug)]
 pub enum Rest {
-    /// The events of a CPU, and the number of the first event that is not in a run yet.
+    /// The scheduling events of a CPU, and the number of the first one that is not in a run yet.
     Sched(SchedBlock, usize),
-    /// The events of another stream.
+    /// The events of the lifecycle stream or of the recorder's stream.
     Life(Lives),
 }
 
@@ -216,7 +216,7 @@ impl Loaded {
 }
 
 impl Rest {
-    /// Whether all events are in a run.
+    /// Whether all events of the block are in a run.
     pub fn is_empty(&self) -> bool {
         match self {
             Rest::Sched(block, at) => *at >= block.len(),

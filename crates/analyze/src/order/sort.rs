@@ -3,13 +3,13 @@
 
 use super::Record;
 
-/// Sorts records with the stable sort of the standard library. All callers share this function, so the
-/// sort is compiled once.
+/// Sorts records by time with the stable sort of the standard library. All callers share this function, so
+/// the sort is compiled once.
 pub(super) fn by_time(records: &mut [Record]) {
     records.sort_by_key(|record| record.time);
 }
 
-/// The working memory, which is kept from one run to the next.
+/// The working memory of the radix sort, which is kept from one run to the next.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,
@@ -17,12 +17,12 @@ pub(super) struct Sorter {
     from: Vec<Record>,
 }
 
-/// The number of bits of a key that hold the place of the record.
+/// The number of low bits of a key for sorting that hold the place of the record.
 const PLACE: u32 = 16;
-/// The number of bits of a digit.
+/// The number of bits of a digit of the radix sort.
 const DIGIT: u32 = 11;
 
-/// The largest number of digits of a time.
+/// The largest number of digits that a time in a run has.
 const DIGITS: usize = 4;
 
 impl Sorter {
@@ -46,7 +46,7 @@ impl Sorter {
         records.extend(places.filter_map(|place| self.from.get(place)));
     }
 
-    /// Computes the keys, and the first place of each digit for every round.
+    /// Computes the keys of the records, and the first place of each digit for every round.
     #[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
     fn count(&mut self, records: &[Record], least: u64, starts: &mut [[u32; 1 << DIGIT]]) {
         self.keys.clear();
@@ -72,7 +72,7 @@ fn digit(key: u64, round: u32) -> usize {
     (key >> (PLACE + round * DIGIT)) as usize % (1 << DIGIT)
 }
 
-/// Copies `from` into `to` in the order of the round's digit.
+/// Copies the keys `from` into `to` in the order of the round's digit.
 #[allow(clippy::indexing_slicing)] // A digit is below the number of counters, and they count to the length.
 fn distribute(from: &[u64], to: &mut [u64], round: u32, starts: &mut [u32; 1 << DIGIT]) {
     for key in from {

@@ -1,5 +1,5 @@
-//! Why a thread is off CPU. The object of a wait follows from the system call in which a thread went to sleep, the state of the
-//! thread, and the task or interrupt that woke it.
+//! Determines why a thread is off CPU. What it waits for follows from the system call in which the thread
+//! went to sleep, the state of the thread, and the task or interrupt that woke it.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -8,27 +8,28 @@ use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The length in ns from which a wait of a worker is for work: programs hold their locks for shorter times. A guess:
-/// a shorter time would call waits for a busy lock idleness.
+/// The least length in ns of a worker's wait that counts as a wait for work: programs hold their locks for
+/// shorter times. A guess: a shorter time would call waits for a busy lock idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The most threads from one to the thread that started it, and to the thread that started that.
+/// The largest number of steps from a thread to the thread that started it, to the thread that started that
+/// one, and so on.
 const DEEPEST: usize = 16;
 
 /// The words in which reports print a reason for waiting.
 struct Words {
-    /// The name in JSON and CSV.
+    /// The name of the reason in JSON and CSV.
     name: &'static str,
     /// The noun of the awaited thing, without an article.
     noun: &'static str,
-    /// The reason in a list of reasons.
+    /// The text for the reason in a list of reasons.
     title: &'static str,
 }
 
-/// Declares the reasons, each with its words.
+/// Declares the reasons for waiting, each with its words.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $reason:ident = $name:literal, $noun:literal, $title:literal;)*) => {
-        /// Why a thread is off CPU: a run queue, or the object of its wait.
+        /// Why a thread is off CPU: it is in a run queue, or it waits for an object.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum WaitReason {
             $($(#[$doc])* $reason,)*
@@ -52,46 +53,47 @@ reasons! {
     Woken = "woken", "run queue", "run queue, after a wake-up";
     /// The task is in a run queue after another task preempted it.
     Preempted = "preempted", "run queue, preempted", "run queue, preempted";
-    /// The end of a child, or another change of its state.
+    /// The thread waits for the end of a child, or another change of its state.
     Child = "child", "child", "its child";
-    /// The exec or the exit of a vfork child.
+    /// The thread waits for the exec or the exit of a vfork child.
     Vfork = "vfork", "vfork child", "its vfork child";
-    /// A job slot of a build tool, which another client of the job server has given back.
+    /// The thread waits for a job slot of a build tool, which another client of the job server has given
+    /// back.
     Slot = "slot", "job slot", "a job slot";
-    /// The other end of a pipe.
+    /// The thread waits for the other end of a pipe.
     Pipe = "pipe", "pipe", "a pipe";
-    /// A lock, or another condition of a futex.
+    /// The thread waits for a lock, or for another condition of a futex.
     Lock = "lock", "lock", "a lock";
-    /// A condition of a futex that another thread of the same process fulfilled: a lock of the process, or the
-    /// end of a thread's work.
+    /// The thread waits for a condition of a futex that another thread of the same process fulfilled: a lock
+    /// of the process, or the end of a thread's work.
     Thread = "thread", "another thread", "another thread";
-    /// New work: a thread is parked until the thread that started it, or another one that it did not start, has
-    /// work for it or ends the process.
+    /// The thread waits for new work. It is parked until the thread that started it, or another one that it
+    /// did not start, has work for it or ends the process.
     Idle = "idle", "idle", "idle";
-    /// The other end of a socket.
+    /// The thread waits for the other end of a socket.
     Socket = "socket", "socket", "a socket";
-    /// A moment in time: a timer or a timeout.
+    /// The thread waits for a moment in time: a timer or a timeout.
     Timer = "timer", "timer", "a timer";
-    /// One of several descriptors (`poll`), an eventfd, inotify, io_uring.
+    /// The thread waits for one of several descriptors (`poll`), an eventfd, inotify or io_uring.
     Events = "events", "events (poll)", "events (poll)";
-    /// Input or output of a terminal.
+    /// The thread waits for input or output of a terminal.
     Terminal = "terminal", "terminal", "its terminal";
-    /// The data or the metadata of a file, without block I/O of the thread itself: a page, a directory,
-    /// `fsync`.
+    /// The thread waits for the data or the metadata of a file, without block I/O of its own: a page, a
+    /// directory, `fsync`.
     File = "file", "file", "a file";
     Disk = "block-io", "disk", "block I/O";
-    /// A sleep whose object is not known: its system call is not recorded, or does not show the object.
+    /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
     Sleep = "sleep", "sleep", "sleep";
-    /// Another uninterruptible wait.
+    /// The thread is in an uninterruptible wait that is none of the others.
     Kernel = "blocked", "blocked in the kernel", "blocked in the kernel";
-    /// The continuation of a stopped thread by a signal or a tracer.
+    /// The thread is stopped, and waits until a signal or a tracer continues it.
     Continue = "stopped", "stopped", "stopped";
-    /// The reason is not known; in a time that is not known the thread may have been on a CPU.
+    /// The reason why the thread is off CPU is not known; in a time that is not known it may even have been on a CPU.
     Unknown = "unknown", "unknown", "unknown";
 }
 
 impl WaitReason {
-    /// The name in JSON and CSV.
+    /// The name of the reason in JSON and CSV.
     pub fn name(self) -> &'static str {
         self.words().name
     }
@@ -101,12 +103,12 @@ impl WaitReason {
         self.words().noun
     }
 
-    /// The reason in a list of reasons.
+    /// The text for the reason in a list of reasons.
     pub fn title(self) -> &'static str {
         self.words().title
     }
 
-    /// The reason of a stretch of a thread's timeline; `None` of one on a CPU.
+    /// The reason why a thread was off CPU in a stretch of its timeline; `None` if it was on a CPU.
     pub fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<WaitReason> {
         match stretch.doing {
             Bucket::OnCpu(_) => None,
@@ -119,7 +121,7 @@ impl WaitReason {
         }
     }
 
-    /// Whether the wait is for a lock, or for another condition of a futex.
+    /// Whether the reason is a lock, or another condition of a futex.
     pub fn is_futex(self) -> bool {
         matches!(
             self,
@@ -127,9 +129,9 @@ impl WaitReason {
         )
     }
 
-    /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
-    /// thread ended it. `network` is whether the waiting process had a connection or an open DNS query then, or a
-    /// packet ended the wait.
+    /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a
+    /// kernel thread ended it. `network` is whether the waiting process had a connection or an open DNS query
+    /// then, or a packet ended the wait.
     pub(super) fn kind(self, by_task: bool, network: bool) -> Kind {
         match self {
             // The last step of block I/O may be a kernel thread's.
@@ -152,7 +154,7 @@ impl WaitReason {
 }
 
 impl Analysis {
-    /// The object that a thread waits for in a stretch; `None` if the stretch is not a wait.
+    /// The object that a thread waits for in a stretch of its timeline; `None` if the stretch is not a wait.
     pub fn awaited(&self, thread: ThreadIx, stretch: &Stretch) -> Option<WaitReason> {
         let Bucket::Wait(wait) = stretch.doing else {
             return None;
@@ -168,8 +170,8 @@ impl Analysis {
         })
     }
 
-    /// Whether nothing of a process goes on at a time before its end but for the other end of a pipe: all of its threads
-    /// wait for one, and no child of it lives. It is false without a timeline.
+    /// Whether everything that a process still does at a time depends on the other end of a pipe: all of its
+    /// threads wait for one, and no child of it lives. The result is false without a timeline.
     pub fn waits_for_pipe(&self, process: ProcessIx, at: Ktime) -> bool {
         let Some(timeline) = &self.timeline else {
             return false;
@@ -224,7 +226,8 @@ impl Analysis {
         }
     }
 
-    /// The object of a wait for a lock or for descriptors that no time-out and no packet ended.
+    /// The object that a thread waited for, by a wait for a lock or for descriptors that no time-out and no packet
+    /// ended.
     fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
         match (stretch.reason, end) {
             (Reason::Lock, WaitEnd::Task(Actor::Thread(waker))) => {
@@ -241,7 +244,7 @@ impl Analysis {
         }
     }
 
-    /// The object of a wait for a futex that a thread ended.
+    /// The object that a thread waited for, by a wait for a futex that another thread ended.
     fn waited_for_thread(&self, thread: ThreadIx, by: ThreadIx, wait: &Stretch) -> WaitReason {
         let (waiter, waker) = (self.thread(thread), self.thread(by));
         if waiter.process != waker.process {
@@ -259,13 +262,14 @@ impl Analysis {
         }
     }
 
-    /// Whether the process had a TCP connection or an open DNS query when the wait began.
+    /// Whether the process of a thread had a TCP connection or an open DNS query when a wait of the thread
+    /// began.
     pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.network.online.covers(process, wait.from)
     }
 
-    /// Whether the waker is an exiting thread of a child.
+    /// Whether the waker of a thread is an exiting thread of a child of its process.
     fn is_ended_child(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
@@ -273,8 +277,8 @@ impl Analysis {
         self.is_child_at_end(thread, waker, stretch)
     }
 
-    /// Whether the thread and its waker are clients of a job server. (A client that waits for a child is woken
-    /// by the child's exit.)
+    /// Whether a thread that waited and the thread that woke it are clients of a job server. (A client that
+    /// waits for a child is woken by the child's exit.)
     fn is_slot(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
@@ -283,7 +287,8 @@ impl Analysis {
         !self.has_exited(waker, stretch.to) && is_client(thread) && is_client(waker)
     }
 
-    /// Whether a thread has begun to exit at or before a time, so that its exit ended a wait.
+    /// Whether a thread has begun to exit at or before a time, so that its exit may have ended another
+    /// thread's wait.
     pub(super) fn has_exited(&self, thread: ThreadIx, by: Ktime) -> bool {
         self.thread(thread).exited.is_some_and(|at| at <= by)
     }

@@ -1,8 +1,8 @@
-//! Which tasks had the CPUs while recorded tasks waited for one.
+//! Determines which tasks had the CPUs while recorded tasks waited for one.
 //!
-//! A wait in a run queue belongs to the CPU on which the task runs after it. The wait is divided by the
-//! tasks that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In
-//! the last case the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
+//! A wait in a run queue belongs to the CPU on which the task runs after it. The wait is divided by the tasks
+//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last
+//! case the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
@@ -17,7 +17,7 @@ use crate::questions::own::Own;
 use crate::share::share;
 use crate::timeline::{Bucket, Stretch, Timeline};
 
-/// Waits for a CPU, divided by the tasks that had the CPU, in ns.
+/// The time that tasks waited for a CPU, divided by the tasks that had the CPU then, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
     /// The time in which recorded tasks had the CPU. In a recording of the whole machine only the tasks of
@@ -37,37 +37,39 @@ impl Division {
     }
 }
 
-/// The time of one task or of one class of tasks on a CPU.
+/// A time in which one task, or one class of tasks, had a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     from: Ktime,
     to: Ktime,
-    /// The task, if it is not recorded or does not belong to COMMAND.
+    /// The task that had the CPU, if it is not recorded or does not belong to COMMAND.
     other: Option<Other>,
-    /// The sums over all slices before this one.
+    /// The sums of the times of all slices of the CPU before this one.
     before: Sums,
 }
 
-/// The tasks that a time on a CPU is attributed to. They are not part of the build.
+/// The tasks outside of the build that a time on a CPU is attributed to.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Outside(Tid),
     /// A recorded task outside of COMMAND, in a recording of the whole machine.
     Stranger(ThreadIx),
-    /// Several unrecorded tasks, whose order is not known: the place of their sums among those of the CPU.
+    /// Several unrecorded tasks had the CPU in an unknown order. The value is the place of their sums among
+    /// those of the CPU.
     Several(usize),
-    /// The unrecorded task that had the CPU when sums began, by the place of the sums.
+    /// The unrecorded task that had the CPU at the beginning of a sum. The value is the place of the sums
+    /// among those of the CPU.
     First(usize),
-    /// Unrecorded tasks whose sums are missing.
+    /// Unrecorded tasks had the CPU, and the sums of their times are missing.
     Unknown,
 }
 
-/// The tasks that a part of the waits' time is attributed to.
+/// The tasks that a part of a wait for a CPU is attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Occupant {
-    /// Tasks with this name, which is empty if it is not known.
+    /// The tasks with this name, which is empty if it is not known.
     Named(Comm),
-    /// Further tasks: the recording has names of those with the longest times.
+    /// Tasks without a name here, because the recording names only those with the longest times.
     Rest,
 }
 
@@ -79,7 +81,7 @@ struct Sums {
 }
 
 impl Slice {
-    /// The sums after the first `ns` of the slice.
+    /// The sums of a CPU's times up to `ns` after the beginning of the slice.
     fn sums(&self, ns: u64) -> Sums {
         let mut sums = self.before;
         let sum = match self.other {
@@ -91,7 +93,7 @@ impl Slice {
     }
 }
 
-/// The slices of every CPU, in the order of time.
+/// Which tasks had each CPU at which time, in the order of time.
 #[derive(Clone, Debug)]
 pub struct Contention {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
@@ -111,7 +113,7 @@ fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     all
 }
 
-/// Puts times into order, and makes one of those that overlap or touch.
+/// Sorts times, and joins those that overlap or touch.
 fn join(times: &mut Vec<(Ktime, Ktime)>) {
     times.sort_unstable();
     times.dedup_by(|next, last| {
@@ -123,8 +125,8 @@ fn join(times: &mut Vec<(Ktime, Ktime)>) {
     });
 }
 
-/// Divides a time that ended with the switch away from an unrecorded task by the sums of its CPU, and calls `put` with each
-/// part. `lost` are the times of [`unsummed`].
+/// Divides a time that unrecorded tasks had a CPU by the sums of their times, and calls `put` with each part.
+/// The time ended with the switch away from an unrecorded task. `lost` are the times of [`unsummed`].
 fn divide_by_sums(
     outside: &Outside,
     slice: &OutsideSlice,
@@ -164,7 +166,7 @@ fn divide_by_sums(
     put(from, slice.to, other);
 }
 
-/// Adds the part of `ns` that each of the tasks of some sums had.
+/// Divides `ns` among the tasks of a sum in proportion to their shares, and adds the parts to `names`.
 fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     let whole = sum.others.sum_us();
     let mut rest = ns;
@@ -183,13 +185,15 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
 /// A wait in a run queue: the CPU on which the task runs after it, the beginning and the end.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// The wait in a stretch of a thread, if it is a wait in a run queue that ends on a known CPU.
+/// The wait for a CPU in the stretch with this number of a thread; `None` if it is no wait in a run queue
+/// that ends on a known CPU.
 fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
     let wait = timeline.get(thread, number)?;
     wait_before(&wait, &timeline.get(thread, number + 1)?)
 }
 
-/// The wait in a stretch before another one.
+/// The wait for a CPU in the stretch `wait`, after which the thread goes on in the stretch `next`; `None` if
+/// it is no such wait.
 fn wait_before(wait: &Stretch, next: &Stretch) -> Option<Wait> {
     match (wait.doing, next.doing) {
         (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => Some((cpu, wait.from, wait.to)),
@@ -197,7 +201,7 @@ fn wait_before(wait: &Stretch, next: &Stretch) -> Option<Wait> {
     }
 }
 
-/// Times of CPUs.
+/// Times of each CPU.
 struct Times(HashMap<CpuId, Vec<(Ktime, Ktime)>>);
 
 impl Times {
@@ -210,7 +214,7 @@ impl Times {
         Times(all)
     }
 
-    /// Whether a time on a CPU overlaps with one of the times.
+    /// Whether a time of a CPU overlaps with one of these times.
     fn overlap(&self, cpu: CpuId, from: Ktime, to: Ktime) -> bool {
         self.0.get(&cpu).is_some_and(|times| {
             let next = times.partition_point(|(_, end)| *end <= from);
@@ -219,16 +223,16 @@ impl Times {
     }
 }
 
-/// The slices of every CPU, before they are in order.
+/// Which tasks had each CPU at which time, before these times are in order.
 struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
-    /// The times for which slices are needed; `None` for all.
+    /// The times for which it has to be known who had a CPU; `None` for all times.
     times: Option<Times>,
 }
 
 impl Slices {
-    /// No slices; `None` if a recording does not show which tasks had the CPUs.
+    /// An empty collection for these times; `None` if a recording does not show which tasks had the CPUs.
     fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
         let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
         is_shown.then(|| Slices {
@@ -266,7 +270,7 @@ impl Slices {
         }
     }
 
-    /// The slices in order, with those of unrecorded tasks.
+    /// Adds the times of unrecorded tasks, and puts all times in order.
     fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
@@ -297,7 +301,7 @@ impl Slices {
 }
 
 impl Contention {
-    /// The slices of a recording; `None` if it does not show which tasks had the CPUs.
+    /// Which tasks had each CPU in a recording; `None` if it does not show that.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
         let mut slices = Slices::new(analysis, None)?;
         let timeline = analysis.timeline.as_ref()?;
@@ -310,7 +314,7 @@ impl Contention {
         Some(slices.finish(analysis))
     }
 
-    /// Like [`Contention::new`], but only for dividing these waits.
+    /// Like [`Contention::new`], but limited to the times of these waits.
     pub fn of_waits(analysis: &Analysis, waits: &[Wait]) -> Option<Contention> {
         let mut slices = Slices::new(analysis, Some(Times::of(waits)))?;
         let timeline = analysis.timeline.as_ref()?;
@@ -331,7 +335,7 @@ impl Contention {
         Some(slices.finish(analysis))
     }
 
-    /// The times of recorded tasks and of other tasks on a CPU before a moment.
+    /// The times in ns that recorded tasks and other tasks had a CPU before a moment.
     fn before(slices: &[Slice], time: Ktime) -> Sums {
         let at = slices.partition_point(|slice| slice.to <= time);
         match (slices.get(at), slices.last()) {
@@ -444,7 +448,7 @@ impl Contention {
     }
 }
 
-/// The sum of all waits for a CPU up to a time, which may only grow from call to call.
+/// The time that recorded tasks waited for a CPU up to a moment. The moment may only grow from call to call.
 struct Waited<'a> {
     changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,

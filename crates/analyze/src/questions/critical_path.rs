@@ -41,44 +41,47 @@ use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
 use crate::timeline::Actor;
 
-/// The link from a segment's thread to the next segment's.
+/// How the path leads from a segment's thread to the thread of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Then {
-    /// There is no link: the next segment has the same thread, or the path ends here.
+    /// The path does not leave the thread: the next segment has the same thread, or the path ends here.
     Same,
-    /// The thread forked the next thread.
+    /// The thread of the segment forked the thread of the next one.
     Forked,
-    /// The thread exited, and the next thread had waited for the exit.
+    /// The thread of the segment exited, and the thread of the next one had waited for that.
     Exited,
-    /// By its exec or its exit, the thread released the memory of the next thread, which is its vfork
-    /// parent.
+    /// By its exec or its exit, the thread of the segment released the memory of the next segment's thread,
+    /// which is its vfork parent.
     Returned,
-    /// The thread woke the next thread: it wrote to a pipe, released a lock or sent a signal.
+    /// The thread of the segment woke the thread of the next one: it wrote to a pipe, released a lock or sent
+    /// a signal.
     Woke,
-    /// The thread gave a job slot back, for which the next thread waited.
+    /// The thread of the segment gave a job slot back, for which the thread of the next one waited.
     Slot,
-    /// The thread went to sleep until the next thread, which had been asleep before, woke it.
+    /// The thread of the segment went to sleep until the thread of the next one, which had been asleep
+    /// before, woke it.
     Waited,
-    /// The thread was still running when the path ended, and the next thread waited for its end.
+    /// The thread of the segment was still running when the path ended, and the thread of the next one waited
+    /// for its end.
     Awaited,
 }
 
-/// A part of the path: time of one kind, of one thread and one program.
+/// A part of the critical path: time of one kind, of one thread and one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub from: Ktime,
-    /// The end, which is the beginning of the next one.
+    /// The end of the segment, which is the beginning of the next one.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the thread's process executed then.
+    /// The program that the process of the segment's thread executed then.
     pub program: Option<Program>,
-    /// The kind of the time.
+    /// The kind of time that the segment is.
     pub kind: Kind,
-    /// The link to the next segment.
+    /// How the path leads to the thread of the next segment.
     pub then: Then,
-    /// Whether no event shows the link, so that it is only the likeliest link.
+    /// Whether no event shows how the path leads to the next segment, so that `then` is only the likeliest.
     pub then_inferred: bool,
-    /// Whether no event shows the kind, so that it is only the likeliest kind.
+    /// Whether no event shows the kind of time, so that `kind` is only the likeliest.
     pub inferred: bool,
 }
 
@@ -88,7 +91,7 @@ impl Segment {
         self.to.since(self.from)
     }
 
-    /// The unrecorded task that ended the wait of the segment, if its name is recorded.
+    /// The unrecorded task that ended the wait that the segment is, if its name is recorded.
     pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
@@ -103,7 +106,7 @@ impl Segment {
     }
 }
 
-/// The path of one process.
+/// The critical path of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
     pub process: ProcessIx,
@@ -112,41 +115,43 @@ pub struct CriticalPath {
     /// The first exec of the process, or its beginning if that was noticeably earlier. If neither was seen, it
     /// is the beginning of the span.
     pub from: Ktime,
-    /// The end of the path: the last switch-out of that thread, or the end of the span. Threads that it killed
+    /// The end of the path: the last switch-out of `thread`, or the end of the span. Threads that it killed
     /// may leave their CPUs a bit later.
     pub to: Ktime,
-    /// The segments in the order of time. The first begins at `from`, and the last ends at `to`.
+    /// The segments of the path in the order of time. The first begins at `from`, and the last ends at `to`.
     pub segments: Vec<Segment>,
 }
 
 impl CriticalPath {
-    /// The time from exec to exit in ns: the sum of all segments.
+    /// The length of the path in ns, which is the sum of all segments.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
-/// Successive segments of one thread and one program.
+/// Successive segments of the path that have the same thread and the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub from: Ktime,
-    /// The end, which is the beginning of the next one.
+    /// The end of the leg, which is the beginning of the next one.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the thread's process executed then.
+    /// The program that the process of the leg's thread executed then.
     pub program: Option<Program>,
-    /// The time of the leg by kind.
+    /// The time of the leg by kind, in ns.
     pub spent: ByKind,
-    /// The link to the next leg.
+    /// How the path leads to the thread of the next leg.
     pub then: Then,
-    /// Whether no event shows the link.
+    /// Whether no event shows how the path leads to the next leg.
     pub then_inferred: bool,
-    /// The part of the leg's time that is inferred, in ns: all of it, if the link is inferred.
+    /// The part of the leg's time that no event shows, in ns. If no event shows how the path came to the
+    /// leg's thread, it is all of it.
     pub inferred: u64,
 }
 
 impl Leg {
-    /// Successive segments as one leg, which has the thread and the program of the first. `None`: there are none.
+    /// Joins successive segments to one leg, which has the thread and the program of the first. `None` if
+    /// there are none.
     pub fn of(segments: &[Segment]) -> Option<Leg> {
         let (first, last) = (segments.first()?, segments.last()?);
         Some(Leg {
@@ -168,7 +173,7 @@ impl Leg {
 }
 
 impl CriticalPath {
-    /// The segments of each leg, in the order of time.
+    /// The segments of the path, grouped by legs, in the order of time.
     fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same)
@@ -188,13 +193,13 @@ impl CriticalPath {
         sums
     }
 
-    /// The legs of the path, in the order of time.
+    /// The path as legs, in the order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
         self.by_leg().filter_map(Leg::of)
     }
 }
 
-/// The sums of the times of segments by kind.
+/// The time of these segments by kind, in ns.
 pub fn by_kind(segments: &[Segment]) -> ByKind {
     let mut times = ByKind::default();
     for segment in segments {
@@ -203,7 +208,7 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
     times
 }
 
-/// The inferred time of a leg's segments, in ns.
+/// The time of a leg's segments that no event shows, in ns.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
@@ -211,16 +216,16 @@ fn inferred(leg: &[Segment]) -> u64 {
     counts.map(Segment::length).sum()
 }
 
-/// The reason why there is no path.
+/// The reason why there is no critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
-    /// There is no COMMAND.
+    /// The recording has no COMMAND.
     #[error("the recording has no command: choose a process with --pid")]
     NoCommand,
-    /// COMMAND's process is not in the span.
+    /// The process of COMMAND does not live in the analyzed span.
     #[error("the command's process is not in this part of the recording")]
     NotThere,
-    /// [`Options::timeline`](crate::Options::timeline) was not set.
+    /// The analysis kept no timeline: [`Options::timeline`](crate::Options::timeline) was not set.
     #[error("no timeline was kept")]
     NoTimeline,
 }
@@ -253,10 +258,10 @@ pub fn of(analysis: &Analysis) -> Result<CriticalPath, NoPath> {
     critical_path(analysis, root(analysis)?)
 }
 
-/// The critical path of a process of the analysis.
+/// The critical path of one process.
 ///
 /// # Errors
-/// No timeline was kept.
+/// [`NoPath::NoTimeline`] if the analysis kept no timeline.
 pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<CriticalPath, NoPath> {
     let paths = Paths::new(analysis)?;
     let root = analysis.process(process);
@@ -272,13 +277,13 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The shortest time before the exec of a process that belongs to its path: the time in ns, and its least part of the
-/// path, a hundredth. The recorder's own work before it starts COMMAND is shorter. A guess: a longer time would leave
-/// out a wait for a CPU before the exec, which once was half a second of the path.
+/// The shortest time before the exec of a process that belongs to its critical path: in ns, and as a part of
+/// the path, one hundredth. The recorder's own work before it starts COMMAND is shorter. A guess: a longer
+/// time would leave out a wait for a CPU before the exec, which once was half a second of the path.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
-/// The beginning of the path of a process that ends at `to`: the first exec, or the beginning of the process
-/// if it waited noticeably before the exec, for example for a CPU.
+/// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the
+/// process if it waited noticeably before the exec, for example for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
     // The time of a program that was running before the span begins with the span.
     let Some(exec) = root.execs.first().filter(|exec| !exec.started_before) else {
@@ -293,7 +298,7 @@ fn beginning(root: &Process, to: Ktime) -> Ktime {
     }
 }
 
-/// Computes the paths of parts of a recording.
+/// Computes the critical paths of parts of a recording.
 pub struct Paths<'a> {
     graph: Graph<'a>,
     programs: Programs,
@@ -302,10 +307,10 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    /// Prepares the paths of an analysis.
+    /// Prepares the computation of critical paths in an analysis.
     ///
     /// # Errors
-    /// No timeline was kept.
+    /// [`NoPath::NoTimeline`] if the analysis kept no timeline.
     pub fn new(analysis: &'a Analysis) -> Result<Paths<'a>, NoPath> {
         let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
         Ok(Paths {
@@ -317,8 +322,8 @@ impl<'a> Paths<'a> {
     }
 
     /// The chain of work and waits that `thread` depended on from `from` to `to`, in the order of time. The
-    /// lengths of the segments add up to `to - from`. A thread that is not `inside` right before a time is
-    /// followed back only to the beginning of the wait for it.
+    /// lengths of the segments add up to `to - from`. If a thread is not `inside` right before a time, its
+    /// work is followed back only to the moment at which a thread on the path began to wait for it.
     pub fn between(
         &self,
         from: Ktime,

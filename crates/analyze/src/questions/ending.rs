@@ -1,6 +1,6 @@
-//! The proven cause of the end of each wait.
+//! Finds the proven cause of the end of each wait.
 //!
-//! A heuristic never makes a cause: where the recording has no proof, the cause is unknown.
+//! No cause is guessed: where the recording has no proof, the cause is unknown.
 
 use tr_format::event::Reason;
 
@@ -10,7 +10,7 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// The cause that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
-    /// The time-out of the waiting call.
+    /// The time-out of the waiting system call ended the wait.
     Timer {
         /// Whether the process had sent something that was not answered; `None` if the recording does not
         /// show it.
@@ -18,19 +18,20 @@ pub enum WaitEnd {
     },
     /// Something came from the network, in a softirq.
     Packet,
-    /// The thread of a child of the process, which has begun to exit.
+    /// A child of the process ended the wait by its exit. The value is the thread of the child that has begun
+    /// to exit.
     Child(ThreadIx),
-    /// Another task: a write, a lock that was freed.
+    /// Another task ended the wait: it wrote something or freed a lock.
     Task(Actor),
-    /// The completion of block I/O.
+    /// Block I/O was completed.
     BlockIo,
-    /// A signal, which another task or an interrupt has sent: nothing else ends such a wait.
+    /// A signal ended the wait. Another task or an interrupt has sent it, and nothing else ends such a wait.
     Signal(Actor),
     Unknown,
 }
 
 impl WaitEnd {
-    /// Whether the time-out of the waiting call ended the wait.
+    /// Whether the time-out of the waiting system call ended the wait.
     pub fn is_timer(self) -> bool {
         matches!(self, WaitEnd::Timer { .. })
     }
@@ -68,7 +69,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the waker is an exiting thread of a child.
+    /// Whether the task that woke a thread is an exiting thread of a child of its process.
     pub(super) fn is_child_at_end(
         &self,
         thread: ThreadIx,
@@ -79,7 +80,7 @@ impl Analysis {
         self.has_exited(waker, wait.to) && parent == Some(self.thread(thread).process)
     }
 
-    /// Whether the process waited for the answer to a DNS query when the wait began.
+    /// Whether the process of a thread waited for the answer to a DNS query when a wait of the thread began.
     fn is_querying(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.network.querying.covers(process, wait.from)
@@ -97,7 +98,7 @@ fn by_interrupt(reason: Reason) -> WaitEnd {
     }
 }
 
-/// Whether no task can end a wait for this reason except by a signal.
+/// Whether no task can end a wait for this reason except by a signal to the waiting task.
 fn ends_by_signals(reason: Reason) -> bool {
     matches!(reason, Reason::Timer | Reason::Signal)
 }

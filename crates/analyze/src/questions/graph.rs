@@ -1,9 +1,8 @@
-//! The graph of waits. It has the thread that ended each stretch of a thread's time.
-//! [`critical_path`](crate::critical_path) follows its edges backwards,
-//! [`what_if`](crate::what_if) forwards.
+//! The graph of waits: for each stretch of a thread's time, the thread that ended it.
+//! [`critical_path`](crate::critical_path) follows its edges backwards, [`what_if`](crate::what_if) forwards.
 //!
-//! A wait that a recorded thread ended has an edge to that thread, and a new thread has an edge to the
-//! thread that forked it. All other stretches are time of the thread itself.
+//! A wait that a recorded thread ended has an edge to that thread, and a new thread has an edge to the thread
+//! that forked it. All other stretches are time of the thread itself.
 
 use tr_format::event::{Ktime, Reason, Tid};
 
@@ -14,12 +13,12 @@ use crate::model::{Analysis, ThreadIx};
 use crate::status::failed;
 use crate::timeline::{Actor, Bucket, Stretch, Stretches, Timeline, Wait};
 
-/// The cause of a stretch's length.
+/// The cause that decided how long a stretch of a thread's time was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// This thread ended the wait, so the wait is as long as the thread took.
+    /// The thread with this index ended the wait, so the wait is as long as that thread took.
     Thread(ThreadIx),
-    /// The time is the thread's own.
+    /// The stretch is time of the thread itself, of this kind.
     Own(Kind),
 }
 
@@ -36,7 +35,7 @@ impl<'a> Graph<'a> {
         Some(Graph { analysis, timeline })
     }
 
-    /// The stretches of a thread among which are all whose cause may be another thread.
+    /// The stretches of a thread, without many of those whose length surely depends on no other thread.
     pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
         let process = self.analysis.process(self.analysis.thread(thread).process);
         // Only the waits of failed processes and of their parents are cut short by a timer.
@@ -48,7 +47,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The cause of the length of a stretch of a thread.
+    /// The cause that decided how long a stretch of a thread was.
     pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.doing {
             Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
@@ -66,7 +65,7 @@ impl<'a> Graph<'a> {
         self.ended(thread, stretch)
     }
 
-    /// The cause of the length of a wait that was not cut short by a killing signal.
+    /// The cause that decided how long a wait was, if no killing signal cut it short.
     pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
@@ -97,8 +96,8 @@ impl<'a> Graph<'a> {
         (reads && sleeps && by != thread && self.lives(by, wait.to)).then_some(by)
     }
 
-    /// The kind of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
-    /// thread ended it.
+    /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a
+    /// kernel thread ended it.
     pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
         let fault = stretch.reason == Reason::PageFault;
         if fault && self.analysis.memory.short.contains(&thread) {
@@ -112,7 +111,7 @@ impl<'a> Graph<'a> {
             .kind(by_task, network)
     }
 
-    /// The thread that forked this one, if it lived at that time.
+    /// The thread that forked this one, if it was alive then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
         // A container's runtime is recorded from its exec on, a server from its first answer on, for

@@ -1,10 +1,9 @@
-//! The jobs of build tools, and the facts that the recording has about their order.
+//! Finds the jobs of build tools, and what the recording shows about their order.
 //!
 //! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. So a
-//! job that started when another had ended, while a slot was free before, needed that one. GNU
-//! make with a job server waits for a slot in another system call than for a job's end: before
-//! that wait it had a job that could start. Where no slot was free, and the call says nothing, the
-//! job may have waited for either.
+//! job that started when another had ended, while a slot was free before, needed that one. GNU make with a
+//! job server waits for a slot in another system call than for a job's end: before that wait it had a job
+//! that could start. Where no slot was free, and the call says nothing, the job may have waited for either.
 //!
 //! cargo and go do the same with a thread for each job, and run as many jobs as there are CPUs.
 
@@ -20,13 +19,14 @@ use crate::timeline::Bucket;
 use tr_programs::job_tools::{Starts, Untold};
 use tr_programs::tools::Family;
 
-/// A job of a build tool: one of its children.
+/// A job of a build tool, which is one of its child processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     pub process: ProcessIx,
-    /// The tool that started it.
+    /// The build tool that started the job.
     pub owner: ProcessIx,
-    /// The number of the pool of slots. Tools that share slots have the same number.
+    /// The number of the pool of slots that the job takes its slot from. Tools that share slots have the same
+    /// number.
     pub pool: u32,
     /// Whether the job takes a slot. A make that hands its own slot to its first job takes none.
     pub slot: bool,
@@ -38,21 +38,21 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its tool.
     pub number: u32,
-    /// The number of the tool's first jobs that this job may need. They had all ended and none was running
-    /// when this job, or an earlier one, started though slots had been free.
+    /// How many of the tool's first jobs this job may need. They had all ended and none was running when this
+    /// job, or an earlier one, started though slots had been free.
     pub barrier: u32,
 }
 
-/// The build tools of a recording whose jobs are known.
+/// The jobs of a recording's build tools, as far as the order of their jobs is known.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
-    /// The jobs in the order of their starts.
+    /// The jobs of all tools in the order of their starts.
     pub jobs: Vec<Job>,
-    /// The tools that start jobs.
+    /// For each tool that starts jobs, how many it runs at once.
     pub limits: BTreeMap<ProcessIx, Limit>,
 }
 
-/// The number of jobs that a tool runs at once.
+/// How many jobs a build tool runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The largest number of jobs at once.
@@ -72,7 +72,8 @@ struct Wait {
     child: Option<ProcessIx>,
 }
 
-/// The family of a process's program, and the order in which it starts jobs, if that is known.
+/// The known facts about the program of a process, if it is a build tool that starts jobs in a known order: its
+/// family, that order, and how many jobs it runs without an argument.
 fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
     let tool = analysis.process(process).tool()?;
     let jobs = tool.jobs?;
@@ -80,8 +81,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// The jobs of an analysis. `limit` reads the number of jobs from the arguments of a tool; `Some(None)`
-    /// stands for any number.
+    /// Finds the jobs in an analysis. `limit` reads the number of jobs at once from the arguments of a tool;
+    /// `Some(None)` stands for any number.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -156,7 +157,7 @@ fn is_make(analysis: &Analysis, process: ProcessIx) -> bool {
     tool.is_some_and(|tool| tool.family == Family::Make)
 }
 
-/// The jobs that a tool started, and the waits of the tool.
+/// The jobs that one tool started, and the waits of the tool.
 struct Started {
     jobs: Vec<ProcessIx>,
     waits: Vec<Wait>,
@@ -267,18 +268,19 @@ impl Lives {
         self.ends.partition_point(|(end, _)| *end <= at)
     }
 
-    /// The end of the last job that had ended at a time, and the job.
+    /// The job of the tool that had ended last at a time, and the time of its end.
     fn latest(&self, at: Ktime) -> Option<(Ktime, ProcessIx)> {
         self.ends.get(..self.ended_by(at))?.last().copied()
     }
 
-    /// The largest number of jobs at once.
+    /// The largest number of jobs of the tool that lived at once.
     fn most(&self) -> u64 {
         let living = self.starts.iter().map(|start| self.living(*start));
         living.max().unwrap_or(0)
     }
 
-    /// The number of jobs that lived right before the end of the last job that had ended at a time.
+    /// The number of the tool's jobs that lived right before the end of the job that had ended last at a
+    /// time.
     fn beside_latest(&self, at: Ktime) -> u64 {
         let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
         self.latest(at)
@@ -338,7 +340,7 @@ fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Optio
     }
 }
 
-/// The moment at which the end of a process was known.
+/// The moment at which the parent could know that a process had ended.
 fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
     let process = analysis.process(process);
     let first = process
@@ -350,7 +352,7 @@ fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
         .unwrap_or(process.end)
 }
 
-/// The waits of a tool for other processes, in the order of their ends.
+/// The waits of a build tool for other processes, in the order of their ends.
 fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
     let analysis = graph.analysis;
     let mut waits = Vec::new();

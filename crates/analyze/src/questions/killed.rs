@@ -1,5 +1,5 @@
-//! Waits that ended because a signal killed the waiting process. The signal came from a time-out, a CI
-//! agent, Ctrl-C or an alarm.
+//! Finds the waits that ended because a signal killed the waiting process. The signal came from a time-out, a
+//! CI agent, Ctrl-C or an alarm.
 //!
 //! The sender of the signal does not show what the process waited for. The process waited for the child that
 //! lived then, or for the object of its system call.
@@ -12,7 +12,7 @@ use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The largest number of stretches between such a wait and the end of the thread.
+/// The largest number of stretches between a wait that a signal ended and the end of the thread.
 const NEAR: usize = 64;
 
 /// The largest number of processes that are searched for the one that worked.
@@ -56,16 +56,16 @@ pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
 }
 
 impl Graph<'_> {
-    /// `None` if the wait was not cut short by a signal. Otherwise the task that worked for the process then, if
-    /// there is one.
+    /// The task for which a process waited when a signal cut a wait of it short. The outer `None`: the wait
+    /// was not cut short. The inner `None`: no such task is known.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
         let was_cut = self.was_cut(thread, wait);
         was_cut.then(|| self.below_cut(thread, wait))
     }
 
-    /// Whether a wait was cut short. There are three cases: a signal from outside the build, or from a time-out
-    /// of an ancestor, ended the wait and killed the process; a time-out ended a wait for a process that it
-    /// then killed; an alarm ended a wait without a time-out, and the process failed.
+    /// Whether a signal cut a wait short. There are three cases: a signal from outside the build, or from a
+    /// time-out of an ancestor, ended the wait and killed the process; a time-out ended a wait for a process
+    /// that it then killed; an alarm ended a wait without a time-out, and the process failed.
     fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let analysis = self.analysis;
         let process = analysis.thread(thread).process;
@@ -100,14 +100,14 @@ impl Graph<'_> {
             && self.is_last(thread, wait)
     }
 
-    /// Whether an alarm of the process itself killed the process of a thread.
+    /// Whether the process of a thread was killed by an alarm that it had set itself.
     fn is_alarmed(&self, thread: ThreadIx) -> bool {
         let process = self.analysis.thread(thread).process;
         killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
-    /// The task that worked for a process when one of its waits was cut short: the first task of the oldest job
-    /// that ran or waited for a CPU, or a task that waited and had no child.
+    /// The task that worked for a process when one of its waits was cut short. It is the first task of the
+    /// oldest job that ran or waited for a CPU, or a task that waited and had no child.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
@@ -145,7 +145,8 @@ impl Graph<'_> {
         leaf
     }
 
-    /// Whether a task ran or waited for a CPU before a signal, and not because the sender had woken it.
+    /// Whether a task was on a CPU or waited for one before a signal ended a wait, and not because the sender
+    /// of the signal had woken it.
     fn worked(&self, task: ThreadIx, wait: &Stretch) -> bool {
         let Some(number) = self.timeline.number_before(task, wait.to) else {
             return false;
@@ -198,7 +199,7 @@ impl Graph<'_> {
         up.any(|ancestor| ancestor == above)
     }
 
-    /// Whether the last wait of a task was for a child or a signal, and its timer ended the wait.
+    /// Whether the last wait of a task before a time was for a child or a signal, and a timer ended it.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
         let wait = last_wait(self.timeline, task, at);
         wait.is_some_and(|wait| {
@@ -230,8 +231,8 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether a wait was the last long wait of a thread, apart from waits for children. A handler of a signal
-    /// may still wait shortly, for example to remove files.
+    /// Whether a wait was the last long wait of a thread, apart from waits for children. A handler of a
+    /// signal may still wait briefly, for example to remove files.
     fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let rest = self.timeline.since(thread, wait.to);
         let rest: Vec<Stretch> = rest.take(NEAR + 1).collect();

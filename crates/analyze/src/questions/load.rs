@@ -1,11 +1,11 @@
-//! The numbers of tasks of the build that run at once, and of tasks that could run at once.
+//! Counts how many tasks of the build run at once, and how many could run at once.
 
 use std::collections::BTreeMap;
 
 use tr_format::event::Ktime;
 
-/// The number of running tasks, and the number of tasks that run or wait for a CPU, from a moment on. The demand is at most
-/// the number of CPUs of the build: more tasks could not run.
+/// From a moment on, how many tasks run, and how many run or wait for a CPU (the demand). The demand is at
+/// most the number of CPUs of the build: more tasks could not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     pub from: Ktime,
@@ -13,25 +13,26 @@ pub struct Load {
     pub demand: usize,
 }
 
-/// The number of loads from which on a list becomes coarser. A bound of memory: without one the list took 1.2 GB for a
-/// simulated build of 10^8 events.
+/// The length of the list of loads at which it becomes coarser. A bound of memory: without one the list took
+/// 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
-/// The shortest and the longest time in ns within which loads are not in order. A guess; the sums are the same with
-/// any, and only the order within such times is lost.
+/// The shortest and the longest time in ns within which a coarser list does not keep the order of loads. A
+/// guess; the sums are the same with any, and only the order within such times is lost.
 const FIRST: u64 = 1_000_000;
 const LAST: u64 = FIRST << 20;
 
-/// The numbers of tasks in the order of time. While the CPUs are busy, most switches change no number, so the list is much
-/// shorter than the timeline. A list that is long nevertheless becomes coarser: within short times, equal loads follow each
-/// other, so that all sums stay the same.
+/// Collects the loads in the order of time. While the CPUs are busy, most switches change no number, so the
+/// list is much shorter than the timeline. A list that becomes too long is made coarser: within short times,
+/// equal loads follow each other, so that all sums stay the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Loads {
     list: Vec<Load>,
-    /// The last moment with changes.
+    /// The last moment at which a load has changed.
     from: Ktime,
-    /// The largest demand that counts.
+    /// The number of CPUs of the build, which is the largest demand that counts.
     cpus: usize,
-    /// The length of the list at which it becomes coarser, and the time in ns within which loads are not in order.
+    /// The length of the list at which it becomes coarser. The next field is the time in ns within which
+    /// loads are not in order.
     most: usize,
     length: u64,
 }
@@ -47,7 +48,8 @@ impl Loads {
         }
     }
 
-    /// Begins a moment with changes, before which tasks had these numbers.
+    /// Begins a moment at which tasks change their states. Before it, `running` tasks ran and `demand` tasks
+    /// ran or waited for a CPU.
     pub fn begin(&mut self, at: Ktime, running: usize, demand: usize) {
         if at > self.from {
             self.keep(running, demand);
@@ -55,7 +57,7 @@ impl Loads {
         }
     }
 
-    /// Appends the numbers after all changes of a moment, if they differ from those before.
+    /// Appends a load to the list if it differs from the last one.
     fn keep(&mut self, running: usize, demand: usize) {
         let demand = demand.min(self.cpus).max(running);
         let before = self.list.last();
@@ -72,7 +74,7 @@ impl Loads {
         }
     }
 
-    /// Makes the list half as long, if times of a few minutes are enough for that.
+    /// Makes the list half as long, unless that would take more than [`LAST`].
     fn coarsen(&mut self) {
         while self.list.len() > self.most / 2 && self.length < LAST {
             self.length = (self.length * 2).max(FIRST);
@@ -81,14 +83,15 @@ impl Loads {
         self.most = self.most.max(self.list.len().saturating_mul(2));
     }
 
-    /// The list, at whose end tasks have these numbers.
+    /// Completes the list. At its end, `running` tasks run and `demand` tasks run or wait for a CPU.
     pub fn end(mut self, running: usize, demand: usize) -> Vec<Load> {
         self.keep(running, demand);
         self.list
     }
 }
 
-/// The loads of a list, of which equal ones within `length` ns follow each other. The last load lasts on.
+/// A shorter form of a list of loads, in which equal ones within `length` ns follow each other and are one.
+/// The last load has no end.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
     // The times of different loads since a moment.
@@ -123,7 +126,7 @@ fn coarser(list: &[Load], length: u64) -> Vec<Load> {
 mod tests {
     use super::*;
 
-    /// The time of each load in a list that ends at a moment.
+    /// How long each load of a list lasts in ns, if the list ends at the moment `end`.
     fn sums(list: &[Load], end: u64) -> BTreeMap<(usize, usize), u64> {
         let mut sums = BTreeMap::new();
         let ends = list.iter().skip(1).map(|next| next.from.0).chain([end]);

@@ -1,4 +1,4 @@
-//! The counters of the machine over a span of time, computed from their samples.
+//! Evaluates the samples of the machine's counters over a span of time.
 
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
@@ -8,39 +8,39 @@ use crate::containers::Container;
 use crate::model::Analysis;
 use crate::share;
 
-/// The used time of all CPUs in a span, in ns.
+/// The CPU time of all CPUs that was used in a span, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     /// The time that tasks or the hypervisor used.
     pub all: u64,
-    /// The time that was not used by the build or the recorder. The time of the hypervisor is part of it.
+    /// The time that neither the build nor the recorder used. The time of the hypervisor is part of it.
     pub others: u64,
 }
 
-/// The unit in which the kernel reports CPU time, in ns: `USER_HZ`. Linux reports them so to all programs (time(7)).
+/// The unit in which the kernel reports CPU time to all programs, in ns (`USER_HZ`, time(7)).
 const TICK: u64 = 10_000_000;
 
-/// The divisor of the part of a span by which the samples may miss its ends: one twentieth. A guess: with a larger
-/// part, figures of the machine would stand beside spans that they do not cover.
+/// The divisor of a span's length for how far from its ends the nearest samples may lie: one twentieth. A
+/// guess: with a larger part, figures of the machine would stand beside spans that they do not cover.
 const RESOLVED: u64 = 20;
 
-/// Samples of counters, in the order of time.
+/// The samples of the machine's counters, in the order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
 
 /// The smallest, the mean and the largest value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The smallest value.
+    /// The smallest value of the counter, in its unit.
     pub least: u64,
-    /// The mean of the values.
+    /// The mean of the counter's values, in its unit.
     pub mean: u64,
-    /// The largest value.
+    /// The largest value of the counter, in its unit.
     pub most: u64,
 }
 
 impl<'a> Samples<'a> {
-    /// The samples of an analysis.
+    /// The samples of the machine's counters that an analysis has.
     pub fn of(analysis: &'a Analysis) -> Samples<'a> {
         Samples(&analysis.machine.counters)
     }
@@ -52,13 +52,14 @@ impl<'a> Samples<'a> {
         (covered.0 < covered.1).then_some(covered)
     }
 
-    /// The increase of a total in a span. Between two samples a total is assumed to grow evenly.
+    /// By how much a counter that is a total grew in a span. Between two samples it is assumed to grow
+    /// evenly.
     pub fn increase(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<u64> {
         let (from, to) = (self.at(counter, from)?, self.at(counter, to)?);
         Some(to.saturating_sub(from))
     }
 
-    /// The value of a total at a time.
+    /// The value of a counter that is a total at a time, between two samples.
     fn at(&self, counter: Counter, time: Ktime) -> Option<u64> {
         let after = self.0.partition_point(|(at, _)| *at <= time);
         let get = |place: usize| {
@@ -74,8 +75,8 @@ impl<'a> Samples<'a> {
         Some(low.saturating_add(more))
     }
 
-    /// Whether the samples are fine enough for a span: samples are near its ends, and it is longer than the
-    /// ticks in which the kernel counts CPU time.
+    /// Whether the samples are dense enough for statements about a span: samples are near its ends, and it is
+    /// longer than the ticks in which the kernel counts CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);
@@ -90,8 +91,8 @@ impl<'a> Samples<'a> {
         tolerated >= TICK && is_near(from) && is_near(to)
     }
 
-    /// The used time of all CPUs in a span. The tasks of the build had `build` ns of it. A task has a CPU also
-    /// while the hypervisor does not run that CPU.
+    /// The CPU time of all CPUs that was used in a span. The tasks of the build had `build` ns of it. A task
+    /// has a CPU also while the hypervisor does not run that CPU.
     pub fn used(&self, span: (Ktime, Ktime), build: u64) -> Option<Used> {
         let counted = |counter| self.increase(counter, span).unwrap_or(0);
         let busy = self.increase(Counter::Busy, span)?;
@@ -103,7 +104,7 @@ impl<'a> Samples<'a> {
         })
     }
 
-    /// The range of a counter's values in a span and at the samples next to it.
+    /// The smallest, the mean and the largest value of a counter in a span and at the samples next to it.
     pub fn range(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<Range> {
         let first = self.0.partition_point(|(at, _)| *at <= from);
         let last = self.0.partition_point(|(at, _)| *at < to);
@@ -126,7 +127,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether the samples, which are about all CPUs, are about the CPUs that were recorded.
+/// Whether the samples of counters, which are about all CPUs of the machine, are about just the CPUs that
+/// were recorded.
 pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
     analysis.meta.options.cpus.is_empty()
 }
@@ -141,7 +143,7 @@ pub fn withheld(analysis: &Analysis) -> Machine {
     machine
 }
 
-/// The containers in the analyzed time that were throttled by a quota of their own, with the times in ns.
+/// The containers that a quota of their own throttled in the analyzed time, with the throttled times in ns.
 pub fn throttled_containers(analysis: &Analysis) -> impl Iterator<Item = (&Container, u64)> {
     let span = analysis.start..=analysis.end;
     let all = analysis.containers.list.iter();

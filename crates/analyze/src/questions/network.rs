@@ -1,4 +1,4 @@
-//! The connections for which a critical path waited.
+//! Finds the connections for which a critical path waited.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -12,19 +12,20 @@ use crate::ids::ProcessIx;
 use crate::kinds::Kind;
 use crate::model::Analysis;
 
-/// Time of the critical path in which a thread waited for the network.
+/// A time on the critical path in which a thread waited for the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub process: ProcessIx,
-    /// The connection, if all connections that the process had at that time lead to the same end.
+    /// The index of the connection that the thread waited for, if all connections that the process had at
+    /// that time lead to the same end.
     pub connection: Option<usize>,
     /// Whether the remote end of that connection is in this machine or in the same container.
     pub local: bool,
     /// Whether all connections that the process had at that time lead to other machines, that is, to public
     /// addresses. Other addresses can belong to containers of this machine.
     pub elsewhere: bool,
-    /// The program at the remote end, which ended the wait, if it is in this machine and not recorded, but its
-    /// name is.
+    /// The name of the program at the remote end, which ended the wait, if it is in this machine and not
+    /// recorded, but its name is.
     pub server: Option<Comm>,
     /// The length of the wait in ns.
     pub ns: u64,
@@ -44,12 +45,12 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
         .collect()
 }
 
-/// The connections of each process.
+/// The indices of the connections of each process.
 #[derive(Debug)]
 pub struct Ends(HashMap<ProcessIx, Vec<usize>>);
 
 impl Ends {
-    /// The connections of an analysis.
+    /// Collects the connections of an analysis by process.
     pub fn new(analysis: &Analysis) -> Ends {
         let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
         for (at, connection) in analysis.network.connections.iter().enumerate() {
@@ -108,7 +109,7 @@ fn is_local(connection: &Connection) -> bool {
             .is_some_and(|local| local.address == remote)
 }
 
-/// Whether the remote end of a connection is in another machine.
+/// Whether the remote end of a connection is certainly in another machine, because its address is public.
 fn is_elsewhere(connection: &Connection) -> bool {
     let remote = match connection.remote.address {
         Address::V4(ip) => IpAddr::V4(ip),
@@ -118,7 +119,8 @@ fn is_elsewhere(connection: &Connection) -> bool {
     is_public(remote) && !is_local(connection)
 }
 
-/// Whether an address is public: not limited to an interface, a network or a provider.
+/// Whether an address is a public internet address, which is not limited to an interface, a network or a
+/// provider.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {

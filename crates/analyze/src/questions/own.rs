@@ -1,4 +1,4 @@
-//! The processes that a recording is about.
+//! Determines the processes that a recording is about: COMMAND and what it started.
 
 use tr_format::meta::Scope;
 
@@ -22,7 +22,7 @@ impl Own {
         }
     }
 
-    /// A process and its descendants.
+    /// The process `root` and its descendants.
     pub(super) fn below(analysis: &Analysis, root: ProcessIx) -> Own {
         let mut own: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
         for process in analysis.below(root) {
@@ -41,7 +41,7 @@ impl Own {
         self.has(analysis.thread(thread).process)
     }
 
-    /// Whether there are strangers.
+    /// Whether there are other processes in the recording, which it is not about.
     pub fn is_part(&self) -> bool {
         self.0.iter().any(|own| !own)
     }

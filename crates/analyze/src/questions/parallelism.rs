@@ -35,7 +35,7 @@ impl Alone {
     }
 }
 
-/// The time in which a group was alone, in ns.
+/// How long a group was alone, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AloneSum {
     /// The time in which a task of the group was the only task that ran.
@@ -44,7 +44,7 @@ pub struct AloneSum {
     pub serial: u64,
 }
 
-/// The reason why no task ran.
+/// The reason why no task of the build ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
     /// The critical path was in a wait of this kind. With [`Kind::RunQueue`], unrecorded tasks kept the CPUs
@@ -55,29 +55,30 @@ pub enum Idle {
     NoPath,
 }
 
-/// The numbers of tasks at once, and the serial phases. All times are in ns.
+/// How many tasks ran or could run at once, and the serial phases. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parallelism {
     /// The times in which exactly n tasks were on a CPU: `running[n]`.
     pub running: Vec<u64>,
     /// The times in which exactly n tasks were on a CPU or waiting for one: `demand[n]`.
     pub demand: Vec<u64>,
-    /// The time in which the numbers are not known, because events are missing or a task whose state is unknown
-    /// may be on a CPU. Together with this time, `running` and `demand` each add up to the span.
+    /// The time in ns in which the numbers of tasks are not known, because events are missing or a task whose
+    /// state is unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the
+    /// span.
     pub unknown: u64,
-    /// The longest phases in which one process was alone, the longest first.
+    /// The longest phases in which only one process ran or waited for a CPU, the longest first.
     pub alone: Vec<Alone>,
     /// The time in which each group was alone.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
     /// The time in which no task ran, by the reason and the group that waited on the
     /// critical path.
     pub idle: BTreeMap<(Idle, Option<Group>), u64>,
-    /// The numbers of tasks in the order of time.
+    /// The numbers of tasks that run and that could run, in the order of time.
     pub load: Vec<Load>,
 }
 
 impl Parallelism {
-    /// The CPU time in ns that this many CPUs would have given to the tasks that wanted a CPU.
+    /// The CPU time in ns that tasks could have used on this many CPUs, if those that wanted a CPU got one.
     pub fn could_use(&self, cpus: u64) -> u64 {
         let levels = (0u64..).zip(&self.demand);
         levels.fold(0, |sum: u64, (n, ns)| {
@@ -85,7 +86,7 @@ impl Parallelism {
         })
     }
 
-    /// The time in which more than this many tasks were on a CPU or waiting for one.
+    /// The time in ns in which more than this many tasks were on a CPU or waiting for one.
     pub fn starved(&self, cpus: u64) -> u64 {
         let levels = (0u64..).zip(&self.demand);
         levels.filter(|(n, _)| *n > cpus).map(|(_, ns)| ns).sum()
@@ -142,7 +143,7 @@ fn forks_missing_from(analysis: &Analysis) -> Ktime {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: usize,
-    /// The sum of the tasks' indices. If there is one task, it is the task's index.
+    /// The sum of the indices of the counted tasks. If there is one task, it is the task's index.
     sum: usize,
 }
 
@@ -155,13 +156,13 @@ impl Count {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     running: Count,
-    /// The tasks that wait for a CPU.
+    /// The tasks that are not on a CPU but wait for one.
     ready: Count,
     unknown: Count,
 }
 
 impl Counts {
-    /// The number of tasks on a CPU, and of those on a CPU or waiting for one.
+    /// How many tasks are on a CPU, and how many are on a CPU or wait for one.
     fn at_once(&self) -> (usize, usize) {
         let running = self.running.tasks;
         (running, running + self.ready.tasks)
@@ -198,7 +199,7 @@ struct Sweep<'a> {
     path: Option<&'a CriticalPath>,
     at_segment: usize,
     longest: usize,
-    /// The time up to which the result is counted.
+    /// The time up to which the results are counted.
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
@@ -206,7 +207,7 @@ struct Sweep<'a> {
     /// switch is lost.
     unknown_is_off_from: Ktime,
     alone: Option<Alone>,
-    /// The longest phases, with the shortest of them on top and the latest of equally long ones.
+    /// The longest serial phases so far, the shortest of them on top and the latest of equally long ones.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,
     loads: Loads,
     result: Parallelism,
@@ -233,7 +234,7 @@ impl Sweep<'_> {
         self.advance(analysis.end);
     }
 
-    /// Counts the time up to `to`, before which no state changes.
+    /// Counts the time up to `to`. No state changes before `to`.
     fn advance(&mut self, to: Ktime) {
         let mut borders = [self.forks_missing_from, self.unknown_is_off_from];
         borders.sort_unstable();
@@ -282,7 +283,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Extends the phase of a thread that is alone, or begins one.
+    /// Extends the serial phase of a thread that is the only one to run or to wait for a CPU, or begins such
+    /// a phase.
     fn account_alone(&mut self, from: Ktime, to: Ktime, thread: ThreadIx, on_cpu: bool) {
         let process = self.graph.analysis.thread(thread).process;
         let groups = self.groups;
@@ -313,7 +315,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Adds time in which no task ran to the reasons on the path.
+    /// Adds time in which no task ran to the reasons, which are the kinds of time of the critical path.
     fn account_idle(&mut self, from: Ktime, to: Ktime, wanted: bool) {
         let segments = self.path.map_or(&[][..], |path| &path.segments);
         let mut now = from;
@@ -357,7 +359,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The reason why no task ran, by the kind of the path's time. The path's thread did not run either.
+/// The reason why no task ran, by the kind of the critical path's time. The path's thread did not run either.
 fn idle(kind: Kind) -> Idle {
     if kind.is_wait() || kind == Kind::RunQueue {
         Idle::Waits(kind)

@@ -1,5 +1,5 @@
-//! The programs of every process over time, and the groups ("cc1", "ld", "make") that
-//! reports sort them into.
+//! Finds the program of every process at every time, and the groups ("cc1", "ld", "make") into which reports
+//! sort programs.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use tr_format::event::Ktime;
 use crate::arena::Arena;
 use crate::model::{Analysis, ExecSpan, Process, ProcessIx};
 
-/// The number of a group. [`Groups::name`] has the name.
+/// The number of a group of programs. [`Groups::name`] has its name.
 pub type Group = u32;
 
-/// The group of every process at every time.
+/// The group of programs that every process belongs to at every time.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, Group>,
-    /// The groups of each process, and the time from which on it belonged to each. The first group is valid from
-    /// the beginning of the process. No list is empty.
+    /// For each process, the groups that it belonged to, and the time from which on it belonged to each. The
+    /// first group is valid from the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
@@ -59,7 +59,7 @@ impl Groups {
         groups
     }
 
-    /// The number of a name. A name gets its number at its first use.
+    /// The number of the group with this name. A name gets its number at its first use.
     fn number(&mut self, name: String) -> Group {
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         *self.numbers.entry(name).or_insert_with_key(|name| {
@@ -68,7 +68,7 @@ impl Groups {
         })
     }
 
-    /// The number of groups.
+    /// The number of groups of programs.
     pub fn count(&self) -> usize {
         self.names.len()
     }
@@ -77,25 +77,26 @@ impl Groups {
         self.names.get(group as usize).map_or("", String::as_str)
     }
 
-    /// The group with this name.
+    /// The group of programs with this name.
     pub fn find(&self, name: &str) -> Option<Group> {
         self.numbers.get(name).copied()
     }
 
-    /// The group of a process right after `time`.
+    /// The group that the program of a process belonged to right after `time`.
     pub fn at(&self, process: ProcessIx, time: Ktime) -> Option<Group> {
         let (_, group) = self.since(process, time).first()?;
         Some(*group)
     }
 
-    /// The groups of a process from the group at `time` on.
+    /// The groups that a process belonged to, from the group at `time` on.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);
         spans.get(after.saturating_sub(1)..).unwrap_or_default()
     }
 
-    /// Calls `each` for each part of `from..to` with the group that the process belonged to then.
+    /// Divides the time `from..to` of a process by the groups that it belonged to. Calls `each` with the
+    /// group and the beginning and end of each part.
     pub fn split(
         &self,
         process: ProcessIx,
@@ -121,12 +122,13 @@ impl Groups {
 /// A program: the process that executed it, and its number among the execs of that process.
 pub type Program = (ProcessIx, u32);
 
-/// The program of every process before its first exec, which is the parent's program at the fork.
+/// For every process, the program that it ran before its first exec, which is the parent's program at the
+/// fork.
 #[derive(Clone, Debug, Default)]
 pub struct Programs(Arena<ProcessIx, Option<Program>>);
 
 impl Programs {
-    /// The programs of an analysis.
+    /// Finds the program of every process of an analysis before its first exec.
     pub fn new(analysis: &Analysis) -> Programs {
         let mut inherited: Arena<_, _> = analysis.process_ids().map(|_| None).collect();
         let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
@@ -156,13 +158,13 @@ impl Programs {
         Programs(inherited)
     }
 
-    /// The program of a process right after `time`.
+    /// The program that a process ran right after `time`.
     pub fn at(&self, analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
         own_program(analysis, process, time).or(self.0[process])
     }
 }
 
-/// The last exec of the process at or before `time`.
+/// The program of the process's last exec at or before `time`.
 fn own_program(analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
     let execs = &analysis.process(process).execs;
     let at = execs.partition_point(|exec| exec.start <= time);

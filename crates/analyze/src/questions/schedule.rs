@@ -1,18 +1,19 @@
-//! Simulates the recorded run on CPUs of its own and with changes. It is a simulation of discrete events.
+//! Simulates the recorded run on CPUs that it has for itself, and with assumed changes. It is a simulation of
+//! discrete events.
 //!
-//! Each thread of the run is a list of operations (`build`): its work, the waits of its own
-//! with their lengths, the wakings that it waited for and those that it caused, its forks. The
-//! run does them in the order of each thread on as many CPUs as the recording had, with nothing
-//! else on them (`run`). So waits for a CPU are not taken from the recording, but follow from
-//! the run's own work: tasks that share the CPUs share them evenly.
+//! Each thread of the run is a list of operations (`build`): its work, the waits of its own with their
+//! lengths, the wakings that it waited for and those that it caused, its forks. The run does them in the
+//! order of each thread on as many CPUs as the recording had, with nothing else on them (`run`). So waits for
+//! a CPU are not taken from the recording, but follow from the run's own work: tasks that share the CPUs
+//! share them evenly.
 //!
-//! Kept as they were: the length of waits for timers, disks, the network and tasks that are not
-//! part of the run; the order in which a thread does what it did; which thread ended which wait.
-//! A parent goes on when as many of its children have ended as had then, whichever these are.
-//! Job limits are kept by that: a job starts when one has ended for it.
+//! The simulation keeps what the recording has of these: the length of waits for timers, disks, the network
+//! and tasks that are not part of the run; the order in which a thread does what it did; which thread ended
+//! which wait. A parent goes on when as many of its children have ended as had then, whichever these are. Job
+//! limits are kept by that: a job starts when one has ended for it.
 //!
-//! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond.
-//! With more it may differ, by what time slices and the choice of a CPU cost.
+//! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond. With more it
+//! may differ, by what time slices and the choice of a CPU cost.
 
 mod build;
 mod change;
@@ -35,34 +36,34 @@ pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
 pub use path::{Done, Leg, Life};
 
-/// A change: a part of the recorded time that it makes shorter, or jobs that it runs at once.
+/// An assumed change of the run: a part of the recorded time becomes shorter, or jobs run at once.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub time: Without,
-    /// The part of that time that remains, in thousandths: at best, and at worst. Nothing remains of waits
-    /// that another thread ended.
+    /// The part of the chosen time that remains after the change, in thousandths: at best, and at worst.
+    /// Nothing remains of waits that another thread ended.
     pub remains: (u64, u64),
-    /// The jobs that run at once.
+    /// The jobs that run at once after the change.
     pub jobs: Vec<Jobs>,
 }
 
 /// Children of a process that do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs {
-    /// The process that starts them.
+    /// The process that starts the jobs.
     pub owner: ProcessIx,
-    /// The start of the first job.
+    /// The start of the first of the jobs.
     pub from: Ktime,
-    /// The start of the last job.
+    /// The start of the last of the jobs.
     pub to: Ktime,
-    /// The largest number of jobs at once.
+    /// The largest number of these jobs that run at once.
     pub at_once: u64,
 }
 
 /// The largest number of changes of a [`Schedule`].
 pub const MOST: usize = 31;
 
-/// A run that can be simulated with any set of some changes.
+/// A recorded run that can be simulated with any set of the assumed changes.
 #[derive(Debug)]
 pub struct Schedule {
     threads: build::Threads,
@@ -72,12 +73,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The run of the path's process and of all its descendants. Changes beyond the first [`MOST`] are left
-    /// out. The run takes 24 bytes for each piece of work and each wait; of a long run, neighboring pieces of a thread
-    /// are one.
+    /// Prepares the simulation of the path's process and of all its descendants. Changes beyond the first
+    /// [`MOST`] are left out. The run takes 24 bytes for each piece of work and each wait; of a long run,
+    /// neighboring pieces of a thread are one.
     ///
     /// # Errors
-    /// No timeline was kept.
+    /// [`NoPath::NoTimeline`] if the analysis kept no timeline.
     pub fn new(
         analysis: &Analysis,
         path: &CriticalPath,
@@ -107,23 +108,24 @@ impl Schedule {
         })
     }
 
-    /// Whether the run has processes that need more memory than a CPU's own caches have.
+    /// Whether the run has processes that need more memory than the caches of a single CPU have.
     pub fn has_large(&self) -> bool {
         self.threads.large
     }
 
-    /// The run on the recorded CPUs without other tasks and without changes.
+    /// Simulates the run on the recorded CPUs without other tasks and without changes.
     pub fn alone(&self) -> Done {
         self.run(Machine::of(self.cpus), 0, Effect::Best)
     }
 
-    /// The time from the beginning of the path to its end in ns, on the recorded CPUs, with a set of
-    /// changes.
+    /// The simulated time in ns from the beginning of the critical path to its end, on the recorded CPUs,
+    /// with a set of changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
         self.run(Machine::of(self.cpus), changes, effect).wall
     }
 
-    /// The time from the beginning of the path to its end in ns, on another number of CPUs, without changes.
+    /// The simulated time in ns from the beginning of the critical path to its end, on another number of
+    /// CPUs, without changes.
     pub fn on(&self, cpus: u64) -> u64 {
         self.run(Machine::of(cpus), 0, Effect::Best).wall
     }
@@ -133,8 +135,8 @@ impl Schedule {
         self.simulate(machine, (changes, effect), false)
     }
 
-    /// Like [`Schedule::run`], with the path that decides about the end of the run. It takes 40 bytes for each
-    /// end of a wait.
+    /// Like [`Schedule::run`], but also returns the chain of threads that decides about the end of the run.
+    /// It takes 40 bytes for each end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulate(machine, (changes, effect), true)
     }

@@ -1,4 +1,5 @@
-//! Waits for memory, kills for lack of memory, and the page faults that waited for memory, not for a file.
+//! Finds waits for memory, kills for lack of memory, and the page faults that waited for memory and not for a
+//! file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,19 +12,19 @@ use crate::timeline::Bucket;
 /// A thread's waits for memory between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryWaits {
-    /// The thread that waited.
+    /// The thread that waited for memory.
     pub thread: ThreadIx,
     /// The time of the thread's previous reclaim, or its start. For waits for swap it is always the start.
     pub since: Ktime,
-    /// The time of the event that has the waits.
+    /// The time of the event that reports the waits.
     pub until: Ktime,
     /// How often the thread reclaimed memory; `None` if it waited for pages from swap.
     pub reclaims: Option<u64>,
-    /// The time of the waits in ns.
+    /// The time in ns that the thread waited for memory.
     pub ns: u64,
 }
 
-/// The waits for memory, in the order of the events that have them.
+/// All waits for memory of the recorded threads, in the order of the events that report them.
 pub fn waits(analysis: &Analysis) -> impl Iterator<Item = MemoryWaits> + '_ {
     let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
     analysis.memory.events.iter().filter_map(move |event| {
@@ -50,11 +51,11 @@ pub fn waits(analysis: &Analysis) -> impl Iterator<Item = MemoryWaits> + '_ {
 /// A process that the kernel killed for lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Killed {
-    /// The process.
+    /// The process that was killed.
     pub process: ProcessIx,
-    /// The time of the kill.
+    /// The time at which the kernel killed the process.
     pub at: Ktime,
-    /// The resident memory of the process in bytes, if it is known.
+    /// The resident memory of the killed process in bytes, if it is known.
     pub resident: Option<u64>,
 }
 

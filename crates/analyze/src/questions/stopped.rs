@@ -1,4 +1,5 @@
-//! The process that ended another one by a signal, and whether it did so because that took too long.
+//! Finds the process that ended another one by a signal, and whether it did so because the other one took too
+//! long.
 //!
 //! No event shows a signal's sender. But a signal wakes a process that waits, and the recording has the task
 //! that woke it. Of a process that ran when the signal came, the sender is not known.
@@ -9,22 +10,24 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
-/// The most stretches of a thread that are looked at before a moment.
+/// The largest number of stretches of a thread before a moment that are examined.
 const NEAR: usize = 64;
 
-/// The most threads of a process that are looked at.
+/// The largest number of threads of a process that are examined.
 const THREADS: usize = 64;
 
-/// A thread that a signal kills works for at most this long before it begins to exit, in ns. A guess: a longer time
-/// would blame a sender for the end of a process that ended itself.
+/// The longest time in ns that a thread works after a signal that kills it, before it begins to exit. A
+/// guess: a longer time would blame a sender for the end of a process that ended itself.
 const PROMPT: u64 = 100_000;
 
-/// A thread that has worked for longer than this since it was woken, in ns, was woken for its work. A guess: with a
-/// longer time a worker's own kill would count as the passing-on of a signal.
+/// The time in ns after which a thread that has worked since it was woken counts as woken for its work, and
+/// not by a signal. A guess: with a longer time a worker's own kill would count as the passing-on of a
+/// signal.
 const WORKED: u64 = 20_000_000;
 
-/// A program that looks again and again whether a process has ended sleeps so often at least, and for at most this
-/// long each, in ns. A guess: with fewer or longer sleeps, ordinary pauses before a kill would count as such loops.
+/// The least number of short sleeps of a program that looks again and again whether a process has ended. The
+/// next number is the longest such sleep in ns. A guess: with fewer or longer sleeps, ordinary pauses before
+/// a kill would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 
@@ -32,16 +35,17 @@ const NAP: u64 = 100_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub process: ProcessIx,
-    /// The signal is the only reason for which this process can have woken the other one in that moment.
+    /// Whether the signal is the only reason for which this process can have woken the other one at that
+    /// moment.
     pub is_proven: bool,
-    /// The sender sent the signal after a time-out.
+    /// Whether the sender sent the signal because of a time-out.
     pub time_out: TimeOut,
 }
 
-/// Whether a time-out preceded a signal.
+/// Whether the sender of a signal had reached a time-out before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOut {
-    /// Nothing shows one.
+    /// Nothing shows a time-out.
     No,
     /// The sender waited for many things, or looked again and again, until a timer ended that.
     Perhaps,
@@ -60,7 +64,8 @@ pub fn sender(analysis: &Analysis, process: ProcessIx) -> Option<Sender> {
         .max_by_key(|sender| sender.is_proven)
 }
 
-/// The sender of the signal by which a thread was woken for the last time, if it did not work afterwards.
+/// The sender of the signal that killed a thread, found by the thread's last waking, if the thread did no
+/// work after it.
 fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Option<Sender> {
     let thread = analysis.thread(ix);
     let end = thread.exited.unwrap_or(thread.end);
@@ -100,8 +105,9 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
     None
 }
 
-/// The time at which one of the senders woke a process for the last time from a wait that counts, near the end of its
-/// threads. A process that takes a signal works for a while before it exits.
+/// The time at which one of the senders woke a process for the last time near the end of its threads. Only
+/// the wakings from waits with a reason that `counts` accepts are considered. A process that takes a signal
+/// works for a while before it exits.
 pub fn woken_before_exit(
     analysis: &Analysis,
     process: ProcessIx,
@@ -127,8 +133,8 @@ pub fn woken_before_exit(
     woken.max()
 }
 
-/// Whether a process can have sent the signal that killed another one: it was on a CPU while the signal can have come. A
-/// task that runs or waits for a CPU has taken all earlier ones.
+/// Whether the process `by` can have sent the signal that killed another one: it was on a CPU while the
+/// signal can have come. A task that runs or waits for a CPU has taken all earlier signals.
 pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
     let Some(timeline) = analysis.timeline.as_ref() else {
         return true;
@@ -156,7 +162,7 @@ pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> b
     })
 }
 
-/// Whether a time-out preceded what a thread did at a moment.
+/// Whether a time-out of a thread preceded what it did at a moment.
 fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     let Some(wait) = last_wait(timeline, thread, at) else {
         return TimeOut::No;

@@ -1,5 +1,6 @@
-//! Time-outs after which a thread waits again for the same descriptors with the same time-out, until something
-//! else than the time-out ends a wait: the loop of a server, for example. Together they are one wait for that.
+//! Finds ticks: time-outs after which a thread waits again for the same descriptors with the same time-out,
+//! until something else ends a wait, as in the loop of a server. Together the waits are one wait for that
+//! something.
 
 use std::collections::HashMap;
 
@@ -8,13 +9,15 @@ use tr_format::event::{Ktime, Reason, Timeout};
 use crate::ids::ThreadIx;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 
-/// The divisor of a wait: what a thread does between two ticks takes less than this part of the first one. A guess,
-/// verified by pytest-xdist's reader of a queue: a larger part would call work between two waits a tick.
+/// The divisor of a wait: between two ticks a thread works for less than this part of the first wait, one
+/// tenth. A guess, verified by pytest-xdist's reader of a queue: a larger part would call work between two
+/// waits a tick.
 const BETWEEN: u64 = 10;
-/// The largest number of stretches of a thread that are searched for what woke it. A guess: an answer takes a few.
+/// The largest number of stretches of a thread that are searched for what woke the thread. A guess: an answer
+/// takes a few.
 const ANSWER: usize = 1000;
 
-/// The beginnings of the waits of each thread that are ticks, in order.
+/// For each thread, the beginnings of the waits that are ticks, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ticks(HashMap<ThreadIx, Vec<Ktime>>);
 
@@ -30,15 +33,16 @@ impl Ticks {
         Ticks(all.filter(|(_, ticks)| !ticks.is_empty()).collect())
     }
 
-    /// Whether the wait of a thread that began at a time is a tick.
+    /// Whether the wait of a thread that began at the time `wait` is a tick.
     pub(crate) fn has(&self, thread: ThreadIx, wait: Ktime) -> bool {
         let ticks = self.0.get(&thread);
         ticks.is_some_and(|ticks| ticks.binary_search(&wait).is_ok())
     }
 }
 
-/// Whether a thread ends a wait because the waiting thread has woken or started it after a tick: then the timer is what
-/// led to the end. `asker`: the waiting thread and the end of its tick; `answer`: the other thread and the end of the wait.
+/// Whether a thread ended a wait because the waiting thread had woken or started it after a tick. If so, the
+/// timer is what led to the end of the wait. `asker` is the waiting thread and the end of its tick; `answer`
+/// is the other thread and the end of the wait.
 fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Ktime)) -> bool {
     let ((asker, tick), (by, end)) = (asker, answer);
     let since = timeline.since(by, tick).take(ANSWER);
@@ -46,7 +50,8 @@ fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Kti
     since.any(|stretch| stretch.to >= tick && stretch.waker() == Actor::Thread(asker))
 }
 
-/// `answers`: whether a thread ends a wait because of what the waiting thread did after a time.
+/// The beginnings of the waits that are ticks among the stretches of a thread. `answers` says whether a
+/// thread ended a wait because of what the waiting thread did after a time.
 fn of_thread(
     stretches: impl Iterator<Item = Stretch>,
     answers: impl Fn(ThreadIx, Ktime, &Stretch) -> bool,

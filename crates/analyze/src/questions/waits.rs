@@ -1,8 +1,8 @@
-//! The timeline of a thread as slices on a CPU, times off CPU or waits for a CPU. Each piece has the states
-//! before and after it.
+//! Divides the timeline of a thread into slices on a CPU, times off CPU or waits for a CPU. Each piece has
+//! the states before and after it.
 //!
-//! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in.
-//! *Run-queue latency*: waking, or switch-out by preemption → switch-in.
+//! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in. *Run-queue latency*: waking, or
+//! switch-out by preemption → switch-in.
 
 use tr_format::event::{CpuId, Ktime};
 
@@ -12,9 +12,9 @@ use crate::timeline::{Bucket, Stretch};
 /// The state of a thread right before or right after a piece of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// There is no state, because the thread began or ended.
+    /// The thread began or ended there, so it has no state.
     Edge,
-    /// The thread was on a CPU, and on this one if that is known.
+    /// The thread was on a CPU. The value is the CPU, if it is known.
     On(Option<CpuId>),
     /// The thread was off CPU.
     Off,
@@ -23,7 +23,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The CPU that the thread was on.
+    /// The CPU that the thread was on; `None` if it was on none or if the CPU is not known.
     pub fn cpu(self) -> Option<CpuId> {
         match self {
             Side::On(cpu) => cpu,
@@ -32,14 +32,14 @@ impl Side {
     }
 }
 
-/// A piece of the time of a thread.
+/// A part of the time of a thread: on a CPU, off CPU, or waiting for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub from: Ktime,
     pub to: Ktime,
-    /// The state before the piece.
+    /// The state of the thread before the piece.
     pub before: Side,
-    /// The state after the piece.
+    /// The state of the thread after the piece.
     pub after: Side,
 }
 
@@ -93,7 +93,8 @@ fn side(stretch: &Stretch) -> Side {
     }
 }
 
-/// The pieces of a thread's time, in the order of time. Successive stretches off CPU are one piece.
+/// The parts of a thread's time for which `keep` is true, in the order of time. Successive stretches off CPU
+/// are one piece.
 fn pieces(
     analysis: &Analysis,
     ix: ThreadIx,

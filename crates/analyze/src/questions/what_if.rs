@@ -1,22 +1,20 @@
-//! Lower limits for the time that the recorded work would have taken if the work of one group cost nothing,
-//! or if there had been more CPUs.
+//! Computes lower limits for the time that the recorded work would have taken if the work of one group cost
+//! nothing, or if there had been more CPUs.
 //!
-//! The recording is replayed forwards with a virtual clock for every thread. Work on a
-//! CPU advances its thread's clock, unless the work counts as free. The end of a wait
-//! sets the clock to that of the thread that ended the wait, if that is later. A new
-//! thread starts with the clock of the thread that forked it. Waits for disks last as long as
-//! they did. A wait that a timer, the network or a task outside the recording ended may be
-//! one of a loop that asks again and again whether other work is done: no limit counts it.
+//! The recording is replayed forwards with a virtual clock for every thread. Work on a CPU advances its
+//! thread's clock, unless the work counts as free. The end of a wait sets the clock to that of the thread
+//! that ended the wait, if that is later. A new thread starts with the clock of the thread that forked it.
+//! Waits for disks last as long as they did. A wait that a timer, the network or a task outside the recording
+//! ended may be one of a loop that asks again and again whether other work is done: no limit counts it.
 //!
-//! A clock that counts each wait for a CPU as it was shows the recorded time, to the
-//! nanosecond. A clock that leaves them out shows the least time on any number of CPUs
-//! (the span law). The CPU time that the end needed, divided among the CPUs, is another
-//! limit (the work law; both e.g. in R. Blumofe, C. Leiserson, "Scheduling multithreaded
-//! computations by work stealing", JACM 46(5), 1999).
+//! A clock that counts each wait for a CPU as it was shows the recorded time, to the nanosecond. A clock that
+//! leaves them out shows the least time on any number of CPUs (the span law). The CPU time that the end
+//! needed, divided among the CPUs, is another limit (the work law; both e.g. in R. Blumofe, C. Leiserson,
+//! "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999).
 //!
-//! All limits hold for the wake-ups as they were recorded: another run may hand a job
-//! server's token to another job. And a limit may be lower than necessary: if a child had
-//! ended before its parent waited for it, no event shows that the parent needed it.
+//! All limits hold for the wake-ups as they were recorded: another run may hand a job server's token to
+//! another job. And a limit may be lower than necessary: if a child had ended before its parent waited for
+//! it, no event shows that the parent needed it.
 
 mod replay;
 
@@ -33,7 +31,7 @@ use crate::questions::programs::{Group, Groups};
 use crate::timeline::Bucket;
 use replay::{Clock, Cursor, Replay, Scenario};
 
-/// The limits without the work of one group, in ns.
+/// How fast the recorded work could be done without the work of one group, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub group: Group,
@@ -43,15 +41,15 @@ pub struct Free {
     /// The time if every wait for a CPU, a timer, the network or a task outside had its recorded length, and at
     /// least `at_least`. It is not a limit: a loop that polls for other work would poll less often.
     pub same_waits: u64,
-    /// The longest stay of the chain of work and waits that decides about `same_waits`.
+    /// The longest stay in one thread of the chain of work and waits that decides about `same_waits`.
     pub decides: Option<Stay>,
 }
 
-/// The time of a thread between two links of a chain.
+/// The time that a chain of work and waits stays in one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     pub thread: ThreadIx,
-    /// The last moment of the stay.
+    /// The moment at which the stay ends.
     pub at: Ktime,
     /// The length of the stay in ns.
     pub ns: u64,
@@ -65,18 +63,18 @@ pub struct Limits {
     /// The least time on any number of CPUs: without waits for a CPU, a timer, the network or
     /// a task outside, and without unknown time.
     pub span: u64,
-    /// The CPU time that the end depended on.
+    /// The CPU time in ns that the end of the process depended on.
     pub work: u64,
     pub cpus: u64,
     /// The time if no task had waited for a job slot and all other waits had their recorded lengths; `None` if no
     /// task waited for a slot. It is not a limit; see [`Free::same_waits`].
     pub more_slots: Option<u64>,
-    /// The limits for each requested group.
+    /// The limits without the work of each requested group, in the order of the request.
     pub free: Vec<Free>,
 }
 
 impl Limits {
-    /// The least time on this many CPUs without other load.
+    /// The least time in ns in which the recorded work can be done on this many CPUs without other load.
     pub fn on(&self, cpus: u64) -> u64 {
         self.span.max(self.work.div_ceil(cpus.max(1)))
     }
@@ -85,9 +83,10 @@ impl Limits {
 /// The time that a scenario leaves out.
 #[derive(Clone, Debug)]
 pub struct Without {
-    /// Whether time of the thread itself is left out, by its kind and, for a wait, its reason.
+    /// Whether time of the thread itself is left out. The arguments are its kind and, for a wait, the reason.
     pub own: fn(Kind, Reason) -> bool,
-    /// Whether a wait that another thread ended is left out.
+    /// Whether a wait that another thread ended is left out. The arguments are what the thread waited for,
+    /// and the system call's class.
     pub waits: fn(WaitReason, Reason) -> bool,
     /// Whether the time of each group is left out, by the number of the group; `None` for all groups.
     pub of: Option<Box<[bool]>>,
@@ -99,7 +98,8 @@ impl Without {
         Without::own(|kind, _| kind == Kind::OnCpu, Some(of))
     }
 
-    /// Leaves out kinds of the threads' own time.
+    /// Leaves out those kinds of the threads' own time for which `own` is true. `of` has the groups, as
+    /// [`Without::of`].
     pub fn own(own: fn(Kind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,
@@ -121,11 +121,11 @@ impl Without {
     }
 }
 
-/// The limits for the process of the path. `free` has the groups whose work costs nothing, one at a time. The
-/// computation takes 16 bytes for each wait, and 80 bytes for each thread and group.
+/// The limits for the process of the critical path. `free` has the groups whose work costs nothing, one at a
+/// time. The computation takes 16 bytes for each wait, and 80 bytes for each thread and group.
 ///
 /// # Errors
-/// No timeline was kept.
+/// [`NoPath::NoTimeline`] if the analysis kept no timeline.
 pub fn limits(
     analysis: &Analysis,
     path: &CriticalPath,
@@ -201,7 +201,7 @@ struct Link {
     time: Ktime,
     /// The thread that was woken or forked.
     thread: ThreadIx,
-    /// The thread that woke or forked this thread.
+    /// The thread that woke or forked the other thread.
     by: ThreadIx,
 }
 

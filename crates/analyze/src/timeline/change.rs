@@ -1,4 +1,4 @@
-//! A change of a thread's state, unpacked: sixteen bytes.
+//! A change of a thread's state in its unpacked form of sixteen bytes.
 
 use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
@@ -21,13 +21,13 @@ impl ActorRef {
     /// The first value that stands for a tid. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
     pub(super) const OUTSIDE: u32 = 1 << 31;
 
-    /// A task of the tracker, by its index.
+    /// The actor that is the tracker's task with this index.
     pub(crate) fn task(ix: usize) -> ActorRef {
         let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
         ix.map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// A task that the tracker does not have.
+    /// The actor that is a task which the tracker does not have.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
         tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
@@ -47,12 +47,12 @@ impl ActorRef {
         }
     }
 
-    /// The index, if the actor has one.
+    /// The index of the task or thread that the actor is; `None` if it is none.
     pub(crate) fn place(self) -> Option<usize> {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
 
-    /// The tid of a task that is not part of the recording.
+    /// The tid of the actor, if it is a task that is not part of the recording.
     pub(super) fn outside_tid(self) -> Option<Tid> {
         let is_tid = (ActorRef::OUTSIDE..ActorRef::ASKED_TIMEOUT.0).contains(&self.0);
         is_tid.then(|| Tid(self.0 - ActorRef::OUTSIDE))
@@ -72,20 +72,21 @@ impl ActorRef {
     }
 }
 
-/// The beginning of a stretch, which lasts until the next change.
+/// The beginning of a stretch of a thread's timeline, which lasts until the next change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) from: Ktime,
     pub(super) actor: ActorRef,
-    /// The number of [`Stretch::cpu`]; `u16::MAX` if it is not known.
+    /// The number of the CPU ([`Stretch::cpu`]); `u16::MAX` if it is not known.
     pub(super) cpu: u16,
-    /// A place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
+    /// The state, as a place in [`DOING`], and above it the low four bits of the number of a [`Timeout`].
     pub(super) doing: u8,
-    /// The number of a [`Reason`], and above it the high three bits of the number of a [`Timeout`].
+    /// The number of the [`Reason`] for a sleep, and above it the high three bits of the number of a
+    /// [`Timeout`].
     pub(super) reason: u8,
 }
 
-/// The states by number. A change stores the CPU separately.
+/// The states of a thread by their number. A change stores the CPU separately.
 pub(super) const DOING: [Bucket; 10] = [
     Bucket::Unknown,
     Bucket::OnCpu(None),
@@ -108,13 +109,13 @@ pub(super) const DOING_BITS: u32 = 4;
 pub(super) const REASON_BITS: u32 = 5;
 pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
 
-/// The cause of a stretch.
+/// Why a thread is in the state of a stretch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Why {
     pub actor: ActorRef,
-    /// The number of a [`Reason`].
+    /// The number of the [`Reason`] for a sleep.
     pub reason: u8,
-    /// The number of a [`Timeout`], without [`Timeout::is_asked`].
+    /// The number of the [`Timeout`] of a sleep, without [`Timeout::is_asked`].
     pub timeout: u8,
 }
 
@@ -151,7 +152,7 @@ impl Change {
         }
     }
 
-    /// The state, without the CPU.
+    /// The state of the thread from the change on, without the CPU.
     pub(super) fn state(&self) -> Option<&'static Bucket> {
         DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
     }
@@ -186,7 +187,7 @@ impl Change {
         }
     }
 
-    /// Whether this change and the next one are one stretch.
+    /// Whether the next change only continues the state that this one begins, so that both are one stretch.
     pub(super) fn is_continued_by(&self, next: &Change) -> bool {
         let of = |change: &Change| (change.doing, change.cpu, change.actor, change.reason);
         of(self) == of(next)

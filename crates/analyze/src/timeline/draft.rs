@@ -11,13 +11,14 @@ use crate::ids::ThreadIx;
 use crate::scratch::Scratch;
 use crate::state::{Bucket, Wait};
 
-/// The timelines of the tracker's tasks, by their indices.
+/// The timelines of the tracker's tasks while events are still read, by the indices of the tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
-    /// The file for what is beyond [`KEPT`].
+    /// The file that takes the packed bytes beyond [`KEPT`].
     pub(super) scratch: Option<&'static Scratch>,
-    /// The number of packed bytes in memory, and the number at which the next of them move to the file.
+    /// The number of packed bytes in memory. The next field is the number at which some of them move to the
+    /// file.
     pub(super) held: usize,
     pub(super) moves_at: usize,
     /// The number of packed bytes that stay in memory between two moves.
@@ -39,7 +40,8 @@ impl Draft {
         }
     }
 
-    /// Appends a stretch to the timeline of a task. Stretches have to be added in the order of time, without gaps.
+    /// Appends a stretch, from `from` on, to the timeline of a task. Stretches have to be added in the order
+    /// of time, without gaps.
     pub(crate) fn add(
         &mut self,
         task: usize,
@@ -102,7 +104,7 @@ impl Draft {
         self.moves_at = self.held + self.kept;
     }
 
-    /// The unpacked changes of a task.
+    /// The changes of a task's state in unpacked form.
     fn changes(&self, task: usize) -> Vec<Change> {
         let Some(packed) = self.tasks.get(task) else {
             return Vec::new();
@@ -162,7 +164,7 @@ impl Draft {
         most - left
     }
 
-    /// Replaces the changes of a task.
+    /// Replaces the changes of a task's state by others.
     fn replace(&mut self, task: usize, changes: &[Change]) {
         if let Some(packed) = self.tasks.get_mut(task) {
             self.held = self.held.saturating_sub(packed.in_memory());

@@ -1,10 +1,10 @@
 //! The changes of one task, packed: four to eight bytes for each change instead of 16.
 //!
-//! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place and the time
-//! of each. Whole segments can move to a [`Scratch`].
+//! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place
+//! and the time of each. Whole segments can move to a [`Scratch`].
 //!
-//! A change is a byte, the time since the change before it (none for the first one of a segment, whose time is in the
-//! index), and, as the byte says, an actor and other facts:
+//! A change consists of a byte, the time since the change before it (none for the first one of a segment,
+//! whose time is in the index), and, as the byte says, an actor and other facts:
 //!
 //! | bits of the byte | contents |
 //! | --- | --- |
@@ -25,21 +25,22 @@ use tr_format::event::Ktime;
 /// memory. No result changes.
 pub(super) const LENGTH: usize = 64;
 
-/// The most bytes of a change: a byte, eight of time, ten of an actor, five of other facts.
+/// The largest number of bytes of a packed change: a byte, eight of time, ten of an actor, five of other
+/// facts.
 const MOST: usize = 24;
 
-/// The numbers of bytes of a time, by the two bits that tell it.
+/// The numbers of bytes of a time, by the two bits that say which of them it is.
 const TIME_LENGTHS: [usize; 4] = [2, 3, 4, 8];
 const HAS_ACTOR: u8 = 1 << 6;
 const HAS_FACTS: u8 = 1 << 7;
 const STATE: u8 = (1 << DOING_BITS) - 1;
 
-/// The beginning of a segment.
+/// Where a segment of packed changes begins.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// The time of the first change.
+    /// The time of the first change in the segment.
     from: Ktime,
-    /// The place among all bytes of the task, and [`Segment::BY_TASK`].
+    /// The place of the segment among all bytes of the task, and the bit [`Segment::BY_TASK`].
     place: u64,
 }
 
@@ -52,22 +53,22 @@ impl Segment {
     }
 }
 
-/// Bytes of a task that are in a [`Scratch`].
+/// A range of a task's packed bytes that are in a [`Scratch`] file.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
-    /// The place among all bytes of the task.
+    /// The place of the first byte among all packed bytes of the task.
     at: u64,
-    /// The place in the file.
+    /// The place of the first byte in the file.
     place: u64,
 }
 
-/// The facts of the last changes in a segment that a change need not repeat.
+/// The facts that the last changes of a segment state. A change need not repeat them.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     from: u64,
-    /// The CPU of the last change onto a CPU.
+    /// The CPU of the last change to a CPU.
     cpu: u16,
-    /// The upper bits of `doing`, and `reason`, of the last other change.
+    /// For the last change to another state, the upper bits of `doing`, and `reason`.
     wait: (u8, u8),
 }
 
@@ -81,18 +82,18 @@ impl Known {
     }
 }
 
-/// The packed changes of one task.
+/// The packed changes of the state of one task.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// The bytes that are in memory, from `begin` on.
+    /// The packed bytes that are in memory, from the place `begin` on.
     bytes: Vec<u8>,
     begin: u64,
     index: Vec<Segment>,
     extents: Vec<Extent>,
     count: u32,
-    /// The reasons of all waits: bit n stands for the reason with the number n.
+    /// The reasons of all waits of the task: bit n stands for the reason with the number n.
     reasons: u32,
-    /// The number of waits that a task ended.
+    /// The number of waits of the task that another task ended.
     by_task: u32,
     last: Option<Change>,
     known: Known,
@@ -115,7 +116,7 @@ impl Default for Packed {
 }
 
 impl Packed {
-    /// The number of changes.
+    /// The number of changes of the task's state.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -124,40 +125,40 @@ impl Packed {
         self.last.as_ref()
     }
 
-    /// The number of segments.
+    /// The number of segments into which the task's changes are divided.
     pub fn segments(&self) -> usize {
         self.index.len()
     }
 
-    /// The time of the first change of a segment.
+    /// The time of the first change in the segment with this number.
     pub fn begin_of(&self, segment: usize) -> Option<Ktime> {
         self.index.get(segment).map(|segment| segment.from)
     }
 
-    /// The number of waits that a task ended.
+    /// The number of waits of the task that another task ended.
     pub fn by_task(&self) -> u32 {
         self.by_task
     }
 
-    /// Whether a segment has a wait that a task ended.
+    /// Whether a segment has a wait that another task ended.
     pub fn has_by_task(&self, segment: usize) -> bool {
         let segment = self.index.get(segment);
         segment.is_some_and(|segment| segment.place & Segment::BY_TASK != 0)
     }
 
-    /// Whether there is a wait for a reason with this number.
+    /// Whether the task has a wait for the reason with this number.
     pub fn has_reason(&self, number: u8) -> bool {
         self.reasons & 1 << (number & REASON) != 0
     }
 
-    /// The last segment that begins at or before a time.
+    /// The number of the last segment that begins at or before a time.
     pub fn segment_at(&self, time: Ktime) -> Option<usize> {
         let after = self.index.partition_point(|segment| segment.from <= time);
         after.checked_sub(1)
     }
 
-    /// Appends a change of the task with this number, which is not earlier than the last one. Returns the number of bytes
-    /// that it takes in memory.
+    /// Appends a change of the state of the task with this number. The change is not earlier than the last
+    /// one. Returns the number of bytes that it takes in memory.
     pub fn push(&mut self, task: usize, change: Change) -> usize {
         let before = self.bytes.len();
         if (self.count as usize).is_multiple_of(LENGTH) {
@@ -184,23 +185,24 @@ impl Packed {
         self.bytes.len() - before
     }
 
-    /// The number of bytes of whole segments that are in memory. The last segment may get more changes.
+    /// The number of bytes of whole segments that are in memory, which can be moved to a file. The last
+    /// segment may get more changes.
     pub fn movable(&self) -> usize {
         let open = self.index.last().map_or(self.begin, Segment::at);
         usize::try_from(open.saturating_sub(self.begin)).unwrap_or(0)
     }
 
-    /// The number of bytes in memory.
+    /// The number of packed bytes in memory.
     pub fn in_memory(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The first `movable` bytes.
+    /// The first `movable` of the packed bytes in memory.
     pub fn to_move(&self, movable: usize) -> &[u8] {
         self.bytes.get(..movable).unwrap_or_default()
     }
 
-    /// Notes that the first `movable` bytes are at a place of a scratch file.
+    /// Notes that the first `movable` of the packed bytes have been written to this place of a scratch file.
     pub fn moved(&mut self, movable: usize, place: u64) {
         let extent = Extent {
             at: self.begin,
@@ -218,7 +220,7 @@ impl Packed {
         self.extents.shrink_to_fit();
     }
 
-    /// Unpacks a segment of the task with this number.
+    /// Unpacks the changes in a segment of the task with this number.
     pub fn unpack(&self, task: usize, segment: usize, read: &mut Reader, to: &mut Vec<Change>) {
         to.clear();
         let Some(first) = self.index.get(segment) else {
@@ -243,7 +245,7 @@ impl Packed {
         unpack(bytes, task, first.from, count, to);
     }
 
-    /// Bytes that are in the scratch file.
+    /// Reads packed bytes of the task that are in the scratch file, from one place to another.
     fn read<'r>(&self, from: u64, end: u64, reader: &'r mut Reader) -> &'r [u8] {
         let after = self.extents.partition_point(|extent| extent.at <= from);
         let extent = after.checked_sub(1).and_then(|at| self.extents.get(at));
@@ -256,11 +258,11 @@ impl Packed {
     }
 }
 
-/// Reads of a scratch file, a larger part at once.
+/// Reads from a scratch file, with one call for a larger part.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     scratch: Option<&'static Scratch>,
-    /// The number of bytes that are read beyond those that are needed.
+    /// The number of bytes beyond those that are needed now that are read with the same call.
     ahead: u64,
     at: u64,
     bytes: Vec<u8>,
@@ -276,7 +278,7 @@ impl Reader {
         }
     }
 
-    /// Bytes of a piece that ends at `until`; none if they cannot be read.
+    /// Reads a range of a piece that ends at `until`. Returns no bytes if they cannot be read.
     fn read(&mut self, range: std::ops::Range<u64>, until: u64) -> &[u8] {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         let has = self.at <= range.start && range.end <= self.at + self.bytes.len() as u64;
@@ -301,7 +303,7 @@ impl Reader {
     }
 }
 
-/// Packs a change. Returns its length in bytes.
+/// Packs a change of the state of a task. Returns its length in bytes.
 fn pack(to: &mut [u8; MOST], task: usize, known: &mut Known, change: &Change) -> usize {
     let state = change.doing & STATE;
     let since = change.from.0.saturating_sub(known.from);
@@ -352,7 +354,8 @@ fn is_wait(state: u8) -> bool {
     state > LAST_WITHOUT_REASON
 }
 
-/// An actor as a number: the three lowest bits have its kind, the others a tid, or the distance of a task from this one.
+/// Turns an actor into a number: the three lowest bits have its kind, the others a tid, or the distance of
+/// the actor's task from this one.
 fn packed_actor(task: usize, actor: ActorRef) -> u64 {
     match actor.place() {
         Some(place) => {
@@ -368,7 +371,7 @@ fn packed_actor(task: usize, actor: ActorRef) -> u64 {
     }
 }
 
-/// The actor of a number of [`packed_actor`].
+/// The actor that a number of [`packed_actor`] stands for.
 fn unpacked_actor(task: usize, number: u64) -> ActorRef {
     let value = number >> 3;
     match number & 7 {
@@ -452,7 +455,7 @@ impl In<'_> {
     }
 }
 
-/// Unpacks the changes of a segment.
+/// Unpacks the changes in the bytes of a segment.
 fn unpack(bytes: &[u8], task: usize, from: Ktime, count: usize, to: &mut Vec<Change>) {
     let (mut bytes, mut known) = (In(bytes), Known::new(from));
     for _ in 0..count {

@@ -1,4 +1,5 @@
-//! A part of a thread's time in one state, and the task or the interrupt that ended the state before.
+//! A stretch, which is a part of a thread's time in one state, and the task or the interrupt that ended the
+//! state before it.
 
 use tr_format::event::{CpuId, Ktime, Reason, Tid, Timeout};
 
@@ -8,34 +9,35 @@ use crate::state::Bucket;
 /// A task or an interrupt that woke or preempted a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
-    /// There is no actor, or it is not known.
+    /// No task or interrupt did it, or it is not known which one.
     Unknown,
-    /// The time-out of the system call that waited: the call had one, the wait lasted that long, and an
-    /// interrupt ended it.
+    /// The time-out of the waiting system call ended the wait: the call had one, the wait lasted that long,
+    /// and an interrupt ended it.
     Timeout {
         /// Whether a TCP connection of the process had sent bytes that were not answered when the wait began.
         asked: bool,
     },
-    /// A hardware interrupt that was not the time-out of the waiting call: a device, a signal from a timer.
+    /// A hardware interrupt that was not the time-out of the waiting call woke the task: that of a device, or
+    /// a signal from a timer.
     Device,
-    /// A hardware interrupt, a timer or a device: the recording does not show whether the time-out of the call had
-    /// passed.
+    /// A hardware interrupt of a timer or a device woke the task. The recording does not show whether the
+    /// time-out of the waiting call had passed.
     Interrupt,
-    /// A softirq: the network, completed block I/O.
+    /// A softirq woke the task: for the network, or for completed block I/O.
     SoftIrq,
-    /// A thread of the recording.
+    /// A thread of the recording woke or preempted the task.
     Thread(ThreadIx),
-    /// A task that is not recorded, or that lived outside the span.
+    /// A task that is not recorded, or that lived outside the analyzed span, woke or preempted the task.
     Outside(Tid),
 }
 
 impl Actor {
-    /// Whether the end of a wait is a time-out, or an interrupt that can be one.
+    /// Whether a time-out woke the task, or an interrupt that can be one.
     pub fn is_timer(self) -> bool {
         matches!(self, Actor::Interrupt | Actor::Timeout { .. })
     }
 
-    /// Whether no task has ended the wait.
+    /// Whether an interrupt and no task woke the task.
     pub fn is_interrupt(self) -> bool {
         self.is_timer() || matches!(self, Actor::Device | Actor::SoftIrq)
     }
@@ -50,9 +52,9 @@ pub struct Stretch {
     pub doing: Bucket,
     /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
     pub reason: Reason,
-    /// The time-out of that system call, without [`Timeout::is_asked`].
+    /// The time-out of the system call in which the thread went to sleep, without [`Timeout::is_asked`].
     pub timeout: Timeout,
-    /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
+    /// The actor that [`Stretch::waker`] or, for a preempted thread, [`Stretch::preempted_by`] returns.
     pub actor: Actor,
     /// The CPU that the thread was on, if it is known. With [`Options::cpu`](crate::Options::cpu), time on
     /// another CPU also has its CPU here, though it counts as unknown.
@@ -74,7 +76,7 @@ impl Stretch {
         }
     }
 
-    /// Whether it is a wait for the other end of a pipe.
+    /// Whether the thread waits for the other end of a pipe.
     pub fn is_for_pipe(&self) -> bool {
         let is_pipe = matches!(self.reason, Reason::PipeRead | Reason::PipeWrite);
         is_pipe && matches!(self.doing, Bucket::Wait(_))

@@ -1,4 +1,4 @@
-//! Walks over the stretches of one thread, and over the changes of several threads in the order of time.
+//! Goes over the stretches of one thread, or over the changes of several threads in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -12,16 +12,16 @@ use super::stretch::Stretch;
 use super::{Timeline, AHEAD};
 use crate::ids::ThreadIx;
 
-/// The stretches of a thread in order.
+/// Iterates over the stretches of a thread in the order of time.
 pub struct Stretches<'a> {
     timeline: &'a Timeline,
     thread: ThreadIx,
     /// The number of the next stretch.
     number: usize,
-    /// Whether segments without a wait that a task ended are left out.
+    /// Whether segments of the timeline in which no task ended a wait are left out.
     by_task: bool,
     reader: Reader,
-    /// The changes of the next stretch's segment, if that is not the first one of the segment.
+    /// The changes in the segment of the next stretch, if that stretch is not the first one of the segment.
     changes: Vec<Change>,
 }
 
@@ -49,7 +49,7 @@ impl Iterator for Stretches<'_> {
 }
 
 impl<'a> Stretches<'a> {
-    /// The stretches of a thread from one on, by its number.
+    /// The stretches of a thread from the one with this number on.
     pub(super) fn new(timeline: &'a Timeline, thread: ThreadIx, number: usize) -> Stretches<'a> {
         Stretches {
             timeline,
@@ -61,7 +61,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Leaves out the segments that have no wait which a task ended.
+    /// Leaves out the segments of the timeline in which no task ended a wait.
     pub(super) fn around_tasks(self) -> Stretches<'a> {
         Stretches {
             by_task: true,
@@ -69,7 +69,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Unpacks the segment of the next stretch.
+    /// Unpacks the segment of the timeline that has the next stretch.
     fn enter(&mut self) -> Option<()> {
         let Stretches {
             timeline,
@@ -104,27 +104,28 @@ pub struct StateChange {
     pub after: Option<Stretch>,
 }
 
-/// The changes of several threads in the order of time; see [`Timeline::changes`].
+/// Iterates over the changes of several threads in the order of time; see [`Timeline::changes`].
 pub struct Changes<'a> {
     timeline: &'a Timeline,
-    /// The threads that have not begun, the first one last.
+    /// The threads that have not begun yet, and their beginnings, the first one last.
     unborn: Vec<(Ktime, ThreadIx)>,
     /// The next change of each living thread: its time, and the place of the thread among the living ones.
     next: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>>,
     living: Vec<Living<'a>>,
-    /// The places of threads that have ended.
+    /// The free places in the list of living threads, where threads have ended.
     free: Vec<u32>,
 }
 
 /// A thread that has begun.
 struct Living<'a> {
     stretches: Stretches<'a>,
-    /// The present stretch.
+    /// The stretch that the thread is in now.
     now: Stretch,
 }
 
 impl<'a> Changes<'a> {
-    /// The changes of the threads that begin at these times, the first one last.
+    /// Iterates over the changes of the threads that begin at these times. The first one is the last in the
+    /// list.
     pub(super) fn new(timeline: &'a Timeline, unborn: Vec<(Ktime, ThreadIx)>) -> Changes<'a> {
         Changes {
             timeline,
@@ -135,7 +136,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Begins a thread.
+    /// Lets a thread begin, and returns that change.
     fn begin(&mut self, thread: ThreadIx) -> Option<StateChange> {
         let mut stretches = self.timeline.of(thread);
         let now = stretches.next()?;

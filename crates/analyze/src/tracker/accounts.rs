@@ -1,4 +1,5 @@
-//! Recordings without scheduling events. The times of a task are the differences of its totals.
+//! Handles recordings without scheduling events, in which the times of a task are the differences of its
+//! totals.
 //!
 //! ```text
 //! fork        account       account, end
@@ -22,17 +23,17 @@ pub(super) struct Reading {
     run_delay: Option<u64>,
 }
 
-/// The totals of a task so far in its present program.
+/// The totals of a task, as far as they belong to its present program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LastAccount {
-    /// The first totals that belong to the program.
+    /// The first totals of the task that belong to the program.
     first: Reading,
     last: Reading,
-    /// The times between the first and the last totals that were added to the task.
+    /// The times between the first and the last totals, which were added to the task.
     spent: StateTimes,
-    /// Whether the totals count from the task's fork.
+    /// Whether the totals are counted from the task's fork on.
     whole: bool,
-    /// Whether the program has not changed since the last account.
+    /// Whether the program has not changed since the last totals, so that their difference belongs to it.
     usable: bool,
 }
 
@@ -47,8 +48,8 @@ impl LastAccount {
         }
     }
 
-    /// The last totals, without the part that exceeds the time so far. The recorder stamps a fork after the child
-    /// has begun to run.
+    /// The last totals, without the part that exceeds the time so far. The recorder stamps a fork after the
+    /// child has begun to run, so that totals can exceed the time.
     fn rest(&self) -> Reading {
         let LastAccount {
             first, last, spent, ..
@@ -73,7 +74,7 @@ fn figures(last: &Reading) -> KernelFigures {
 }
 
 impl Tracker {
-    /// Opens the account of a new task, which has used nothing yet.
+    /// Begins to count the totals of a new task, which has used nothing yet.
     pub(super) fn open_account(&mut self, ix: TaskIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -110,7 +111,8 @@ impl Tracker {
         }
     }
 
-    /// Takes the totals of a task. The times since the previous totals are known then, but not their order.
+    /// Takes totals of a living task into account. The times since the previous totals are known then, but
+    /// not their order.
     pub(super) fn account_totals(&mut self, time: Ktime, account: &Account) {
         let Some(ix) = self.task(account.tid) else {
             return;
@@ -137,7 +139,7 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Takes the totals of a dead task. The kernel reports the last totals when it releases the task.
+    /// Takes the last totals of a dead task into account. The kernel reports them when it releases the task.
     fn last_totals(&mut self, ix: TaskIx, account: &Account) {
         let Some(end) = self.tasks[ix].end.filter(|end| *end <= self.end) else {
             return;
@@ -170,8 +172,8 @@ impl Tracker {
         }
     }
 
-    /// Divides the time of a program so far. The totals of a running task lag by up to a tick, so a later
-    /// division replaces an earlier one.
+    /// Divides the time of a program so far by the totals of a task. The totals of a running task lag by up
+    /// to a tick, so a later division replaces an earlier one.
     fn spend_totals(&mut self, ix: TaskIx, before: LastAccount, now: Reading) -> LastAccount {
         let LastAccount { first, spent, .. } = before;
         let ran = now.run_time.saturating_sub(first.run_time);
@@ -217,7 +219,7 @@ impl Tracker {
         }
     }
 
-    /// Notes that a task has ended.
+    /// Takes the event into account that a task has ended.
     pub(super) fn end(&mut self, time: Ktime, end: &TaskEnd) {
         let ix = match self.task(end.tid) {
             _ if time >= self.end => return,

@@ -1,5 +1,5 @@
-//! The figures of each CPU that its switches prove: the idle time, the migrations of recorded threads to the
-//! CPU, and their switch-outs.
+//! Keeps the figures of each CPU that its switches prove: the idle time, the migrations of recorded threads
+//! to the CPU, and their switch-outs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{TaskIx, Tracker};
 use crate::gaps::Gaps;
 use crate::model::CpuFigures;
 
-/// The CPUs of the events, by their numbers.
+/// The state of each CPU that has had an event, by its number.
 #[derive(Debug, Default)]
 pub struct Cpus(Vec<CpuEntry>);
 
@@ -29,7 +29,7 @@ impl Cpus {
         &mut self.0[at]
     }
 
-    /// The figures of a CPU, which are created if there are none.
+    /// The figures of a CPU. They are created if there are none.
     pub(super) fn figures(&mut self, cpu: CpuId) -> &mut CpuFigures {
         let entry = self.entry(cpu);
         entry.counted = true;
@@ -49,7 +49,7 @@ impl Cpus {
         self.0.get(usize::from(cpu.0))?.last_switch
     }
 
-    /// Removes the tasks that do not live from the CPUs.
+    /// Removes the tasks that do not live from the CPUs that they were on.
     pub(super) fn retain(&mut self, lives: impl Fn(TaskIx) -> bool) {
         for entry in &mut self.0 {
             entry.current = entry.current.filter(|ix| lives(*ix));
@@ -57,7 +57,7 @@ impl Cpus {
     }
 }
 
-/// Whether a CPU has had no switch since its switch at `since`, as far as is known at `time`, and has lost
+/// Whether a CPU has had no switch between its switch at `since` and `time`, as far as is known, and has lost
 /// none.
 pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: Ktime) -> bool {
     let lost = gaps.of(cpu).and_then(|spans| spans.first_in(since, time));
@@ -67,7 +67,7 @@ pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
     pub(super) figures: CpuFigures,
-    /// Whether the CPU has figures.
+    /// Whether figures are kept for the CPU.
     pub(super) counted: bool,
     /// Whether a switch of the CPU has been seen.
     pub(super) switched: bool,
@@ -79,8 +79,8 @@ pub struct CpuEntry {
 }
 
 impl CpuEntry {
-    /// Counts a switch of the fast path: whether a recorded task left, runnable or not, and
-    /// whether one came from another CPU.
+    /// Counts a switch that the fast path takes. `left`: a recorded task left the CPU; `runnable`: it was
+    /// still runnable; `moved`: a recorded task came from another CPU.
     #[inline(always)]
     pub(super) fn count(&mut self, left: bool, runnable: bool, moved: bool) {
         self.counted |= left | moved;
@@ -91,7 +91,8 @@ impl CpuEntry {
         self.figures.migrations += u64::from(moved);
     }
 
-    /// Counts the idle time of the CPU up to a switch of the fast path. `start` is the start of the span.
+    /// Counts the idle time of the CPU up to a switch that the fast path takes. `start` is the start of the
+    /// span.
     #[inline(always)]
     pub(super) fn count_idle(&mut self, start: Ktime, time: Ktime, prev: Tid, next: Tid) {
         let idle = self.idle_since.filter(|_| prev == Tid::IDLE);

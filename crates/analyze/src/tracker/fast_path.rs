@@ -14,7 +14,7 @@ use crate::order::{Record, LIFE};
 use crate::state::{Bucket, State, States, Wait};
 use crate::timeline::ActorRef;
 
-/// Whether the task that leaves the CPU is still runnable.
+/// Whether the task that a switch takes from the CPU is still runnable.
 #[inline(always)]
 fn runnable(record: &Record) -> bool {
     (record.flags & flag::PREEMPT != 0) | (record.state == 0)
@@ -67,14 +67,14 @@ impl Tracker {
         records.iter().take_while(simple).count()
     }
 
-    /// The task of a tid, if there is one, and whether that is certain.
+    /// The task that has a tid, if there is one, and whether that is certain.
     #[inline(always)]
     fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
         let ix = self.by_tid.get(tid.0);
         (ix, ix.is_some() | (tid == Tid::IDLE) | !self.system_wide)
     }
 
-    /// Takes a switch if it is simple; otherwise changes nothing.
+    /// Takes a switch if it leaves no question open; otherwise changes nothing. Returns whether it was taken.
     #[inline(always)]
     fn fast_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -153,7 +153,7 @@ impl Tracker {
         true
     }
 
-    /// Takes a waking if it is simple; otherwise changes nothing.
+    /// Takes a waking if it leaves no question open; otherwise changes nothing. Returns whether it was taken.
     #[inline(always)]
     fn fast_waking(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -220,7 +220,7 @@ impl Task {
         matches!(self.state, State::Runnable { .. })
     }
 
-    /// Lets the task leave its CPU. Returns the task if its program lacks a part of its times now.
+    /// Lets the task leave its CPU. Returns the task if its times now have to be added to its program.
     #[inline(always)]
     fn leave(&mut self, moment: &mut Moment, ix: TaskIx, how: SwitchOut) -> Option<TaskIx> {
         let runnable = how.wait.is_none();
@@ -231,8 +231,8 @@ impl Task {
         owes.then_some(ix)
     }
 
-    /// Lets the task reach a CPU. Returns the task if its program lacks a part of its times now, and whether the
-    /// task was on another CPU before.
+    /// Lets the task reach a CPU. Returns the task if its times now have to be added to its program, and
+    /// whether the task was on another CPU before.
     #[inline(always)]
     fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };

@@ -9,9 +9,11 @@ use super::Tracker;
 use crate::order::{Event, MISSING};
 use crate::state::State;
 
-/// The event fits the state of its task. The layout of a key.
+/// The misfit of an event that fits the state of its task. The number is part of the layout of a key for
+/// sorting.
 const WELL: u8 = 0;
-/// The event is possible in the state of its task. The layout of a key.
+/// The misfit of an event that is possible in the state of its task. The number is part of the layout of a
+/// key for sorting.
 const POSSIBLE: u8 = 1;
 
 impl Tracker {

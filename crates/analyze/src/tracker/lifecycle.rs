@@ -1,5 +1,5 @@
-//! Lifecycle events: forks, execs, exits, names, cgroups, and the snapshots of the tasks that existed before
-//! the recording.
+//! Handles lifecycle events: forks, execs, exits, names, cgroups, and the snapshots of the tasks that existed
+//! before the recording.
 
 use tr_format::container::{Container, Evidence};
 use tr_format::counters::SystemCalls;
@@ -18,7 +18,7 @@ use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
 impl Tracker {
-    /// Takes a lifecycle event or an event of the recorder, at its place in time.
+    /// Takes a lifecycle event or an event of the recorder into account. The caller keeps the order of time.
     pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
@@ -97,7 +97,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the sums of a process's system calls.
+    /// Takes an event with the sums of a process's system calls into account.
     pub fn system_calls(&mut self, time: Ktime, calls: &SystemCalls) {
         let leader = self.task(Tid(calls.tgid.0));
         let leader = leader.map(|ix| &self.tasks[ix]);
@@ -117,8 +117,8 @@ impl Tracker {
             .take(time, calls, process, (life, span));
     }
 
-    /// Takes an event about stacks. Returns `false` if it is another event. Events outside the span are taken
-    /// too, because they define numbers that are used inside.
+    /// Takes an event about stacks into account. Returns `false` if it is another event. Events outside the
+    /// span are taken as well, because they define numbers that are used inside.
     pub fn stacks(&mut self, event: &LifeEvent) -> bool {
         let time = event.time;
         match &event.kind {
@@ -156,7 +156,7 @@ impl Tracker {
 
     // ---- Fork ----
 
-    /// A task is forked: a new thread of its parent's process, or a new process.
+    /// Takes the fork of a task into account: a new thread of its parent's process, or a new process.
     ///
     /// ```text
     /// cpu0  ==parent==!=======     parent: it runs
@@ -247,7 +247,7 @@ impl Tracker {
 
     // ---- Exec ----
 
-    /// A task executes a program. Its siblings are gone; it takes over its leader's tid
+    /// Takes an exec into account. The sibling threads of the task are gone; it takes over its leader's tid
     /// (`de_thread`, fs/exec.c).
     ///
     /// ```text
@@ -342,7 +342,8 @@ impl Tracker {
 
     // ---- Exit ----
 
-    /// A task exits. Its state goes on until its last switch-out, which has `TASK_DEAD`.
+    /// Takes the event into account that a task begins to exit. Its state goes on until its last switch-out,
+    /// which has `TASK_DEAD`.
     ///
     /// ```text
     /// cpu0  ==task==!====|__       exit, teardown, last switch-out
@@ -383,8 +384,8 @@ impl Tracker {
         process.max_rss = programs.max().flatten().max(max_rss);
     }
 
-    /// Takes the kernel's final figures of a task, which come right after its last switch-out. An exec may have
-    /// swapped the tid, so the exit decides which task they belong to.
+    /// Takes the kernel's final figures of a task into account, which come right after its last switch-out.
+    /// An exec may have swapped the tid, so the exit decides which task they belong to.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
             return; // its exit was before the recording
@@ -471,7 +472,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the facts about a process of a container's runtime.
+    /// Takes an event about a process of a container's runtime into account.
     fn container(&mut self, container: &Container) {
         if let Some(ns) = container.throttled {
             self.collectors.containers.throttle(&container.id, ns);
@@ -485,7 +486,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the snapshot of a task that existed when the recording began.
+    /// Takes the snapshot of a task into account that existed when the recording began.
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
@@ -549,7 +550,8 @@ impl Tracker {
             && process.parent.is_some()
     }
 
-    /// Takes the process of a snapshot. `executes` is whether the exec of the process comes next.
+    /// Takes what a snapshot states about its process into account. `executes` is whether the exec of the
+    /// process comes next.
     fn snapshot_process(
         &mut self,
         process: ProcIx,
@@ -618,7 +620,8 @@ impl Tracker {
     }
 }
 
-/// The kernel's `maxrss` if it has grown, so that it is the value of the last program.
+/// The kernel's `maxrss` in bytes if it has grown between two readings, so that the last program has reached
+/// it; `None` otherwise.
 fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     now.filter(|now| before.is_some_and(|before| *now > before))
 }

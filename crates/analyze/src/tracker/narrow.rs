@@ -5,8 +5,9 @@ use crate::arena::Ix;
 use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
-/// The least run-queue time, in ns, that the kernel's own figure calls in doubt. The two figures differ by some
-/// microseconds at each switch. A guess above these microseconds: a smaller one would make short true waits unknown.
+/// The least difference in ns between the run-queue time by events and by the kernel's own figure that makes
+/// the former doubtful. The two figures differ by some microseconds at each switch. A guess above these
+/// microseconds: a smaller one would make short true waits unknown.
 const LONG: u64 = 1_000_000;
 
 impl Tracker {

@@ -1,4 +1,4 @@
-//! Scheduling events: switches and wakings.
+//! Handles scheduling events: switches and wakings.
 
 use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid, Timeout};
 
@@ -106,7 +106,7 @@ impl Tracker {
 
     // ---- Switch ----
 
-    /// A CPU goes from one task to another.
+    /// Takes a switch into account: a CPU goes from one task to another.
     ///
     /// ```text
     /// cpu0  ==prev==|__           prev: on CPU → waiting, runnable or dead
@@ -244,7 +244,7 @@ impl Tracker {
 
     // ---- Waking ----
 
-    /// A task is woken: a sleep or another wait ends here.
+    /// Takes a waking into account: a sleep or another wait of a task ends here.
     ///
     /// ```text
     /// cpu0  ==waker==!=======     waker: it runs, whether or not its switch-in was seen
@@ -346,7 +346,7 @@ impl Tracker {
         self.tasks[wakee].vfork_child = None;
     }
 
-    /// The task of a tid as an actor of the timeline.
+    /// The task that has a tid, as an actor of the timeline.
     fn actor(&self, tid: Tid, time: Ktime) -> ActorRef {
         let task = self.holder(tid, time);
         task.map_or_else(|| ActorRef::outside(tid), TaskIx::actor)

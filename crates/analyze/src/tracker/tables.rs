@@ -1,4 +1,5 @@
-//! The tables of tasks and processes: the holders of tids and pids, and how tasks appear and end.
+//! Keeps the tables of tasks and processes: which of them hold which tids and pids, and how they appear and
+//! end.
 
 use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
 
@@ -8,7 +9,7 @@ use crate::model::ExecSpan;
 use crate::state::{Ended, State};
 use crate::tid_map::IdMap;
 
-/// The task that has a tid, from the tables themselves; see [`Tracker::task`].
+/// The task that has a tid, found in the tables themselves; see [`Tracker::task`].
 pub(super) fn task_of(
     by_tid: &IdMap<TaskIx>,
     renamed: Option<(Ktime, Tid, TaskIx)>,
@@ -30,10 +31,10 @@ pub struct ProcessEntry {
     pub threads: Vec<TaskIx>,
     pub live: usize,
     pub execs: Vec<ExecSpan>,
-    /// The first of the process's threads whose times its last program lacks. Each of these threads names the
-    /// next one.
+    /// The first of the process's threads whose times have not yet been added to its last program. Each of
+    /// these threads names the next one.
     pub(super) owing: Option<TaskIx>,
-    /// The raw status of the process, if it has exited.
+    /// The raw `wait` status of the process, if it has exited.
     pub status: Option<u32>,
     /// The largest resident set of the process's programs, in bytes.
     pub max_rss: Option<u64>,
@@ -68,7 +69,8 @@ impl Tracker {
         (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)
     }
 
-    /// Whether a task lives, or its tid is the pid of its process and the process lives.
+    /// Whether a task still holds its tid: it lives, or its tid is the pid of its process and the process
+    /// lives.
     pub(super) fn keeps(&self, ix: TaskIx, tid: Tid) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];
@@ -131,7 +133,8 @@ impl Tracker {
         ix
     }
 
-    /// The process with a pid. If all threads of the previous process with this pid have ended, `new` is added.
+    /// The process with the pid of `new`. If all threads of the previous process with this pid have ended,
+    /// `new` is added.
     pub(super) fn process_of(&mut self, new: ProcessEntry) -> ProcIx {
         if let Some(ix) = self.by_tgid.get(new.pid.0) {
             let process = &mut self.processes[ix];
@@ -202,7 +205,7 @@ impl Tracker {
         }
     }
 
-    /// The status of the first thread of the process, if that thread has exited.
+    /// The raw `wait` status of the first thread of the process, if that thread has exited.
     pub(super) fn leaders_status(&self, process: &ProcessEntry) -> Option<u32> {
         let leader = &self.tasks[*process.threads.first()?];
         leader.exit.as_ref().and_then(|exit| exit.status)

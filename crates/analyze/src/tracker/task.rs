@@ -1,5 +1,5 @@
-//! One task: its figures, and the transitions of its state. Both the usual path and the fast path use these
-//! functions.
+//! One task of the tracker: its figures, and the changes of its state. Both the usual path and the fast path
+//! use these functions.
 
 use std::mem::offset_of;
 
@@ -34,7 +34,8 @@ pub struct Exited {
 /// begins earlier has done other work, and its time-out does not explain this wait.
 const LATE: u64 = 16;
 
-/// A task. The fields that most events change come first, so that they are in few cache lines.
+/// A task that events have shown. The fields that most events change come first, so that they are in few
+/// cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Task {
@@ -44,32 +45,32 @@ pub struct Task {
     pub(super) woken: bool,
     /// Whether an event of the task has been seen.
     pub(super) seen: bool,
-    /// Whether the program of the process lacks a part of the task's times; see `Tracker::flush`.
+    /// Whether times of the task have not yet been added to the program of its process; see `Tracker::flush`.
     pub(super) owes: bool,
-    /// The number of the [`tr_format::event::Reason`] of the last switch-out.
+    /// The number of the [`tr_format::event::Reason`] of the task's last switch-out.
     pub(super) reason: u8,
-    /// The number of the [`Timeout`] of the last switch-out.
+    /// The number of the [`Timeout`] of the task's last switch-out.
     pub(super) timeout: u8,
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
-    /// The epoch of the task's state, for the concurrency.
+    /// The epoch in which the task's state is known, for counting running tasks.
     pub(super) epoch: Epoch,
-    /// The beginning of the present state.
+    /// The time at which the task's present state began.
     pub(super) since: Ktime,
     /// The time of the task's last event, which may be before the span.
     pub(super) last_event_ts: Ktime,
-    /// The beginning of the present time off CPU.
+    /// The time since which the task is off CPU; `None` if it is on a CPU.
     pub(super) off_since: Option<Ktime>,
-    /// The vfork child that runs in the task's memory.
+    /// The vfork child of the task that runs in its memory.
     pub(super) vfork_child: Option<TaskIx>,
-    /// The next task of the same process that owes times.
+    /// The next task of the same process whose times have not yet been added to its program.
     pub(super) owes_next: Option<TaskIx>,
     pub times: StateTimes,
     pub switches: Switches,
     pub migrations: u64,
     pub causes: Causes,
-    /// The longest time off CPU, in ns.
+    /// The longest time that the task was off CPU, in ns.
     pub max_off_cpu: Option<u64>,
     /// The part of the task's times that has been added to the programs of its process.
     pub(super) paid: StateTimes,
@@ -89,34 +90,35 @@ pub struct Task {
     /// The time at which the task called exit. The last switch-out comes later.
     pub exited: Option<Ktime>,
     pub kernel: Option<KernelFigures>,
-    /// The parts of `times` that only the kernel's figures show.
+    /// The parts of the task's times that only the kernel's figures show.
     pub by_kernel: ByKernel,
     pub parent: Option<TaskIx>,
     /// The only CPU that the task may run on, if there is one.
     pub(super) pinned: Option<CpuId>,
-    /// The part of the run-queue time, in ns, for which only the lack of a waking speaks.
+    /// The part of the task's run-queue time, in ns, that is only assumed because no waking from a sleep was
+    /// seen.
     pub(super) unwoken: u64,
 }
 
-/// A switch looks at one cache line and adds to the next.
+/// A switch looks at the first cache line of a task and adds to the next one.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
-/// A switch-out of a task that does not end.
+/// How a task is switched out that does not end.
 #[derive(Clone, Copy)]
 pub(super) struct SwitchOut {
     pub cpu: CpuId,
     /// The wait that begins; `None` if the task stays runnable.
     pub wait: Option<Wait>,
     pub preempt: bool,
-    /// The number of a [`tr_format::event::Reason`].
+    /// The number of the [`tr_format::event::Reason`] for the sleep.
     pub reason: u8,
-    /// The number of a [`Timeout`].
+    /// The number of the [`Timeout`] of the sleep.
     pub timeout: u8,
     /// The task that has the CPU afterwards.
     pub next: ActorRef,
 }
 
-/// The moment of a transition, and the timeline that notes the time before.
+/// The moment at which a task's state changes, and the timeline that notes the time before it.
 pub(super) struct Moment<'a> {
     pub start: Ktime,
     pub now: Ktime,
@@ -166,8 +168,8 @@ impl Task {
 
     // ---- Transitions ----
 
-    /// Changes the state from on-CPU to runnable or waiting. [`Task::close`] or [`super::Tracker::enter`] adds the
-    /// time on the CPU to its bucket.
+    /// Changes the state of the task from on-CPU to runnable or waiting. [`Task::close`] or
+    /// [`super::Tracker::enter`] adds the time on the CPU to its sum.
     #[inline]
     pub(super) fn switch_out(&mut self, now: Ktime, how: SwitchOut) -> State {
         let new = match how.wait {
@@ -190,8 +192,8 @@ impl Task {
         new
     }
 
-    /// Changes the state from runnable to on-CPU. `woken` is whether the task was woken while it was on the CPU.
-    /// Returns whether it was on another CPU before.
+    /// Changes the state of the task from runnable to on-CPU. `woken` is whether the task was woken while it
+    /// was on the CPU. Returns whether it was on another CPU before.
     #[inline]
     pub(super) fn switch_in(&mut self, cpu: CpuId, woken: bool) -> bool {
         let last = self.last_cpu.replace(cpu);
@@ -199,8 +201,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Changes the state from waiting to runnable. If the task is on a CPU at its waking, it had set its state and
-    /// not yet left the CPU, or it was woken for nothing; its switch-out shows which.
+    /// Changes the state of the task from waiting to runnable. If the task is on a CPU at its waking, it had
+    /// set its state and not yet left the CPU, or it was woken for nothing; its switch-out shows which.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
@@ -211,7 +213,8 @@ impl Task {
         }
     }
 
-    /// The actor that ends a wait: of an interrupt, whether the time-out of the waiting call had passed.
+    /// The actor that ends a wait of the task. For an interrupt, it states whether the time-out of the
+    /// waiting call had passed.
     #[inline]
     fn ended_by(&self, actor: ActorRef, time: Ktime) -> ActorRef {
         let timeout = Timeout::of(self.timeout);
@@ -254,8 +257,8 @@ impl Task {
 
     // ---- Time ----
 
-    /// Ends the state, and adds its time up to now to a bucket. Returns whether the program lacks a part of the
-    /// task's times now and that is not yet noted.
+    /// Ends the present state of the task, and adds its time up to now to a sum. Returns whether times now
+    /// have to be added to the program and that is not yet noted.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -269,8 +272,8 @@ impl Task {
         ns > 0 && self.spend(ix, (from, ns), (bucket, on), timeline)
     }
 
-    /// Adds a number of ns, more than 0, that began at a time to a bucket, on the given CPU if the task was on
-    /// one. Returns whether the program lacks a part of the task's times now and that is not yet noted.
+    /// Adds `ns`, more than 0, from a time on to one of the task's sums, on the given CPU if the task was on
+    /// one. Returns whether times now have to be added to the program and that is not yet noted.
     // Inlined, the bucket is a constant as a rule, and the choice below goes.
     #[inline(always)]
     pub(super) fn spend(
@@ -314,7 +317,7 @@ impl Task {
         !self.owes
     }
 
-    /// Ends the time off CPU in a span that began at `start`, and keeps the longest one.
+    /// Ends the task's present time off CPU in a span that began at `start`, and keeps the longest one.
     #[inline]
     pub(super) fn close_off_cpu(&mut self, start: Ktime, until: Ktime) {
         if let Some(since) = self.off_since.take() {
@@ -332,12 +335,12 @@ impl Task {
         self.seen && !(woken && on_cpu)
     }
 
-    /// Whether the task was woken at this very time when it was already runnable.
+    /// Whether the task was woken at the time `time` when it was already runnable.
     pub(super) fn woken_again(&self, time: Ktime) -> bool {
         self.last_event_ts == time && self.since < time
     }
 
-    /// Whether the task is on this CPU, as far as is known.
+    /// Whether the task is known to be on this CPU.
     pub(super) fn is_on(&self, cpu: CpuId) -> bool {
         matches!(self.state, State::On(on) if on.is_none_or(|on| on == cpu))
     }

@@ -1,5 +1,5 @@
-//! Events that show that other events are missing. These are lost or, on some virtual machines, were never
-//! reported by the guest's kernel. The doubtful time becomes unknown.
+//! Handles events that show that other events are missing. These are lost or, on some virtual machines, were
+//! never reported by the guest's kernel. The doubtful time becomes unknown.
 
 use tr_format::event::{Argv, CpuId, Ktime, Tgid, Tid};
 
@@ -7,9 +7,10 @@ use super::{TaskIx, Tracker};
 use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
-/// The anomaly of a task whose switch-in the kernel did not report.
+/// The name of the anomaly that the kernel did not report a task's switch-in.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The anomaly of a CPU for which the kernel did not report a switch-out, or the switch-in of another task.
+/// The name of the anomaly that the kernel did not report a CPU's switch-out, or the switch-in of another
+/// task.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {
@@ -20,7 +21,7 @@ impl Tracker {
             .filter(|ix| self.tasks[*ix].is_on(cpu))
     }
 
-    /// The task that leaves the CPU. The event names it by the tid `prev`.
+    /// The task that leaves the CPU at a switch, which names it by the tid `prev`.
     pub(super) fn leaving(
         &mut self,
         cpu: CpuId,

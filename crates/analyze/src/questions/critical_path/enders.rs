@@ -1,9 +1,9 @@
-//! The thread that ended a process of several threads.
+//! Finds the thread that ended a process of several threads.
 //!
-//! It need not be the last thread to leave its CPU: a thread that compiles, collects garbage or watches
-//! other threads is killed by `exit_group` in the middle of its work, for which nothing waited. The leader
-//! ended the process if no other thread slept after the leader's exit, because a killed thread only
-//! finishes its work in the kernel and does not begin to wait for others. In doubt it is the leader.
+//! It need not be the last thread to leave its CPU: a thread that compiles, collects garbage or watches other
+//! threads is killed by `exit_group` in the middle of its work, for which nothing waited. The leader ended
+//! the process if no other thread slept after the leader's exit, because a killed thread only finishes its
+//! work in the kernel and does not begin to wait for others. In doubt it is the leader.
 
 use tr_format::event::Ktime;
 
@@ -11,7 +11,7 @@ use crate::arena::Arena;
 use crate::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Bucket, Timeline, Wait};
 
-/// A leader that ended its process, and the time of the leader's exit.
+/// The leader of a process that ended its process, and the time of the leader's exit.
 pub(super) type Ender = (ThreadIx, Ktime);
 
 /// The part of a process's life, one twentieth, that it may go on after its leader's exit. If it goes on for longer,
@@ -19,7 +19,7 @@ pub(super) type Ender = (ThreadIx, Ktime);
 /// of the process's life.
 const TAIL: u64 = 20;
 
-/// The leaders that ended their processes while other threads lived.
+/// For each process, its leader, if the leader ended the process while other threads lived.
 pub(super) fn of_all(analysis: &Analysis, timeline: &Timeline) -> Arena<ProcessIx, Option<Ender>> {
     let processes = analysis.process_ids().map(|ix| analysis.process(ix));
     processes

@@ -1,4 +1,5 @@
-//! The likeliest step of the walk where events are missing or where the recording ends.
+//! Chooses the likeliest step of the walk over the critical path where events are missing or where the
+//! recording ends.
 
 use std::cell::OnceCell;
 
@@ -10,7 +11,7 @@ use crate::model::{Analysis, Basis, KernelFigures, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The spans with a recorded loss of scheduling events.
+/// The times in which the recording has a loss of scheduling events.
 pub(super) fn lost_spans(analysis: &Analysis) -> Spans {
     let mut lost = Spans::default();
     for span in &analysis.quality.lost {
@@ -31,7 +32,7 @@ pub(super) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The evidence for a path that ends at `to`.
+    /// The evidence for the likeliest steps of a path that ends at `to`.
     pub fn new(graph: Graph<'a>, lost: &'a Spans, to: Ktime) -> Evidence<'a> {
         Evidence {
             graph,
@@ -65,7 +66,7 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The thread of the parent process that lived when this thread began.
+    /// The thread of the parent process that was alive when this thread began.
     pub fn parent(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let of = analysis.thread(thread);
@@ -118,8 +119,8 @@ impl<'a> Evidence<'a> {
         before && ran && !lost && !slept && stretch.cpu.is_none()
     }
 
-    /// The last thread and the end of the child that ended last in `since..=now`, among the children of a
-    /// thread's process.
+    /// The child that ended last in `since..=now` among the children of a thread's process: its last thread,
+    /// and the time of its end.
     pub fn ended_child(
         &self,
         thread: ThreadIx,
@@ -166,7 +167,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The processes among these that live at a time, and began before it.
+    /// Which of these processes live at a time and began before it.
     fn living(&self, processes: &[ProcessIx], now: Ktime) -> Vec<ProcessIx> {
         let living = processes.iter().copied().filter(|ix| {
             let process = self.graph.analysis.process(*ix);
@@ -184,7 +185,7 @@ impl<'a> Evidence<'a> {
         before.is_some_and(|stretch| works(&stretch))
     }
 
-    /// The thread of a living process that works, or its first one.
+    /// The thread of a living process that works at a time or, if none works, its first thread.
     fn thread_of(&self, process: ProcessIx, now: Ktime) -> Option<ThreadIx> {
         let threads = self.graph.analysis.process(process).threads.iter().copied();
         let threads: Vec<ThreadIx> = threads.filter(|ix| self.lives(*ix, now)).collect();

@@ -1,5 +1,5 @@
-//! The samples of stacks that belong to the segments of a path, because they are of the segment's thread and
-//! in the segment's time.
+//! Finds the stack samples that belong to the segments of a critical path: they are of the segment's thread
+//! and in the segment's time.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{CriticalPath, Kind, Segment};
 use crate::collect::stacks::{Stacks, Timed};
 use crate::model::ThreadIx;
 
-/// The samples of a path, and the time of the path that they cover.
+/// The stack samples on a critical path, and how much of the path they cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnPath {
     /// Each sample with its time on the path in ns: the sampling period, or the part of a wait that is on the
@@ -24,18 +24,17 @@ pub struct OnPath {
     pub waited: u64,
 }
 
-/// A segment of a thread.
+/// A segment of the critical path, listed under its thread.
 struct Own<'a> {
     segment: &'a Segment,
-    /// The number of the leg that the segment belongs to.
+    /// The number of the leg of the path that the segment belongs to.
     leg: usize,
     /// The time of the thread's waits on the path before the segment, in ns.
     waited: u64,
 }
 
 impl CriticalPath {
-    /// The samples of this path. They exist only with
-    /// [`Options::samples`](crate::Options::samples).
+    /// The stack samples on this path. They exist only with [`Options::samples`](crate::Options::samples).
     pub fn sampled(&self, stacks: &Stacks) -> OnPath {
         let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
         let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
@@ -95,13 +94,13 @@ impl CriticalPath {
     }
 }
 
-/// The last segment that begins at or before a time.
+/// The last segment of a thread that begins at or before a time.
 fn before<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
     let next = own.partition_point(|own| own.segment.from <= time);
     own.get(next.checked_sub(1)?)
 }
 
-/// The segment at a time.
+/// The segment of a thread around a time.
 fn at<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
     before(own, time).filter(|own| time < own.segment.to)
 }
@@ -150,6 +149,8 @@ mod tests {
         }
     }
 
+    /// Counts only the samples of a segment's thread in the segment's time.
+    ///
     /// ```text
     /// A  ====ssss    ....==     = on a CPU  s asleep  . runnable
     /// B      (run)===           another thread's samples at the same time

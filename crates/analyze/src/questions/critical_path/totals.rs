@@ -20,10 +20,11 @@ use crate::model::{Analysis, ThreadIx};
 use crate::share;
 use crate::timeline::Sample;
 
-/// The time of a thread's totals that is on the path, in ns, by the number of the sample.
+/// How much of the time between two totals of a thread is on the path, in ns, by the number of the later
+/// totals.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
-/// Divides the segments that a thread lived through by the thread's totals.
+/// Divides the segments in which it is only known that a thread lived, by the thread's totals.
 pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segment> {
     let mut covered = Covered::new();
     for segment in segments
@@ -45,7 +46,8 @@ pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segmen
     all
 }
 
-/// The samples that overlap a segment, in the order of time, with their numbers and the overlapping part.
+/// The samples of a thread's totals that overlap a segment, in the order of time, with their numbers and the
+/// overlapping part.
 fn samples<'a>(
     analysis: &'a Analysis,
     segment: &Segment,
@@ -96,7 +98,8 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
     }
 }
 
-/// The times by kind that a sample shows for `length` ns of it, in ns. The rest is not known.
+/// The times of three kinds that a sample of totals shows for `length` ns of it, in ns. The rest of the time
+/// is not known.
 fn parts(sample: &Sample, length: u64) -> [(Kind, u64); 3] {
     let on_cpu = sample.on_cpu.min(length);
     let run_queue = sample.run_queue.min(length - on_cpu);

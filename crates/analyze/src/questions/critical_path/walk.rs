@@ -1,9 +1,8 @@
-//! The walk backwards from a path's end.
+//! Walks backwards from the end of a critical path.
 //!
-//! At each moment the path has one thread. Its time on a CPU, its waits for a CPU, and
-//! waits that an interrupt ended are steps of the path. Where another thread ended its
-//! wait, the walk goes on there. Where no event shows the next step, it takes the likeliest
-//! one ([`Evidence`]) and marks it as inferred.
+//! At each moment the path has one thread. Its time on a CPU, its waits for a CPU, and waits that an
+//! interrupt ended are steps of the path. Where another thread ended its wait, the walk goes on there. Where
+//! no event shows the next step, it takes the likeliest one ([`Evidence`]) and marks it as inferred.
 
 use tr_format::event::Ktime;
 
@@ -19,10 +18,10 @@ use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
-/// Whether a thread belongs to the subject of a path right before a time.
+/// Whether a thread belongs to the subject of a path (for example a step) right before a time.
 pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 
-/// The leaders that ended their processes while other threads lived.
+/// For each process, its leader, if the leader ended the process while other threads lived.
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
 /// The segments of the path from `from` to `to`, where it ends in `thread`, in the order of time. The path
@@ -56,15 +55,15 @@ pub(super) fn segments<'a>(
     walk.segments
 }
 
-/// The number of threads that the path may pass at one moment. A longer chain, or a cycle, is not followed. A bound
-/// of the work.
+/// The largest number of threads that the path may pass at one moment. A longer chain, or a cycle, is not
+/// followed. This bounds the work.
 const AT_ONCE: usize = 64;
 
-/// The largest number of stretches that a thread has before its end, after it has woken the thread that
-/// waits for the end.
+/// The largest number of stretches that a thread may have between its last waking of the thread that waits
+/// for its end, and that end.
 const LAST: usize = 8;
 
-/// A step back from a moment of a thread.
+/// A step of the walk back from a moment of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// The walk goes to another thread at the same moment.
@@ -79,15 +78,16 @@ enum Step {
         kind: Kind,
         inferred: bool,
     },
-    /// The walk goes through a wait, back to a moment at which it goes on in the thread that had waited for
+    /// The walk goes through a wait back to a moment at which it goes on in the thread that had waited for
     /// this one.
     Waiter { begin: Ktime, kind: Kind },
-    /// The walk goes forward again to the moment at which another thread began to wait, and goes on there.
+    /// The walk undoes some steps. It goes on in another thread at the moment at which that thread began to
+    /// wait.
     Up(Entry),
 }
 
 impl Step {
-    /// A step to another thread, which an event shows.
+    /// A step to another thread, which an event proves.
     fn shown(thread: ThreadIx, then: Then) -> Step {
         Step::To {
             thread,
@@ -96,7 +96,7 @@ impl Step {
         }
     }
 
-    /// A step to the thread that is the likeliest.
+    /// A step to another thread, which no event proves but which is the likeliest.
     fn likely(thread: ThreadIx, then: Then) -> Step {
         Step::To {
             thread,
@@ -105,7 +105,7 @@ impl Step {
         }
     }
 
-    /// A step through time of the thread itself.
+    /// A step through the thread's own time, of one kind, back to `begin`.
     fn own(begin: Ktime, kind: Kind) -> Step {
         Step::Own {
             begin,
@@ -123,20 +123,22 @@ struct Walk<'a> {
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,
-    /// The threads inside whose waits the walk is, the outermost first.
+    /// The threads inside the path's subject whose waits led the walk to where it is, the outermost first.
     waiters: Vec<Waiter>,
     /// The thread of the same process that waits for the present thread of the walk, and the present thread.
+    /// `None` if there is none.
     client: Option<(ThreadIx, ThreadIx)>,
-    /// The waits by which the walk came to its present thread.
+    /// The waits by which the walk came to its present thread from threads of the same process.
     entries: Entries,
     steps: u64,
-    /// The last thread that was inside, while the path is outside.
+    /// The last thread inside the path's subject, while the walk is outside of it.
     away: Option<Waiter>,
-    /// The segments so far, from the last to the first.
+    /// The segments of the path so far, from the last to the first.
     segments: Vec<Segment>,
-    /// The link from the next, earlier segment to the last one added.
+    /// How the path leads from the segment that is added next, which is earlier, to the one that was added
+    /// last.
     then: Then,
-    /// Whether that link is inferred.
+    /// Whether no event shows how the path leads there.
     then_inferred: bool,
 }
 
@@ -214,8 +216,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The thread to which the path returns from the thread `next`, if `next` is outside. The work of `next`
-    /// before the thread waited for it does not explain this path.
+    /// The thread to which the path returns after it has gone to the thread `next`, if `next` is outside the
+    /// path's subject. What `next` did before the thread waited for it does not explain this path.
     fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
         if (self.inside)(next, now) {
             return None;
@@ -225,7 +227,7 @@ impl Walk<'_> {
         self.away.or(since.map(|since| Waiter { thread, since }))
     }
 
-    /// Lets the walk go on where a thread began to wait.
+    /// Lets the walk go on at the moment at which a thread began to wait. Returns the thread and the moment.
     fn return_to(&mut self, entry: &Entry) -> (ThreadIx, Ktime) {
         let Waiter { thread, since } = entry.waiter;
         self.entries.truncate(since);
@@ -235,7 +237,7 @@ impl Walk<'_> {
         (thread, since)
     }
 
-    /// Removes the part of the path before a time.
+    /// Removes the part of the path before a time, so that the walk can go on there.
     fn cut(&mut self, since: Ktime) {
         while self
             .segments
@@ -277,7 +279,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The step for a wait that ended at this moment.
+    /// The step of the walk for a wait that ended at this moment.
     fn waited(&mut self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> Step {
         match self.graph.cut(thread, wait) {
             Some(Some(below)) => return Step::likely(below, Then::Awaited),
@@ -291,7 +293,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The step before a thread's first stretch, which is its fork.
+    /// The step of the walk from the beginning of a thread, which leads to the thread that forked it.
     fn beginning(&self, thread: ThreadIx) -> Step {
         if let Some(parent) = self.graph.forked_by(thread) {
             return Step::shown(parent, Then::Forked);
@@ -309,7 +311,7 @@ impl Walk<'_> {
         wait.to > now || ends
     }
 
-    /// The step for a wait that has not ended at this moment.
+    /// The step of the walk for a wait that has not ended at this moment.
     fn cut_off(&mut self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let (next, then) = if now == self.to {
             (self.evidence.awaited(thread, now), Then::Awaited)
@@ -325,8 +327,8 @@ impl Walk<'_> {
         self.sleep(thread, stretch, kind)
     }
 
-    /// The step for a wait of the thread itself. If another thread of the process waited for this thread
-    /// meanwhile, the time before that does not explain the path.
+    /// The step of the walk for a wait that no other thread ended. If another thread of the process waited
+    /// for this thread meanwhile, the time before that does not explain the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
         if kind == Kind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
@@ -343,7 +345,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The step for time in which the state of a thread is not known.
+    /// The step of the walk for time in which the state of a thread is not known.
     fn unknown(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let waker = match stretch.waker() {
             Actor::Thread(waker) if stretch.to == now && self.graph.lives(waker, now) => waker,
@@ -359,7 +361,8 @@ impl Walk<'_> {
         Step::likely(waker, self.link(thread, waker, stretch))
     }
 
-    /// The step for a time whose end is not known: if a child ended in it, the thread waited for the child.
+    /// The step of the walk for a time whose end is not known. If a child ended in it, the thread waited for
+    /// the child.
     fn evidence_in(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         match self.evidence.ended_child(thread, stretch.from, now) {
             Some((child, end)) if end == now => Step::likely(child, Then::Exited),
@@ -373,7 +376,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The link that describes how `waker` ended the wait of a thread.
+    /// How the path leads from the thread `waker`, which ended a wait, to the thread that waited.
     fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
         let analysis = self.graph.analysis;
         match analysis.awaited(thread, wait) {
@@ -431,14 +434,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a thread ends without a further wait.
+    /// Whether a thread reaches its end from a time on without a further wait.
     fn is_done(&self, thread: ThreadIx, now: Ktime) -> bool {
         let alive = self.graph.analysis.thread(thread).alive;
         let mut rest = self.graph.timeline.since(thread, now).enumerate();
         !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
-    /// Adds time of a thread, divided where its process executed another program.
+    /// Adds a time of a thread to the path. It is divided where the thread's process executed another
+    /// program.
     fn add(
         &mut self,
         thread: ThreadIx,

@@ -1,4 +1,4 @@
-//! The operations of every thread of a run.
+//! Turns the timeline of every thread into the operations that the simulation of a run does.
 
 use std::collections::HashMap;
 
@@ -33,45 +33,47 @@ const REFILL: u64 = 4_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Runs on a CPU for a number of ns.
+    /// The thread runs on a CPU for this number of ns.
     Work,
-    /// Runs on a CPU for a number of ns, in a large process. Other tasks on the CPU slow it down.
+    /// The thread of a large process runs on a CPU for this number of ns. Other tasks on the CPU slow it
+    /// down.
     Warm,
-    /// Runs on a CPU for a number of ns, in a large process, recorded right after another task had the CPU.
+    /// The thread of a large process runs on a CPU for this number of ns. In the recording, another task had
+    /// the CPU right before.
     Cold,
-    /// Waits for a number of ns.
+    /// The thread waits for this number of ns.
     Delay,
-    /// Waits for one of the wakings with this number.
+    /// The thread waits for one of the wakings with this number.
     Await,
-    /// Causes one of the wakings with this number.
+    /// The thread causes one of the wakings with this number.
     Wake,
-    /// Starts the thread with this number.
+    /// The thread starts the thread with this number.
     Start,
-    /// Waits until a number of children of its process have ended, unless one of the operation's changes is
-    /// made.
+    /// The thread waits until this number of children of its process have ended, unless one of the
+    /// operation's changes is made.
     Children,
-    /// Waits until a number of children of its process have ended, if one of the operation's changes is
-    /// made.
+    /// The thread waits until this number of children of its process have ended, if one of the operation's
+    /// changes is made.
     AtOnce,
-    /// Notes that the process with this number has ended.
+    /// The process with this number has ended.
     Ended,
-    /// Waits for a slot for the job with this number, and for the jobs that it needs, if jobs are planned
-    /// anew.
+    /// If jobs are planned anew, the thread waits for a slot for the job with this number, and for the jobs
+    /// that it needs.
     Gate,
 }
 
 impl What {
-    /// Whether the operation takes time of a CPU.
+    /// Whether the operation takes CPU time.
     pub fn works(self) -> bool {
         self == What::Work || self.is_large()
     }
 
-    /// Whether the operation takes time of a CPU for a large process.
+    /// Whether the operation takes CPU time of a large process.
     pub fn is_large(self) -> bool {
         matches!(self, What::Warm | What::Cold)
     }
 
-    /// Whether the operation is a length of time.
+    /// Whether the value of the operation is a length of time.
     pub fn is_timed(self) -> bool {
         self.works() || self == What::Delay
     }
@@ -80,10 +82,10 @@ impl What {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub what: What,
-    /// The changes that concern the operation.
+    /// The set of assumed changes that concern the operation.
     pub mask: Changes,
     pub value: u64,
-    /// The end of the operation in the recording.
+    /// The time in the recording at which the operation ended.
     pub at: Ktime,
 }
 
@@ -92,17 +94,17 @@ pub(super) struct Threads {
     pub ops: Arena<ThreadIx, Vec<Op>>,
     pub process: Arena<ThreadIx, ProcessIx>,
     pub parent: Arena<ProcessIx, Option<ProcessIx>>,
-    /// The threads that no other thread starts.
+    /// The threads of the run that no other thread of it starts.
     pub first: Vec<ThreadIx>,
-    /// The thread with which the run ends.
+    /// The thread whose end is the end of the run.
     pub last: ThreadIx,
-    /// The number of different wakings.
+    /// The number of different numbers of wakings.
     pub wakings: usize,
-    /// Whether there are large processes.
+    /// Whether the run has large processes.
     pub large: bool,
 }
 
-/// An action of a thread for another thread at a moment.
+/// Something that a thread did at a moment and that another thread depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     Wake(u64),
@@ -117,20 +119,20 @@ pub(super) struct Builder<'a> {
     plan: &'a Plan,
     from: Ktime,
     to: Ktime,
-    /// The containers that processes wait for.
+    /// The containers that processes of the run wait for.
     containers: WaitedFor,
     own: Own,
     /// The ends of the children of each process, in the order of time.
     ends: Arena<ProcessIx, Vec<Ktime>>,
     /// The starts of the children of each process, in the order of time.
     starts: Arena<ProcessIx, Vec<Ktime>>,
-    /// The largest number of children that each process had at once.
+    /// The largest number of children that each process had at the same time.
     at_once: Arena<ProcessIx, u64>,
     marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
     /// The times at which each thread ended a wait of another process, in order.
     pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
-    /// The numbers of the different wakings. A thread that waits for one of several wakings with the same
-    /// number goes on at the first one. A job slot is for any other process.
+    /// The numbers that stand for wakings. A thread that waits for one of several wakings with the same
+    /// number goes on at the first one. A job slot may go to any other process.
     wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
 }
 
@@ -190,9 +192,9 @@ impl Builder<'_> {
         self.own.has_thread(self.graph.analysis, thread)
     }
 
-    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. In
-    /// another order of events no thread has it, or a third one. A child that ends a wait is always
-    /// awaited.
+    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. If
+    /// events happen in another order, no thread has it, or a third one. A wait that a child ends is never of
+    /// this kind.
     fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
@@ -200,7 +202,7 @@ impl Builder<'_> {
         !child && matches!(stretch.doing, Bucket::Wait(Wait::Io | Wait::Blocked))
     }
 
-    /// The thread of the run that ended a wait, if it did so during the run.
+    /// The thread of the run that ended a wait of a thread, if it did so during the run.
     pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
@@ -242,7 +244,8 @@ impl Builder<'_> {
             && awaited != Some(WaitReason::Vfork)
     }
 
-    /// Notes the actions of threads for each other. Returns the threads that no other thread starts.
+    /// Notes what threads did that other threads depend on. Returns the threads that no other thread of the
+    /// run starts.
     fn mark(&mut self) -> Vec<ThreadIx> {
         let analysis = self.graph.analysis;
         let mut first = Vec::new();
@@ -373,7 +376,7 @@ impl Builder<'_> {
         list.ops
     }
 
-    /// Adds a wait that another thread of the run ended.
+    /// Adds a wait that another thread of the run ended to the operations of a thread.
     fn wait(&mut self, list: &mut List, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) {
         let process = self.graph.analysis.thread(thread).process;
         let at = stretch.to;
@@ -399,14 +402,15 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the process of a thread is a descendant of a process.
+    /// Whether the process of a thread is a descendant of the process `process`.
     fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
         let mut above = analysis.ancestors(analysis.thread(thread).process);
         above.any(|ix| ix == process)
     }
 
-    /// Adds time of the thread itself, with the marks in it. `cold` is whether another task had the CPU before.
+    /// Adds time of a thread that depends on no other thread to its operations, with what it did for other
+    /// threads in that time. `cold` is whether another task had the CPU before.
     fn own_time(
         &self,
         list: &mut List,
@@ -478,7 +482,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The division of a thread's unknown time by the kernel's totals.
+    /// How the kernel's totals divide the time of a thread that is unknown in the timeline.
     fn hidden(&self, thread: ThreadIx) -> Hidden {
         let thread = self.graph.analysis.thread(thread);
         Hidden {
@@ -495,13 +499,13 @@ impl Builder<'_> {
             .map(|(change, at)| (1 << at, change))
     }
 
-    /// The set of the changes for which `concerns` is true.
+    /// The set of the assumed changes for which `concerns` is true.
     fn mask(&self, concerns: impl Fn(&Change) -> bool) -> Changes {
         let all = self.numbered().filter(|(_, change)| concerns(change));
         all.fold(0, |mask, (bit, _)| mask | bit)
     }
 
-    /// Turns the marks up to a moment into operations.
+    /// Adds what a thread did for other threads up to a moment to its operations.
     fn marks_until(&self, list: &mut List, thread: ThreadIx, until: Ktime) {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
@@ -518,8 +522,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Lets a tool whose jobs are planned anew wait for all of them. In the recording the last jobs may have
-    /// ended before the tool checked.
+    /// Adds a wait for all jobs to the operations of a tool whose jobs are planned anew. In the recording the
+    /// last jobs may have ended before the tool checked.
     fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
         let process = self.graph.analysis.thread(thread).process;
         let first = self.graph.analysis.process(process).threads.first();
@@ -529,8 +533,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Lets a child start only when no more other children live than the largest number in the recording. More
-    /// children may have ended by then, but only while the parent waited for a CPU.
+    /// Adds a wait before the start of a child, so that no more other children live at once than in the
+    /// recording. More children may have ended by then, but only while the parent waited for a CPU.
     fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;
@@ -563,8 +567,8 @@ impl Builder<'_> {
     }
 }
 
-/// The division of the unknown time of a thread by the kernel's totals of its life, in ns. The totals do not
-/// show when the thread ran, so each part of the time is divided in the same proportion.
+/// How the kernel's totals of a thread's life divide its unknown time, in ns. The totals do not show when the
+/// thread ran, so each part of the time is divided in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,
@@ -573,7 +577,8 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// The work in a part of the unknown time, and the time that is neither work nor a wait in a run queue.
+    /// The CPU time in a part of the unknown time, and the time that is neither work nor a wait in a run
+    /// queue, both in ns.
     fn divide(self, ns: u64) -> (u64, u64) {
         let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));
@@ -586,7 +591,7 @@ fn count(sorted: &[Ktime], until: Ktime) -> u64 {
     sorted.partition_point(|at| *at <= until) as u64
 }
 
-/// The operations of a thread so far, and the marks that have not become operations yet.
+/// The operations of a thread so far, and what it did for other threads that is not among them yet.
 struct List {
     ops: Vec<Op>,
     marks: std::iter::Peekable<std::vec::IntoIter<(Ktime, Mark)>>,

@@ -1,10 +1,10 @@
-//! The CPUs of a simulated run, and its clock.
+//! The CPUs of the machine on which a run is simulated, and the clock of the simulation.
 
 use crate::share::share_up;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The number of CPUs.
+    /// The number of CPUs of the simulated machine.
     pub cpus: u64,
     /// The CPU time in ns that a quota allows in each period of 100 ms.
     pub quota: Option<u64>,
@@ -14,7 +14,8 @@ pub struct Machine {
     /// Whether the jobs are planned anew. A tool that runs as many jobs as there are CPUs then runs `cpus` jobs
     /// at once; any other tool runs as many as in the recording.
     pub planned: bool,
-    /// The number of jobs at once of every build tool, if they are planned anew with another number.
+    /// The number of jobs that every build tool runs at once, if jobs are planned anew with another number
+    /// than in the recording.
     pub jobs: Option<u64>,
     /// Whether, among the jobs that could start, the job starts that took longest in the recording.
     pub longest_first: bool,
@@ -51,12 +52,14 @@ const STOPPED: u64 = 2;
 pub(super) struct Clock {
     machine: Machine,
     pub now: u64,
-    /// The service that a task has got that wanted a CPU all the time.
+    /// The CPU time in ns that a task has got that wanted a CPU all the time, without the cost of shared
+    /// caches.
     pub served: u64,
     pub on_cpu: u64,
-    /// Whether tasks have waited for a CPU.
+    /// Whether tasks have had to wait for a CPU so far.
     pub crowded: bool,
-    /// The end of the quota's present period. The next field is the CPU time that is still allowed.
+    /// The end of the quota's present period, in ns. The next field is the CPU time that is still allowed in
+    /// it.
     period: u64,
     budget: u64,
     /// Whether the quota stopped the tasks in this period or in the previous one.
@@ -145,7 +148,7 @@ impl Clock {
         true
     }
 
-    /// The rates at which `tasks` run, of which `large` belong to large processes.
+    /// How fast `tasks` run on the CPUs, of which `large` belong to large processes.
     fn rates(&self, tasks: u64, large: u64, stopped: bool) -> Rates {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let all = tasks
@@ -162,7 +165,7 @@ impl Clock {
     }
 
     /// Passes the whole periods of a quota up to the last one before something ends, if a period begins now.
-    /// Returns `false` if there is none.
+    /// Returns `false` if there is no such period.
     fn pass_periods(
         &mut self,
         large: u64,
@@ -206,36 +209,36 @@ impl Clock {
     }
 }
 
-/// The rates at which tasks run that share the CPUs.
+/// How fast tasks run that share the CPUs.
 struct Rates {
     tasks: u64,
     /// The number of CPUs, in thousandths.
     cpus: u64,
-    /// The number of all tasks, those outside of the run included, in thousandths.
+    /// The number of all tasks on the CPUs, those outside of the run included, in thousandths.
     all: u64,
-    /// The time in which the tasks get the service of `cpus`. The service does not include the cost of the
-    /// caches; the use of the quota and the CPU time do.
+    /// The time in ns in which each task gets `cpus` ns of CPU time. That CPU time does not include the cost
+    /// of the caches; the use of the quota does.
     share: u64,
     /// The cost of the shared caches, in thousandths of the work.
     cost: u64,
 }
 
 impl Rates {
-    /// The time in ns in which all tasks together use up the CPU time that a quota allows.
+    /// The time in ns in which all tasks together use up the CPU time `budget` that a quota allows.
     fn exhausts(&self, budget: u64) -> u64 {
         let rate = share_up(self.cpus.saturating_mul(self.tasks), 1000 + self.cost, 1000);
         share_up(budget, self.share, rate)
     }
 
-    /// The service that each task gets in a time, and the CPU time that all tasks use. If the tasks use up a
-    /// quota, each task gets at least some service.
+    /// The CPU time that each task gets in a time, and the CPU time that all tasks use, both in ns. If the
+    /// tasks use up a quota, each task gets at least some.
     fn serve(&self, ns: u64, exhausts: bool) -> (u64, u64) {
         let passed = crate::share(ns, self.cpus, self.share).max(u64::from(exhausts));
         let used = share_up(passed.saturating_mul(self.tasks), 1000 + self.cost, 1000);
         (passed, used)
     }
 
-    /// The result of one whole period of a quota.
+    /// The CPU times of one whole period of a quota.
     fn period(&self, quota: u64) -> Passed {
         let exhausts = self.exhausts(quota);
         let (passed, used) = self.serve(exhausts.min(PERIOD), exhausts <= PERIOD);
@@ -247,11 +250,11 @@ impl Rates {
     }
 }
 
-/// Whole periods of a quota in which nothing ends.
+/// The CPU times of whole periods of a quota in which no task is done.
 struct Passed {
-    /// The service that each task gets.
+    /// The CPU time in ns that each task gets.
     passed: u64,
-    /// The CPU time of all tasks.
+    /// The CPU time in ns that all tasks use.
     used: u64,
     /// Whether the quota stops the tasks in the last period.
     stops: bool,
@@ -271,8 +274,8 @@ impl Passed {
 mod tests {
     use super::*;
 
-    /// The clock when `tasks` have got the service `work`, and the number of its steps. `each`: it stops at
-    /// the end of each period, as for a delay.
+    /// The clock after `tasks` have got the CPU time `work`, and the number of its steps. If `each` is set,
+    /// it stops at the end of each period, as for a delay.
     fn serve(machine: Machine, tasks: u64, work: u64, each: bool) -> (Clock, u64) {
         let (mut clock, mut steps) = (Clock::new(machine), 0);
         while clock.served < work {

@@ -1,5 +1,5 @@
-//! The jobs of build tools, planned anew. Each job starts when the jobs that it needs have ended and there is
-//! a slot for it.
+//! Plans the jobs of build tools anew in a simulated run. Each job starts when the jobs that it needs have
+//! ended and there is a slot for it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -13,25 +13,25 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::awaited::WaitReason;
 use crate::questions::jobs::{Job, Limit};
 
-/// The change that stands for the whole plan.
+/// The assumed change that stands for planning the jobs anew.
 pub(super) const PLANNED: Changes = 1 << 31;
 
-/// A job, and the jobs that have to end before it starts.
+/// A job of a build tool that is planned anew, and the jobs that have to end before it starts.
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub job: Job,
-    /// The jobs that it needs at best, probably, and at worst.
+    /// The jobs that have to end before this one starts: at best, probably, and at worst.
     pub after: [Vec<ProcessIx>; 3],
     /// The length of the job in the recording, in ns.
     pub length: u64,
 }
 
-/// The jobs of a run.
+/// All jobs of a run that are planned anew.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     jobs: Vec<Planned>,
     of: HashMap<ProcessIx, usize>,
-    /// The start of the first job of each tool, and the start of the last one.
+    /// For each tool, the start of its first job and the start of its last one.
     windows: HashMap<ProcessIx, (Ktime, Ktime)>,
     limits: BTreeMap<ProcessIx, Limit>,
 }
@@ -56,7 +56,7 @@ impl Plan {
         }
     }
 
-    /// The number of slots of each pool on a machine.
+    /// The number of job slots of each pool on a machine.
     fn slots(&self, machine: Machine) -> BTreeMap<u32, u64> {
         let slots = self.jobs.iter().map(|planned| {
             let job = planned.job;
@@ -77,7 +77,7 @@ impl Plan {
         &self.jobs
     }
 
-    /// The number of the job that begins with this thread.
+    /// The number of the job whose first thread is this one.
     pub(super) fn job_of(&self, analysis: &Analysis, thread: ThreadIx) -> Option<u64> {
         let process = analysis.thread(thread).process;
         let job = self.of.get(&process)?;
@@ -85,18 +85,18 @@ impl Plan {
         (first == Some(&thread)).then_some(*job as u64)
     }
 
-    /// Whether a process is a job.
+    /// Whether a process is one of the jobs that are planned anew.
     pub(super) fn starts(&self, process: ProcessIx) -> bool {
         self.of.contains_key(&process)
     }
 
-    /// Whether a process is a tool with jobs.
+    /// Whether a process is a tool whose jobs are planned anew.
     pub(super) fn owns(&self, process: ProcessIx) -> bool {
         self.windows.contains_key(&process)
     }
 
-    /// Whether the plan replaces a wait of a tool, because the tool waits for its jobs or for a slot. The jobs
-    /// wait themselves in a plan.
+    /// Whether the plan replaces a wait of a tool, because the tool waits for its jobs or for a slot. With a
+    /// plan, the jobs themselves wait.
     pub(super) fn replaces(
         &self,
         analysis: &Analysis,
@@ -131,16 +131,16 @@ impl Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     thread: Option<ThreadIx>,
-    /// The number of jobs that it still waits for.
+    /// The number of jobs that the job still waits for.
     missing: usize,
     runs: bool,
     has_slot: bool,
 }
 
-/// The jobs of a pool that wait for a slot. The first one is the next to start.
+/// The jobs of a pool that wait for a slot, each with its priority. The first one is the next to start.
 type Waiting = BinaryHeap<(u64, Reverse<usize>)>;
 
-/// The jobs in a simulated run.
+/// The jobs of a simulated run that wait to be started.
 pub(super) struct Gates<'a> {
     plan: &'a Plan,
     effect: Effect,
@@ -149,10 +149,10 @@ pub(super) struct Gates<'a> {
     done: Arena<ProcessIx, bool>,
     /// The jobs that wait for the end of each process.
     dependents: HashMap<ProcessIx, Vec<usize>>,
-    /// The number of first jobs of each tool that have all ended, and the numbers of later jobs that have
-    /// ended.
+    /// For each tool, the number of its first jobs that have all ended, and the numbers of later jobs that
+    /// have ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
-    /// The jobs that wait for the end of a number of first jobs of a tool.
+    /// The jobs that wait until a number of the first jobs of a tool have ended.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,
     free: BTreeMap<u32, u64>,
     waiting: BTreeMap<u32, Waiting>,
@@ -174,7 +174,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// Notes that a job could start if it did not need others. Returns whether it starts now.
+    /// Notes that a job could start as far as its parent is concerned. Returns whether it starts now, or
+    /// waits for other jobs or a slot.
     pub fn arrives(&mut self, at: usize, thread: ThreadIx) -> bool {
         let (Some(planned), Some(state)) = (self.plan.jobs.get(at), self.states.get_mut(at)) else {
             return true;
@@ -220,7 +221,7 @@ impl<'a> Gates<'a> {
         waiting.push((weight, Reverse(at)));
     }
 
-    /// Starts the jobs for which there are slots.
+    /// Starts the waiting jobs of a pool for which there are slots. Returns their threads.
     fn grant(&mut self, pool: u32) -> Vec<ThreadIx> {
         let mut started = Vec::new();
         let (Some(free), Some(waiting)) = (self.free.get_mut(&pool), self.waiting.get_mut(&pool))
@@ -273,7 +274,7 @@ impl<'a> Gates<'a> {
         started.collect()
     }
 
-    /// Frees the slot of a job. Returns the pool of the slot.
+    /// Frees the slot that a job had. Returns the pool of the slot.
     fn give_back(&mut self, at: usize) -> Option<u32> {
         let pool = self.plan.jobs.get(at)?.job.pool;
         let had = std::mem::replace(&mut self.states.get_mut(at)?.has_slot, false);
@@ -301,7 +302,7 @@ impl<'a> Gates<'a> {
         passed.flatten().collect()
     }
 
-    /// Notes that a thread goes on although it has no slot.
+    /// Notes that a thread goes on although its job has no slot.
     pub fn forget(&mut self, thread: ThreadIx) {
         let its = |state: &&mut State| state.thread == Some(thread);
         if let Some(state) = self.states.iter_mut().find(its) {

@@ -1,8 +1,8 @@
-//! Fewer operations of a long run: neighboring pieces of a thread's own time become one.
+//! Reduces the number of operations of a long run: neighboring pieces of a thread's own time become one.
 //!
-//! What a thread does between two dependencies on other threads takes the same time in any order: only tasks that share
-//! CPUs with it meet it at other moments. So a long run keeps all dependencies and all sums, and its pieces of time are as
-//! long as its number of operations needs.
+//! What a thread does between two dependencies on other threads takes the same time in any order: only tasks
+//! that share CPUs with it meet it at other moments. So a long run keeps all dependencies and all sums, and
+//! its pieces of time are as long as its number of operations needs.
 
 use super::build::Op;
 use crate::arena::Arena;
@@ -12,16 +12,17 @@ use crate::model::ThreadIx;
 /// first screen of a simulated build of 10^7 events is the same with twice as many.
 pub(super) const MOST_OPS: usize = 2_000_000;
 
-/// The first length in ns of merged pieces. A guess; sums and dependencies are the same with any.
+/// The length in ns that merged pieces of time have at first. A guess; sums and dependencies are the same
+/// with any.
 const FIRST: u64 = 1_000_000;
-/// The last length in ns of merged pieces.
+/// The largest length in ns that merged pieces of time may have.
 const LAST: u64 = FIRST << 20;
 
 /// Merges the operations of threads.
 pub(super) struct Merger {
-    /// The number of operations at which pieces get longer.
+    /// The number of operations at which merged pieces of time get longer.
     most: usize,
-    /// The number of operations so far.
+    /// The number of operations of all threads so far.
     count: usize,
     /// The length in ns up to which neighboring pieces are merged.
     length: u64,
@@ -36,7 +37,7 @@ impl Merger {
         }
     }
 
-    /// The operations of a thread, merged as those of the threads before it.
+    /// The operations of a thread, merged like those of the threads before it.
     pub fn merged(&mut self, ops: Vec<Op>) -> Vec<Op> {
         let mut ops = if self.length == 0 {
             ops
@@ -48,7 +49,7 @@ impl Merger {
         ops
     }
 
-    /// Makes the pieces of all threads longer if there are too many operations.
+    /// Makes the pieces of time of all threads longer if there are too many operations.
     pub fn limit(&mut self, all: &mut Arena<ThreadIx, Vec<Op>>) {
         if self.count <= self.most {
             return;

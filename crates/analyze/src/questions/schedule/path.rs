@@ -1,4 +1,4 @@
-//! The chain of threads that decided about the end of a simulated run.
+//! Finds the chain of threads that decided about the end of a simulated run.
 
 use tr_format::event::Ktime;
 
@@ -9,28 +9,28 @@ use crate::share;
 /// The result of a simulated run. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The time at which the run's last thread was done.
+    /// The simulated time at which the run's last thread was done.
     pub wall: u64,
-    /// The CPU time of all threads.
+    /// The CPU time of all threads of the run.
     pub on_cpu: u64,
-    /// Whether tasks waited for a CPU.
+    /// Whether tasks of the run waited for a CPU.
     pub crowded: bool,
-    /// The time in which exactly n tasks wanted a CPU, by n.
+    /// The times in which exactly n tasks wanted a CPU, by n.
     pub demand: Vec<u64>,
-    /// The chain of threads that decided about the end, in the order of time, if it was requested.
+    /// The chain of threads that decided about the end of the run, in the order of time, if it was requested.
     pub legs: Vec<Leg>,
     /// The life of each thread that began, if the chain was requested.
     pub lives: Vec<Life>,
 }
 
 impl Done {
-    /// A time multiplied by the fraction `is / of`.
+    /// The time `ns` multiplied by the fraction `is / of`.
     pub fn times(ns: u64, (is, of): (u64, u64)) -> u64 {
         share(ns, is, of)
     }
 
-    /// The result with its time, its chain and its lives multiplied by a fraction. The CPU time is not
-    /// changed.
+    /// The result with its end, its chain and the lives of its threads multiplied by a fraction. The CPU time
+    /// is not changed.
     pub fn fitted(self, part: (u64, u64)) -> Done {
         let long = |ns| Done::times(ns, part);
         let leg = |leg: Leg| {
@@ -60,17 +60,17 @@ impl Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     pub thread: ThreadIx,
-    /// The start of the thread; for a job, the moment at which it got its slot.
+    /// The time at which the thread started; for a job, the time at which it got its slot.
     pub from: u64,
-    /// The end of the thread, or the end of the run.
+    /// The time at which the thread ended, or the run.
     pub to: u64,
 }
 
-/// The time of one thread in the chain.
+/// A time of one thread in the chain that decided about the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub thread: ThreadIx,
-    /// The time in the recording at which the leg begins.
+    /// The time in the recording that corresponds to the beginning of the leg.
     pub at: Ktime,
     /// The simulated time at which the leg begins, in ns.
     pub from: u64,
@@ -78,7 +78,7 @@ pub struct Leg {
     pub ns: u64,
 }
 
-/// The event that a thread goes on.
+/// A thread of the simulated run goes on after a wait.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     thread: ThreadIx,
@@ -89,7 +89,7 @@ struct Event {
     before: Option<usize>,
 }
 
-/// The events by which each thread went on.
+/// All events of a simulated run in which a thread went on.
 pub(super) struct Log {
     events: Vec<Event>,
     last: Arena<ThreadIx, Option<usize>>,
@@ -113,7 +113,7 @@ impl Log {
         self.lives[thread].1 = Some(now);
     }
 
-    /// All lives up to the run's end.
+    /// The lives of all threads that began, up to the run's end, which is `wall` ns after its beginning.
     pub fn lives(&self, wall: u64) -> Vec<Life> {
         let lives = self.lives.ids().filter_map(|thread| {
             let (from, to) = self.lives[thread];
@@ -134,7 +134,8 @@ impl Log {
         });
     }
 
-    /// The chain up to a thread's end.
+    /// The chain of threads that decided about the end of the thread `last`, which is `wall` ns after the
+    /// run's beginning.
     pub fn legs(&self, last: ThreadIx, wall: u64) -> Vec<Leg> {
         let mut legs = Vec::new();
         let (mut at, mut end) = (self.last[last], wall);

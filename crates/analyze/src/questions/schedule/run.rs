@@ -1,5 +1,5 @@
-//! The simulation. Tasks that share the CPUs advance evenly, so the service that each of them has got is one
-//! clock for all. A task leaves the clock when it has got the service that it needs.
+//! Runs the simulation. Tasks that share the CPUs advance evenly, so the CPU time that each of them has got
+//! (its service) is one clock for all. A task leaves the clock when it has got the service that it needs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,36 +15,37 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings with one number: how many more were caused than awaited, and the threads that wait.
+/// The wakings with one number in a simulated run: how many more were caused than awaited, and the threads
+/// that wait for one.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
     waiting: VecDeque<ThreadIx>,
 }
 
-/// The children of a process that have ended, and the threads that wait for more of them.
+/// How many children of a process have ended, and the threads that wait for more of them.
 #[derive(Clone, Debug, Default)]
 struct Children {
     ended: u64,
     waiting: Vec<(u64, ThreadIx)>,
 }
 
-/// The conditions of a run.
+/// The conditions under which a run is simulated.
 pub(super) struct On<'p> {
     pub machine: Machine,
-    /// The jobs, and the assumption about them.
+    /// The jobs that are planned anew, and the assumption about what they need.
     pub plan: &'p Plan,
     pub effect: Effect,
-    /// The changes that are made.
+    /// The set of changes that are assumed.
     pub changes: Changes,
     /// The value of [`Change::remains`](super::Change::remains) for each change, by its number.
     pub remains: &'p [(u64, u64)],
-    /// Whether the path is requested.
+    /// Whether the chain of threads that decides about the end is requested.
     pub traced: bool,
 }
 
 impl On<'_> {
-    /// The length of a piece of time after the changes that concern it.
+    /// The length in ns of a piece of time, after the changes that concern it.
     fn shortened(&self, mask: Changes, ns: u64) -> u64 {
         if mask & !PLANNED == 0 {
             return ns;
@@ -60,7 +61,7 @@ impl On<'_> {
     }
 }
 
-/// The largest change of a process's work in a shaken run, in thousandths.
+/// The largest change of a process's work in a run with [`Machine::shaken`], in thousandths.
 const SHAKEN: u64 = 100;
 
 /// The time in ns that an operation of a process needs.
@@ -85,15 +86,15 @@ struct Run<'a> {
     clock: Clock,
     gates: Gates<'a>,
     log: Option<Log>,
-    /// The thread whose operations are done now.
+    /// The thread that is doing its operations now.
     current: Option<ThreadIx>,
-    /// The next operation of each thread.
+    /// The number of each thread's next operation.
     next: Arena<ThreadIx, usize>,
-    /// The threads that have something to do at this moment.
+    /// The threads that can do an operation at this moment.
     ready: Vec<ThreadIx>,
-    /// The threads on a CPU, by the service at which they are done.
+    /// The threads on a CPU, ordered by the service at which they are done with their work.
     working: BinaryHeap<Reverse<(u64, ThreadIx)>>,
-    /// The number of these threads that belong to large processes.
+    /// The number of threads on a CPU that belong to large processes.
     large: u64,
     delayed: BinaryHeap<Reverse<(u64, ThreadIx)>>,
     /// The time in which exactly n tasks wanted a CPU, in ns, by n.
@@ -101,7 +102,8 @@ struct Run<'a> {
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
-    /// The blocked threads, by the ends of their waits in the recording, since no thread could go on.
+    /// The blocked threads, ordered by the ends of their waits in the recording. They are listed when no
+    /// thread can go on.
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
@@ -269,7 +271,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that the present thread let another one go on.
+    /// Notes that the present thread lets the thread `thread` go on.
     fn note(&mut self, thread: ThreadIx, at: Ktime) {
         if let Some(log) = &mut self.log {
             log.note(thread, self.current, self.clock.now, at);

@@ -1,7 +1,7 @@
-//! Ticks: time-outs after which a thread goes on waiting, so that several waits are one.
+//! Finds ticks: time-outs after which a thread goes on waiting, so that several waits are one.
 //!
-//! `pthread_cond_timedwait` in a loop, a background thread that sleeps and looks: when the wait
-//! comes to its end earlier in a simulated run, the thread does not wait for its timeout. A loop whose last wait another
+//! `pthread_cond_timedwait` in a loop, a background thread that sleeps and looks: when the wait comes to its
+//! end earlier in a simulated run, the thread does not wait for its timeout. A loop whose last wait another
 //! thread ended, by a waking or by ending the process, has its end from that thread alone.
 
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use super::build::Builder;
 use crate::model::ThreadIx;
 use crate::timeline::{Bucket, Stretch, Wait};
 
-/// The system calls that can end by a time-out.
+/// The system calls that a time-out can end.
 const TIMED: [Reason; 7] = [
     Reason::Lock,
     Reason::Timer,
@@ -39,8 +39,8 @@ const ENDING: u64 = 1_000_000;
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
-    /// The beginnings of the waits of a thread that are ticks of a later wait. Between them the thread does other
-    /// things for less time than it waits.
+    /// The beginnings of the waits of a thread that are ticks of a later wait. Between them the thread does
+    /// other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
         let timeline = self.graph.timeline;
@@ -131,7 +131,7 @@ impl Builder<'_> {
         ticks
     }
 
-    /// Whether a thread ended a wait of another process in a time.
+    /// Whether a thread ended a wait of another process between two times.
     fn woke_another(&self, thread: ThreadIx, from: Ktime, to: Ktime) -> bool {
         let answers = &self.answers[thread];
         let next = answers.partition_point(|at| *at < from);
@@ -139,7 +139,7 @@ impl Builder<'_> {
     }
 
     /// Whether another thread of the process waited for the end of this thread, for little more than the
-    /// time-out. This thread had been asked to end then, and noticed it at its next check.
+    /// time-out. This thread had been asked to end then, and noticed that at its next check.
     fn is_joined(&self, thread: ThreadIx, last: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);

@@ -1,4 +1,4 @@
-//! The replay: a virtual clock for every thread in every scenario.
+//! Replays a recording with a virtual clock for every thread in every scenario.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -14,26 +14,27 @@ use crate::questions::programs::{Group, Groups};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
     number: u32,
-    /// The time up to which the thread's clocks have advanced.
+    /// The time in the recording up to which the thread's clocks have advanced.
     now: Ktime,
     begun: bool,
     /// Whether the thread is waiting for the clock of another thread. A cycle would lead back here.
     busy: bool,
 }
 
-/// A thread's virtual clocks, in ns.
+/// The virtual clocks of one thread in one scenario, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     /// The clock that counts every wait, and unknown time, with its recorded length.
     pub same_waits: u64,
     /// The clock that counts only the waits for disks.
     pub no_waits: u64,
-    /// The present stay of the chain of `same_waits`, and the longest earlier stay.
+    /// The stay of the chain of `same_waits` in its present thread, and the longest earlier stay.
     stays: [Option<Stay>; 2],
 }
 
 impl Clock {
-    /// Adds a part of the thread's time up to a moment. `waits` is whether the part could have been shorter.
+    /// Adds a part of the thread's time, up to a moment, to its clocks. `waits` is whether the part is a wait
+    /// that could have been shorter.
     fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
         let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
@@ -43,7 +44,7 @@ impl Clock {
         self.stays[0] = Some(Stay { thread, at, ns });
     }
 
-    /// Sets each clock to the clock of another thread if that is later.
+    /// Sets each of these clocks to the corresponding one of `other` if that is later.
     fn follow(&mut self, other: &Clock) {
         if other.same_waits > self.same_waits {
             self.same_waits = other.same_waits;
@@ -58,17 +59,17 @@ impl Clock {
     }
 }
 
-/// A scenario: the clocks of all threads if a part of the time is left out.
+/// One scenario: what is left out, and the clocks of all threads.
 pub(super) struct Scenario<'a> {
     pub without: &'a Without,
     pub clocks: Arena<ThreadIx, Clock>,
 }
 
-/// A link from another thread's clock at a moment.
+/// A moment at which a thread's clocks depend on those of another thread.
 struct Follow {
     other: ThreadIx,
     at: Ktime,
-    /// The wait that the other thread ended.
+    /// The object that the thread waited for, if the other thread ended a wait, and the system call's class.
     awaited: Option<(WaitReason, Reason)>,
     /// The group of the thread that waited.
     group: Option<Group>,
@@ -80,7 +81,7 @@ pub(super) struct Replay<'a> {
     pub from: Ktime,
     pub to: Ktime,
     pub cursors: Arena<ThreadIx, Cursor>,
-    /// The clocks of all threads with all of the time.
+    /// The clocks of all threads if nothing is left out.
     pub recorded: Arena<ThreadIx, Clock>,
     pub scenarios: Vec<Scenario<'a>>,
     pub waited_for_slot: bool,
@@ -90,11 +91,12 @@ pub(super) struct Replay<'a> {
 /// and less for each stretch. A guess; it changes the speed alone.
 const SHORT: u32 = 4;
 
-/// The number of threads that are followed at one moment, as for the path. A bound of the work.
+/// The number of threads that are followed at one moment, as for the critical path. A bound of the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
-    /// Adds a wait of the thread itself, or unknown time. A disk is assumed to take as long on any machine.
+    /// Adds a wait of a thread that no other thread ended, or unknown time, to the thread's clocks. A disk is
+    /// assumed to take as long on any machine.
     fn add_own(
         &mut self,
         thread: ThreadIx,
@@ -135,7 +137,7 @@ impl Replay<'_> {
     }
 
     /// Sets the clocks of a thread to the clocks of another thread at a time, where those are later. Returns
-    /// `false`, and does nothing, in a cycle or in a chain that is too long.
+    /// `false`, and does nothing, if threads wait for each other in a circle or the chain is too long.
     fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
         let Follow {
             other,
