@@ -1,4 +1,4 @@
-//! Masked network addresses, and names asked of DNS.
+//! Masks network addresses, and the names that are looked up by DNS.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Masks those of an event.
+    /// Masks the addresses and names in an event.
     pub fn mask(&mut self, kind: &mut LifeKind) {
         match kind {
             LifeKind::Connect(connect) => self.endpoint(&mut connect.remote),
@@ -37,7 +37,7 @@ impl Addresses {
         }
     }
 
-    /// Addresses and names that were masked.
+    /// The number of different addresses and names that were masked.
     pub fn masked(&self) -> usize {
         self.hosts.len() + self.names.len()
     }

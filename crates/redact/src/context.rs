@@ -1,4 +1,4 @@
-//! Words that are secrets because they look like one where the words before let one expect it.
+//! Finds words of a command line that look like a secret after words that let one expect a secret.
 
 use crate::harmless::is_harmless;
 use crate::looks;
@@ -7,7 +7,7 @@ use crate::names::{self, Sure};
 use crate::read::Read;
 use crate::words::{self, Word};
 
-/// Masks a word, or the part of it that looks like a secret after the words before.
+/// Masks a word, or the part of it, that looks like a secret after the words before it.
 pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     let text = word.text;
     let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
@@ -53,7 +53,7 @@ pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     }
 }
 
-/// The whole word is a secret.
+/// Whether the whole word is a secret.
 fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if text.starts_with(b"-") || is_harmless(text) {
@@ -69,7 +69,8 @@ fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     is_announced(text, read) || is_generated(text, read) || follows_user(text, read)
 }
 
-/// The word before is a name or a command after which a secret comes, and the word fits it.
+/// Whether the word before is a name or a command after which a secret comes, and this word looks like that
+/// secret.
 fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if words::is_content(previous) && read.stores_secret()
@@ -88,8 +89,8 @@ fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
             || token && (padded || looks::is_random(text)))
 }
 
-/// The word looks like a password, after an option that may take one or in a command that is about passwords or
-/// accounts.
+/// Whether the word looks like a password and stands after an option that may take one, or in a command that
+/// is about passwords or accounts.
 fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if words::is_parameter(text) {
@@ -107,7 +108,8 @@ fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
                 || read.changes_password && looks::may_be_password(text))
 }
 
-/// The word is the password after a user's name or a port's number: `-u USER -p X`, `-P 25575 -p X`.
+/// Whether the word is the password after a user's name or a port's number: `X` of `-u USER -p X` or `-P
+/// 25575 -p X`.
 fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     let takes = !words::is_parameter(text)
@@ -138,7 +140,8 @@ fn follows_user(text: &[u8], read: &Read<'_>) -> bool {
         }
 }
 
-/// `DB_PASSWORD X`, `vnc_password X`: a name in several parts with a value that looks like a password after it.
+/// Whether a name in several parts, such as `DB_PASSWORD` or `vnc_password`, has a value after it that looks
+/// like a password.
 fn names_value(name: &[u8], value: &[u8]) -> bool {
     let parts = name.contains(&b'_') || looks::changes_case(name);
     parts
@@ -163,7 +166,7 @@ fn cookie(word: &Word<'_>, masks: &mut Masks) {
     }
 }
 
-/// Masks the value of OpenSSL's `-kdfopt secret:X`, among others with a digest or a salt.
+/// Masks the secret `X` in OpenSSL's `-kdfopt secret:X`, which can stand beside a digest or a salt.
 fn key_derivation(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
     if previous != b"-kdfopt" {
         return;
@@ -190,7 +193,8 @@ fn object(word: &Word<'_>, masks: &mut Masks) {
     }
 }
 
-/// Masks the value of `--set env[0].name=API_TOKEN --set env[0].value=X`, or of both in one word.
+/// Masks the secret `X` in `--set env[0].name=API_TOKEN --set env[0].value=X`, or in one word with both
+/// settings.
 fn entries(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     if !word.text.contains(&b']') {
         return;

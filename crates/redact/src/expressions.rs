@@ -1,4 +1,5 @@
-//! Secrets in the languages that words of a command line are written in: JSON, XML, SQL, calls of functions.
+//! Finds secrets in words of a command line that are written in a language: JSON, XML, SQL, calls of
+//! functions.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,7 +11,8 @@ use crate::looks;
 use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 
-/// `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the same with escaped quotes.
+/// Matches a name and a value in quotes: `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the
+/// same with escaped quotes.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)([A-Za-z0-9_.-]+)(?:\\?["'])?[\]})]?\s*(?::=?|=>?)\s*(?:"#,
@@ -19,7 +21,7 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// `'name' => bcrypt('X')`, of PHP.
+/// Matches a value that PHP hashes: `'name' => bcrypt('X')`.
 static HASHED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)([A-Za-z0-9_.-]+)["']?\s*=>\s*(?:\w+(?:::|->))?"#,
@@ -27,11 +29,11 @@ static HASHED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// `default_pass, <<"X">>`, of Erlang.
+/// Matches a name and a value in Erlang: `default_pass, <<"X">>`.
 static BINARY: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)([A-Za-z0-9_]+)\s*,\s*<<\\?"+([^"\\]+)\\?"+>>"#));
 
-/// SQL, netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
+/// Matches a password in SQL or netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?|using)",
@@ -43,26 +45,27 @@ static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A line of `.pgpass`: `host:port:database:user:X`.
+/// Matches a line of `.pgpass`: `host:port:database:user:X`.
 static PGPASS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?-u)(?:^|[\r\n])[\w.*-]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:([^:\s]+)(?:[\r\n]|$)")
 });
 
-/// An element of XML: `<password>X</password>`.
+/// Matches an element of XML: `<password>X</password>`.
 static ELEMENT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?-u)<([A-Za-z0-9_.:-]+)>([^<>\s]+)</"));
 
-/// Two attributes of XML: `<add key="ClearTextPassword" value="X" />`.
+/// Matches two attributes of an element of XML: `<add key="ClearTextPassword" value="X" />`.
 static ATTRIBUTES: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?-u)(?:key|name)=["']([\w.:-]+)["']\s+value=["']([^"'\s]+)["']"#)
 });
 
-/// A line of an INI file with blanks around the sign: `aws_secret_access_key = X`.
+/// Matches a line of an INI file with blanks around the sign: `aws_secret_access_key = X`.
 static SETTING: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?m-u)^[ \t]*([\w.-]+)[ \t]+=[ \t]+([^\s"'()\[\]{};,]+)[ \t]*\r?$"#)
 });
 
-/// `{"name": "API_KEY", "value": "X"}`, `ParameterKey=DbPassword,ParameterValue=X`.
+/// Matches a pair of a name and a value: `{"name": "API_KEY", "value": "X"}`,
+/// `ParameterKey=DbPassword,ParameterValue=X`.
 static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?i-u)"?(?:parameter)?(?:name|key)\\?"?\s*[:=]\s*\\?"?([\w.-]+)\\?"?\s*,\s*\\?"?"#,
@@ -70,7 +73,7 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// `define('DB_PASSWORD', 'X')`: a call with a name and a value in quotes.
+/// Matches a call with a name and a value in quotes: `define('DB_PASSWORD', 'X')`.
 static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\w\s*\(\s*(?:"([\w.-]+)"\s*,\s*"([^"\\]+)"|"#,
@@ -78,7 +81,7 @@ static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// `Credentials("realm", "host", "user", "X")`: calls whose last text is a password.
+/// Matches a call whose last text is a password: `Credentials("realm", "host", "user", "X")`.
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|(?:set|change)_?(?:user)?_?password)\w*",
@@ -86,7 +89,7 @@ static CALL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Adds the secrets in a text to `masked`, by each language that the text may be written in.
+/// Passes the places of the secrets in a text to `masked`, for each language that the text may be written in.
 pub fn find(text: &[u8], mut masked: impl FnMut(Range<usize>)) {
     let mut search = |expression: &Regex, secret: Secret| {
         let found = expression.captures_iter(text);

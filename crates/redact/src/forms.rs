@@ -1,4 +1,4 @@
-//! Tokens of a known form: most services give theirs a prefix.
+//! Finds tokens of a known form: most services give theirs a prefix.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,8 @@ use regex::bytes::Regex;
 use crate::looks;
 use crate::matching::compiled;
 
-/// A word with one of these, in upper or lower case, may hold such a token, or a private key.
+/// Texts of which a word has one, in upper or lower case, if it holds a token of a known form or a private
+/// key.
 #[rustfmt::skip]
 pub const HINTS: [&str; 195] = [
     "sctapi", "bearer ", "@tcp(", "@unix(", "@udp(", "@/", "nats://", "infura.io/", "alchemy.com/", "quiknode.pro/", "ankr.com/", "day.app/", "/trigger/",
@@ -30,7 +31,7 @@ pub const HINTS: [&str; 195] = [
     "absk", "bedrock-api-key-", "dnkey-", "sm_pat_", "sm_aat_", "atta", "kgat_", "hcaik_", "bkaj_",
 ];
 
-/// Prefixes, lengths and alphabets as the services document them, and as scanners of
+/// Matches tokens by prefixes, lengths and alphabets, as the services document them and as scanners of
 /// repositories know them.
 static FORMS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -132,8 +133,8 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Secrets beside words without which the search is not worth its time: `Bearer X`, and a data source of Go's,
-/// `user:X@tcp(host)/database`.
+/// Matches secrets that stand beside certain words: `Bearer X`, and a data source of Go's,
+/// `user:X@tcp(host)/database`. Without such words the search is not worth its time.
 static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)\b(?i:bearer)\s+([A-Za-z0-9._~+/=-]{20,})",
@@ -141,7 +142,7 @@ static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// The text has one of the words of [`BESIDE`].
+/// Whether the text has one of the words beside which [`BESIDE`] finds secrets.
 fn may_be_beside(text: &[u8]) -> bool {
     let has = |word: &[u8]| {
         text.windows(word.len())
@@ -151,12 +152,12 @@ fn may_be_beside(text: &[u8]) -> bool {
         || text.contains(&b'@') && (has(b"@tcp(") || has(b"@unix(") || has(b"@/"))
 }
 
-/// The argument may be the token of a Discord bot, which has three parts.
+/// Whether the argument may be the token of a Discord bot, which has three parts.
 pub fn may_be_discord(arg: &[u8]) -> bool {
     (59..=75).contains(&arg.len()) && arg.iter().filter(|b| **b == b'.').count() == 2
 }
 
-/// The text may hold a token of a form without a word of its own.
+/// Whether the text may hold a token whose form has no word of [`HINTS`].
 pub fn may_be_bare(text: &[u8]) -> bool {
     let parts = text.split(|b| !(b.is_ascii_alphanumeric() || b"_.:-".contains(b)));
     parts.into_iter().any(|part| {
@@ -165,14 +166,14 @@ pub fn may_be_bare(text: &[u8]) -> bool {
     })
 }
 
-/// The beginnings of tokens that have no mark after them.
+/// The beginnings of tokens that have no `_`, `-`, `.` or `:` after their prefix.
 const BEGINNINGS: [&[u8]; 8] = [b"cio", b"SK", b"K00", b"SA", b"SC", b"SN", b"SO", b"SU"];
 
 /// The longest prefix of a token, in bytes.
 const PREFIX: usize = 20;
 
-/// The argument may be a token as a whole: a prefix and a mark, or one of [`BEGINNINGS`], and
-/// letters and digits. Takes bounded time.
+/// Whether the argument as a whole may be a token: a prefix and a mark such as `_`, or one of [`BEGINNINGS`],
+/// and letters and digits. Takes bounded time.
 pub fn may_be_token(arg: &[u8]) -> bool {
     if !(24..=300).contains(&arg.len()) || !arg.first().is_some_and(u8::is_ascii_alphanumeric) {
         return false;
@@ -186,8 +187,8 @@ pub fn may_be_token(arg: &[u8]) -> bool {
     begins && arg.iter().all(plain) && arg.iter().filter(|b| b.is_ascii_digit()).count() >= 3
 }
 
-/// The part of a token of a service that is not among the [`FORMS`] which nobody can guess: most
-/// services separate it from a prefix of small letters by `_` or `-`.
+/// Whether the argument is a token of a service that is not among the [`FORMS`]: most services separate the
+/// random part from a prefix of small letters by `_` or `-`.
 fn is_prefixed_token(arg: &[u8]) -> bool {
     let mark = |b: &u8| b"_-".contains(b);
     let Some(at) = arg.iter().rposition(mark) else {
@@ -200,7 +201,7 @@ fn is_prefixed_token(arg: &[u8]) -> bool {
     prefix && tail.is_some_and(looks::is_random)
 }
 
-/// The tokens in a text; of a webhook's address, the secret part.
+/// The places of the tokens in a text. For the address of a webhook, it is the place of the secret part.
 pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     let secret = |found: regex::bytes::Captures<'_>| {
         let groups = found.iter().skip(1).flatten().next();
@@ -216,7 +217,8 @@ pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         .chain(is_prefixed_token(text).then_some(0..text.len()))
 }
 
-/// A part between marks is neither a word nor a number: it is too long, or mixes letters of both cases or digits.
+/// Whether a part of the token, between marks, is neither a word nor a number: it is too long, or mixes
+/// letters of both cases or digits.
 fn has_long_part(token: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_digit)

@@ -1,4 +1,4 @@
-//! Values that are no secret, whatever the name before them: `none`, `$TOKEN`, `./token.txt`.
+//! Recognizes values that are no secret, whatever the name before them: `none`, `$TOKEN`, `./token.txt`.
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
@@ -17,14 +17,15 @@ const HARMLESS_VALUES: [&str; 110] = [
     "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
 ];
 
-/// Places of files.
+/// The beginnings of paths of files and of other places.
 #[rustfmt::skip]
 const PLACES: [&str; 14] = [
     "./", "../", "~/", "/run/", "/etc/", "/var/", "/home/", "/tmp/", "/usr/", "/opt/", "/root/",
     "/dev/", "/bin/", "/proc/",
 ];
 
-/// Values of password options that name a place: `pass:X` is not among them.
+/// The beginnings of values of password options that say where the password is (`env:NAME`). `pass:X` is not
+/// among them, because it has the password.
 #[rustfmt::skip]
 const SOURCES: [&str; 25] = [
     "pass:env:", "pass:file:", "pass:stdin",
@@ -32,7 +33,7 @@ const SOURCES: [&str; 25] = [
     "ref+", "azurekeyvault:", "fileb://", "file://", "sm://", "gcp:", "awssm:", "keyring:", "cmd:", "keychain:",
 ];
 
-/// Ends of the names of files.
+/// The ends of the names of files.
 #[rustfmt::skip]
 const FILES: [&str; 43] = [
     ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
@@ -41,13 +42,13 @@ const FILES: [&str; 43] = [
     ".env", ".creds", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
 
-/// Ends of the names of libraries, each of which a password may have, too.
+/// The ends of the names of libraries. A password may have such an end as well.
 const LIBRARIES: [&str; 8] = [
     ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
 ];
 
-/// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
-/// time.
+/// Whether the value is no secret, because it is a switch, a small number, a variable or a place. Takes
+/// bounded time.
 pub fn is_harmless(value: &[u8]) -> bool {
     if value.len() > 256 {
         return false;
@@ -82,13 +83,14 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || is_placeholder(text)
 }
 
-/// `SHA256`, `argon2id`, `hmac-sha1`: the name of a digest, a key derivation or a signature.
+/// Whether the text is the name of a digest, a key derivation or a signature: `SHA256`, `argon2id`,
+/// `hmac-sha1`.
 fn is_algorithm(text: &str) -> bool {
     const NAMES: [&str; 19] = [
         "scram", "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes",
         "des", "rsa", "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
     ];
-    /// The sizes of digests and keys, and versions: other digits are a password's.
+    /// The sizes of digests and keys, and their versions. Other digits belong to a password.
     const SIZES: [&str; 14] = [
         "", "1", "2", "3", "128", "192", "224", "256", "384", "512", "1024", "2048", "3072", "4096",
     ];
@@ -116,7 +118,8 @@ fn is_algorithm(text: &str) -> bool {
         && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
 }
 
-/// `/src/token`, `path/to/key`: no Base64, which has letters of both cases.
+/// Whether the text is a path, such as `/src/token` or `path/to/key`, and no Base64, which has letters of
+/// both cases.
 fn is_path(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
     let begins = |part: &str| part.len() > 1 && part.starts_with(|c: char| c.is_ascii_lowercase());
@@ -124,7 +127,8 @@ fn is_path(text: &str) -> bool {
     text.len() > 3 && (text.starts_with('/') || relative) && text.bytes().all(plain)
 }
 
-/// The identifier of an access key, which is no secret without its key: `AKIA…` of AWS, also at the start of its scope.
+/// Whether the text is the identifier of an access key, which is no secret without its key: `AKIA…` of AWS,
+/// also at the start of its scope.
 fn is_key_id(text: &str) -> bool {
     const PREFIXES: [&str; 5] = ["AKIA", "ASIA", "AKLT", "AKID", "JDC_"];
     let id = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
@@ -135,26 +139,26 @@ fn is_key_id(text: &str) -> bool {
     })
 }
 
-/// `90s`, `2h`, `500ms`.
+/// Whether the text is a duration: `90s`, `2h`, `500ms`.
 fn is_duration(text: &str) -> bool {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = text.len() - unit.len();
     (1..=3).contains(&digits) && matches!(unit, "ms" | "s" | "m" | "h" | "d")
 }
 
-/// `-1`.
+/// Whether the text is a small number, such as `-1`.
 fn is_small_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or_default();
     matches!(digits.len(), 1 | 2) && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `xxxx`, `****`, `....`: in place of a value.
+/// Whether the text only fills the place of a value: `xxxx`, `****`, `....`.
 fn is_filler(text: &str) -> bool {
     let first = text.bytes().next().unwrap_or_default();
     text.len() >= 3 && b"xX*.-_#?".contains(&first) && text.bytes().all(|b| b == first)
 }
 
-/// `0.1`, `1e-4`.
+/// Whether the text is a decimal number: `0.1`, `1e-4`.
 fn is_decimal(text: &str) -> bool {
     let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
     let hex = text.strip_prefix("0x");
@@ -167,7 +171,7 @@ fn is_decimal(text: &str) -> bool {
         && text.bytes().all(number)
 }
 
-/// `0.18.8=h3dbb7c6_0`: the version of a package and its build, as conda has them.
+/// Whether the text is the version of a package and its build, as conda has them: `0.18.8=h3dbb7c6_0`.
 fn is_build(text: &str) -> bool {
     let Some((version, build)) = text.split_once('=') else {
         return false;
@@ -180,13 +184,13 @@ fn is_build(text: &str) -> bool {
         && build.bytes().all(in_build)
 }
 
-/// The name of a file, or the path of a library: `/build/libjsonwebtoken-c4c7.rlib`.
+/// Whether the text is the name of a file, or the path of a library: `/build/libjsonwebtoken-c4c7.rlib`.
 fn is_file(text: &str) -> bool {
     let ends = |list: &[&str]| list.iter().any(|end| text.ends_with(end));
     !text.contains(' ') && (ends(&FILES) || text.contains('/') && ends(&LIBRARIES))
 }
 
-/// Part of a regular expression or of a program for awk.
+/// Whether the text is part of a regular expression or of a program for awk.
 fn is_pattern(text: &str) -> bool {
     let parts = [
         ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
@@ -200,7 +204,8 @@ fn is_pattern(text: &str) -> bool {
     end || parts.iter().any(|part| text.contains(part))
 }
 
-/// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis; `FILE0`, of patator.
+/// Whether the text is the name of a value in a synopsis (`PASSWORD`, `YOUR_TOKEN`), or a placeholder of
+/// patator (`FILE0`).
 fn is_placeholder(text: &str) -> bool {
     if text
         .strip_prefix("FILE")
@@ -227,7 +232,8 @@ fn is_placeholder(text: &str) -> bool {
     }
 }
 
-/// `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`: not yet a value.
+/// Whether the text stands for a value that is not yet known: `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name
+/// }}`, `%s`, `<name>`.
 fn is_variable(text: &str) -> bool {
     let all = |name: &str, is: fn(&u8) -> bool| name.bytes().all(|b| b == b'_' || is(&b));
     let enclosed = |open: &str, close: &str| text.starts_with(open) && text.ends_with(close);

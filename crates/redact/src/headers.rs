@@ -1,4 +1,4 @@
-//! Secrets in headers and in lines of YAML: `NAME: VALUE`.
+//! Finds secrets in headers and in lines of YAML: `NAME: VALUE`.
 
 use std::sync::LazyLock;
 
@@ -11,13 +11,13 @@ use crate::matching::compiled;
 use crate::names::{self, Sure};
 use crate::words::{How, Word};
 
-/// `Name: value`, at the start of an argument, a line, a quoted text or a value; with or
-/// without `-H` before it.
+/// Matches `Name: value` at the start of an argument, a line, a quoted text or a value; with or without `-H`
+/// before it.
 static COLON: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?i-u)(?:^/?|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
 });
 
-/// Headers whose value is a secret to its end, in addition to the secret names.
+/// Names of headers whose value is a secret to its end, in addition to the names that stand for a secret.
 const SECRET_HEADERS: [&str; 4] = [
     "authorization",
     "proxy-authorization",
@@ -25,7 +25,7 @@ const SECRET_HEADERS: [&str; 4] = [
     "set-cookie",
 ];
 
-/// Headers whose value is a secret, with or without a blank after the colon.
+/// Names of headers whose value is a secret, with or without a blank after the colon.
 const SECRET_FIELDS: [&str; 6] = [
     "private-token",
     "job-token",
@@ -35,7 +35,8 @@ const SECRET_FIELDS: [&str; 6] = [
     "x-jfrog-art-api",
 ];
 
-/// Masks the secrets in the headers and the lines of YAML of a word. `option`: the word is a header for sure.
+/// Masks the secrets in the headers and the lines of YAML of a word. `option` is whether the word is
+/// certainly a header.
 pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     let (text, mut at) = (word.text, 0);
     while let Some(found) = COLON.captures_at(text, at) {
@@ -100,13 +101,13 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     }
 }
 
-/// The text before a name belongs to a sentence, not to a line of YAML or JSON.
+/// Whether the text before a name shows that the name is in a sentence, not in a line of YAML or JSON.
 fn is_prose(before: &[u8]) -> bool {
     let last = before.iter().rev().find(|b| !b" \t".contains(b));
     last.is_some_and(u8::is_ascii_alphanumeric) && !before.trim_ascii_end().ends_with(b"\\n")
 }
 
-/// The match begins a word.
+/// Whether the match is at the beginning of a word.
 fn start_of_word(found: Option<Match<'_>>) -> bool {
     found.is_some_and(|found| found.start() == 0)
 }

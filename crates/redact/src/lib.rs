@@ -1,8 +1,8 @@
 //! Masks the secrets of a recording before anything is written.
 //!
-//! A trace holds the arguments of every program, and traces are archived. The rules err
-//! on the side of masking: a word too many costs a reader little. docs/privacy.md has their
-//! list and their limits; `tests/corpus` holds them to command lines of real tools.
+//! A trace holds the arguments of every program, and traces are archived. The rules err on the side of
+//! masking: a word too many costs a reader little. docs/privacy.md has their list and their limits;
+//! `tests/corpus` tests them with command lines of real tools.
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,8 @@ pub use masks::MASK;
 /// An error in a regular expression.
 pub use regex::Error as PatternError;
 
-/// A pattern of the user. Its first group is masked, or without a group the whole match.
+/// Compiles a pattern of the user for [`Redactor::new`]. The first group of the pattern is masked, or without
+/// a group the whole match.
 ///
 /// # Errors
 /// The text is no regular expression, or too large a one.
@@ -46,7 +47,7 @@ pub fn pattern(text: &str) -> Result<Regex, PatternError> {
     Regex::new(text)
 }
 
-/// Masks secrets, by the rules and by the user's patterns.
+/// Masks the secrets in texts, by the rules and by the user's patterns.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     rules: Option<Rules>,
@@ -144,7 +145,8 @@ impl Redactor {
         args.iter().enumerate().map(masked).collect()
     }
 
-    /// The parts to mask, or `None` if there are none. `line` holds all arguments.
+    /// The parts of the arguments to mask, or `None` if there are none. `line` holds all arguments with a
+    /// separator; `cut` is whether the last one may lack its end.
     fn masks(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Option<Masks> {
         let rules = self
             .rules
@@ -175,8 +177,8 @@ impl Redactor {
     }
 }
 
-/// A command line is masked as a whole, and every other text as if it were a command line of one
-/// word. A comm is what the kernel has left of a name, 15 bytes.
+/// Masks a command line as a whole, and every other text as if it were a command line of one word. A task's
+/// name (comm) has only the first 15 bytes of a name.
 impl Mask for Redactor {
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         let masks = self.masks(text, &[text], false)?;

@@ -1,6 +1,6 @@
-//! Values that look like a secret, where the word before them lets one expect it.
+//! Recognizes values that look like a secret, for use where the word before lets one expect it.
 
-/// A secret access key of AWS: 40 letters of both cases and digits.
+/// Whether the text looks like a secret access key of AWS: 40 letters of both cases and digits.
 pub fn is_aws_key(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     text.len() == 40
@@ -12,7 +12,8 @@ pub fn is_aws_key(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// 16 or more digits and letters, also hexadecimal ones: after a word that announces a secret.
+/// Whether the text has 16 or more digits and letters, which may be hexadecimal. It is for words after one
+/// that announces a secret.
 pub fn is_code(text: &[u8]) -> bool {
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = text.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -25,8 +26,8 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
-/// 24 or more letters of both cases and digits that follow each other without order, as in no name:
-/// of random ones, six neighbours in ten differ in kind.
+/// Whether the text has 24 or more letters of both cases and digits in an order that no name has: among
+/// random ones, six of ten neighbouring characters differ in kind.
 pub fn is_random(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         if b.is_ascii_digit() {
@@ -48,8 +49,8 @@ pub fn is_random(text: &[u8]) -> bool {
         && changes * 100 >= text.len() * 48
 }
 
-/// A password as generators and careful people make them: eight or more letters of both cases and
-/// digits, perhaps with marks, and no path, address or list.
+/// Whether the text is a password as generators and careful people make them: eight or more letters of both
+/// cases and digits, perhaps with marks, and no path, address or list.
 pub fn is_strong(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~".contains(b);
@@ -60,7 +61,8 @@ pub fn is_strong(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
-/// A strong password whose neighbours mostly differ in kind: `kP93hwZq`, not `Python38Lib`.
+/// Whether the text is a strong password whose neighbouring characters mostly differ in kind: `kP93hwZq`, not
+/// `Python38Lib`.
 pub fn is_scrambled(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (
@@ -74,20 +76,21 @@ pub fn is_scrambled(text: &[u8]) -> bool {
     is_strong(text) && changes * 2 > text.len()
 }
 
-/// A small letter has a large one after it: `hubPw`, not `Hub` or `HUB`.
+/// Whether a small letter of the text has a capital letter after it: `hubPw`, not `Hub` or `HUB`.
 pub fn changes_case(text: &[u8]) -> bool {
     let mut pairs = text.iter().zip(text.iter().skip(1));
     pairs.any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
 }
 
-/// Letters and digits whose case changes inside: `fbPassword`.
+/// Whether the text has letters and digits whose case changes inside a word: `fbPassword`.
 pub fn is_mixed_word(text: &[u8]) -> bool {
     (6..=40).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
         && changes_case(text)
 }
 
-/// A digit stands between letters, as in words that digits were put into: `new-p4ss`, `s3cret`. No path or version.
+/// Whether a digit stands between letters, as in a word of which some letters were replaced by digits:
+/// `new-p4ss`, `s3cret`. A path or version does not count.
 pub fn is_leet(text: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-".contains(b);
     let inner = |part: &[u8]| match part {
@@ -97,7 +100,8 @@ pub fn is_leet(text: &[u8]) -> bool {
     (5..=64).contains(&text.len()) && text.iter().all(plain) && text.windows(3).any(inner)
 }
 
-/// Eight or more words in small letters of three to eight, as a wallet is restored from.
+/// Whether the text consists of eight or more words of three to eight small letters, from which a wallet can
+/// be restored.
 pub fn is_mnemonic(text: &[u8]) -> bool {
     let word =
         |word: &[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
@@ -105,12 +109,12 @@ pub fn is_mnemonic(text: &[u8]) -> bool {
     text.len() <= 256 && text.contains(&b' ') && words().count() >= 8 && words().all(word)
 }
 
-/// A password or a token that a program has made.
+/// Whether the text looks like a password or a token that a program has made.
 pub fn is_generated(text: &[u8]) -> bool {
     is_scrambled(text) || is_random(text) || is_random_base64(text) || is_prefixed_hex(text)
 }
 
-/// `abc_0123…`: 32 or more hexadecimal digits after the prefix of a service.
+/// Whether the text has 32 or more hexadecimal digits after the prefix of a service: `abc_0123…`.
 fn is_prefixed_hex(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|b| *b == b'_') else {
         return false;
@@ -123,7 +127,8 @@ fn is_prefixed_hex(text: &[u8]) -> bool {
         && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Base64 of 30 bytes or more whose neighbours differ in kind as random ones do: no path.
+/// Whether the text is Base64 of 30 bytes or more whose neighbouring characters differ in kind as random ones
+/// do, and no path.
 fn is_random_base64(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (
@@ -137,8 +142,9 @@ fn is_random_base64(text: &[u8]) -> bool {
     text.len() <= 400 && is_base64(text) && changes * 100 >= text.len() * 48
 }
 
-/// A password as careful people make them: eight or more letters of both cases and digits, perhaps with marks between
-/// them: `Walnut-brook-41`, `Birch9meadow`. Names of tests and versions look like this, too: for few places.
+/// Whether the text is a password as careful people make them: eight or more letters of both cases and
+/// digits, perhaps with marks between them: `Walnut-brook-41`, `Birch9meadow`. Names of tests and versions
+/// look the same, so this is for few places.
 pub fn is_careful(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-.".contains(b);
@@ -152,7 +158,7 @@ pub fn is_careful(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
-/// A text that may be a password after the name of a user: no word, number, path or address.
+/// Whether the text may be a password after the name of a user: it is no word, number, path or address.
 pub fn may_be_password(text: &[u8]) -> bool {
     let path = text.contains(&b'/')
         && !is_careful(
@@ -166,7 +172,8 @@ pub fn may_be_password(text: &[u8]) -> bool {
     is_no_word(text) && text.len() <= 128 && !path && !begins && !text.contains(&b':')
 }
 
-/// A text that may be a password where nothing else fits: also a word, but no number, path, address or name of a file.
+/// Whether the text may be a password where nothing else fits: it may be a word, but no number, path, address
+/// or name of a file.
 pub fn may_be_plain_password(text: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+=~_-".contains(b);
     (4..=128).contains(&text.len())
@@ -174,7 +181,7 @@ pub fn may_be_plain_password(text: &[u8]) -> bool {
         && text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Base64 of 30 bytes or more: letters of both cases and digits.
+/// Whether the text is Base64 of 30 bytes or more: letters of both cases and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
     let in_base64 = |b: &u8| b.is_ascii_alphanumeric() || b"+/=".contains(b);
@@ -185,8 +192,8 @@ pub fn is_base64(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Five or more letters with digits or marks among them: `hunter2`, `tr0ub4dor&3`, not `expired`,
-/// `accessToken`, `X`, `2025-01-01`.
+/// Whether the text has five or more letters with digits or marks among them: `hunter2`, `tr0ub4dor&3`, not
+/// `expired`, `accessToken`, `X`, `2025-01-01`.
 pub fn is_no_word(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let marks = |b: &u8| b"!@#$%^&*+=~".contains(b);
@@ -196,10 +203,11 @@ pub fn is_no_word(text: &[u8]) -> bool {
         && !has(u8::is_ascii_whitespace)
 }
 
-/// Words in passwords that say so, in the letters that digits and marks stand for.
+/// Words in passwords such as `P4ssword`, after digits and marks were replaced by the letters that they stand
+/// for.
 const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
 
-/// Passwords that many people have, as lists of leaked ones show, and that documentation has.
+/// Passwords that many people have, by lists of leaked ones, and passwords in documentation.
 #[rustfmt::skip]
 const COMMON: [&[u8]; 14] = [
     b"mysecret", b"mykey",
@@ -207,7 +215,7 @@ const COMMON: [&[u8]; 14] = [
     b"correcthorse", b"trustnoi", b"mypass",
 ];
 
-/// `S3cr3t!`, `Passw0rd`, `secret123`: a password that says so.
+/// Whether the text is a password that has a word for a password in it: `S3cr3t!`, `Passw0rd`, `secret123`.
 pub fn is_password(text: &[u8]) -> bool {
     let inner = text
         .iter()
@@ -217,7 +225,8 @@ pub fn is_password(text: &[u8]) -> bool {
     inner && text.len() < 40 && (marks || digits >= 2) && has_one_of(&CORES, text)
 }
 
-/// `changeme`, `s3cret`: a password that many have, or one with a digit that says so.
+/// Whether the text is a password that many people have, or a word for a password with a digit in it:
+/// `changeme`, `s3cret`.
 pub fn is_common_password(text: &[u8]) -> bool {
     (6..24).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
@@ -225,12 +234,13 @@ pub fn is_common_password(text: &[u8]) -> bool {
             || text.iter().any(u8::is_ascii_digit) && has_one_of(&CORES, text))
 }
 
-/// `my-secret-pw`: a text that says that it is a password, for places where one is likely.
+/// Whether the text says that it is a password, for places where one is likely: `my-secret-pw`.
 pub fn says_password(text: &[u8]) -> bool {
     text.len() < 40 && may_be_plain_password(text) && has_one_of(&CORES, text)
 }
 
-/// `Summer2024!`, `hello123`: letters, digits and a mark, or a word and a number of three digits or more.
+/// Whether the text is a simple password: letters, digits and a mark, or a word and a number of three digits
+/// or more: `Summer2024!`, `hello123`.
 pub fn is_simple_password(text: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%^&@_-".contains(b);
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
@@ -245,7 +255,8 @@ pub fn is_simple_password(text: &[u8]) -> bool {
         && (marked && digits > 0 && letters >= 3 || number)
 }
 
-/// The text, of at most 40 bytes, has one of the words in the letters that its digits and marks stand for.
+/// Whether the text, of at most 40 bytes, has one of these words, after its digits and marks were replaced by
+/// the letters that they stand for.
 fn has_one_of(words: &[&[u8]], text: &[u8]) -> bool {
     let mut plain = [0; 40];
     let Some(plain) = plain.get_mut(..text.len()) else {

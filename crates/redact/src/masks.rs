@@ -1,10 +1,10 @@
-//! The parts of a command line that are masked, and their replacement.
+//! The parts of a command line that are masked, and the text in their place.
 
 use std::ops::Range;
 
 use crate::words::Word;
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 pub const MASK: &[u8] = b"***";
 
 /// The masked parts of arguments: the argument's index and the bytes in it.
@@ -12,14 +12,14 @@ pub const MASK: &[u8] = b"***";
 pub struct Masks(Vec<(usize, Range<usize>)>);
 
 impl Masks {
-    /// The parts in their order, or `None` if there are none.
+    /// The masked parts in their order, or `None` if there are none.
     pub fn sorted(mut self) -> Option<Masks> {
         self.0
             .sort_unstable_by_key(|(arg, range)| (*arg, range.start, range.end));
         (!self.0.is_empty()).then_some(self)
     }
 
-    /// Masks these parts of a word.
+    /// Adds these parts of a word to the masked parts.
     pub fn extend(&mut self, word: &Word<'_>, parts: impl IntoIterator<Item = Range<usize>>) {
         // An archived trace has masks of its own.
         let open = |part: &Range<usize>| {
@@ -30,12 +30,12 @@ impl Masks {
         self.0.extend(parts.map(in_arg));
     }
 
-    /// Masks this part of a word.
+    /// Adds this part of a word to the masked parts.
     pub fn add(&mut self, word: &Word<'_>, part: Range<usize>) {
         self.extend(word, std::iter::once(part));
     }
 
-    /// The masked parts: the number of the argument of each, and its bytes there.
+    /// The masked parts: the number of the argument of each part, and the range of its bytes there.
     pub fn into_parts(self) -> Vec<(usize, Range<usize>)> {
         self.0
     }

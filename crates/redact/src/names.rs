@@ -1,6 +1,6 @@
-//! Names that stand for a secret: `DB_PASSWORD`, `clientSecret`.
+//! Recognizes names that stand for a secret: `DB_PASSWORD`, `clientSecret`.
 
-/// A word of a name that ends with one of these is a secret's, also in the plural.
+/// Ends of words. A name with a word that ends so, or with its plural, stands for a secret.
 #[rustfmt::skip]
 const SECRET: [&str; 24] = [
     "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
@@ -10,7 +10,7 @@ const SECRET: [&str; 24] = [
     "losenord", "salasana", "jelszo", "heslo",
 ];
 
-/// A name with one of these words is a secret's.
+/// A name that has one of these words stands for a secret.
 #[rustfmt::skip]
 const SECRET_WORDS: [&str; 12] = [
     "requirepass", "masterauth", "passkey",
@@ -18,23 +18,23 @@ const SECRET_WORDS: [&str; 12] = [
     "authorization",
 ];
 
-/// A name that ends with one of these words is a secret's.
+/// A name that ends with one of these words stands for a secret.
 #[rustfmt::skip]
 const SECRET_LAST: [&str; 11] = [
     "cred", "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
 ];
 
-/// Words with `pass` after them that are words of their own: `bypass`, `lowpass`.
+/// Beginnings that make another word of `pass`: `bypass`, `lowpass`.
 #[rustfmt::skip]
 const NO_OWNERS: [&str; 27] = [
     "by", "com", "encom", "tres", "sur", "over", "under", "low", "high", "band", "all", "multi", "one", "single", "two",
     "first", "second", "last", "per", "sub", "no", "xfail", "render", "geo", "is", "en", "ask",
 ];
 
-/// Short forms of `password`.
+/// The short forms of the word `password`.
 const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 
-/// A name that ends with one of these and `key`, in one word or two, is a secret's.
+/// A name that ends with one of these words and `key`, written as one word or two, stands for a secret.
 #[rustfmt::skip]
 const SECRET_KEY: [&str; 49] = [
     "api", "access", "private", "priv", "secret", "signing", "encryption", "deploy", "account", "master",
@@ -44,10 +44,10 @@ const SECRET_KEY: [&str; 49] = [
     "stripe", "honeycomb", "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
 ];
 
-/// A name that ends with one of these words and `code` is a secret's.
+/// A name that ends with one of these words and `code` stands for a secret.
 const CODES: [&str; 6] = ["mfa", "otp", "totp", "verification", "pin", "2fa"];
 
-/// A name with one of these words before `key` or `token` is not a secret's.
+/// A name with one of these words before `key` or `token` does not stand for a secret.
 #[rustfmt::skip]
 const HARMLESS_KIND: [&str; 28] = [
     "public", "pub", "cache", "sort", "primary", "foreign", "partition", "object", "row", "map",
@@ -55,13 +55,14 @@ const HARMLESS_KIND: [&str; 28] = [
     "pad", "unk", "sep", "mask", "cls", "stop", "websocket", "surrogate",
 ];
 
-/// The pass of a compiler, an encoder or a renderer.
+/// Words before `pass` that make it the pass of a compiler, an encoder or a renderer.
 #[rustfmt::skip]
 const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// Words at the end of a name that say only which secret it is, or how it is written.
+/// Words at the end of a name that say only which secret it is (`prod`, `old`), or how it is written (`pem`,
+/// `hex`).
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
@@ -69,7 +70,8 @@ const WHICH: [&str; 24] = [
     "current", "primary", "secondary",
 ];
 
-/// A name that ends with one of these words stands for a secret's place or a property of it.
+/// A name that ends with one of these words stands for the place of a secret or for a property of it, not for
+/// the secret.
 #[rustfmt::skip]
 const HARMLESS_LAST: [&str; 117] = [
     "dropout", "weights", "embedding", "loss", "map", "ids", "level", "per", "hash", "refs",
@@ -88,7 +90,8 @@ const HARMLESS_LAST: [&str; 117] = [
     "hasher", "hashers", "hashing", "rounds", "iterations", "validator", "validators",
 ];
 
-/// An option that begins with one of these words is a switch, or names a secret.
+/// An option that begins with one of these words is a switch, or takes the name of a secret and not the
+/// secret.
 #[rustfmt::skip]
 const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
@@ -97,7 +100,8 @@ const SWITCH: [&str; 33] = [
     "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
-/// A key of one of these is no secret's name: of gpg, of a machine.
+/// Words with which a name that ends in `key` stands for no secret: actions of gpg (`import`), and things
+/// such as a host.
 #[rustfmt::skip]
 const KEY_OF: [&str; 22] = [
     "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
@@ -109,17 +113,16 @@ const KEY_OF: [&str; 22] = [
 pub enum Sure {
     /// The name stands for no secret.
     No,
-    /// A word with other meanings, too: `pass`, `auth`, `KEY`.
+    /// The name has a word that also has other meanings: `pass`, `auth`, `KEY`.
     Weak,
-    /// `password`, `token`, `api_key`.
+    /// The name certainly stands for a secret: `password`, `token`, `api_key`.
     Strong,
 }
 
-/// No program has longer names, in bytes.
+/// The longest name in bytes that is examined. No program has longer names.
 const LONGEST: usize = 256;
 
-/// The words of a name in lower case, without digits at their ends: `trustStorePassword2`
-/// has three.
+/// The words of a name in lower case, without digits at their ends: `trustStorePassword2` has three words.
 fn parts(name: &[u8]) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut before = b' ';
@@ -142,7 +145,7 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
-/// The words at the end of a name.
+/// The words at the end of a name, as far as they are in its last [`LONGEST`] bytes.
 fn last_parts(name: &[u8]) -> Vec<String> {
     let from = name.len().saturating_sub(LONGEST);
     parts(name.get(from..).unwrap_or_default())
@@ -152,7 +155,7 @@ fn is(list: &[&str], part: &str) -> bool {
     list.contains(&part)
 }
 
-/// The name stands for a secret.
+/// How surely a name stands for a secret.
 pub fn secret(name: &[u8]) -> Sure {
     if name.len() > LONGEST || name == b"PWD" || name == b"OLDPWD" {
         return Sure::No;
@@ -253,13 +256,13 @@ pub fn secret(name: &[u8]) -> Sure {
     }
 }
 
-/// `dbpass`, `remotepass`: the password of something.
+/// Whether a word is something's password: `dbpass`, `remotepass`.
 fn is_owned(word: &str) -> bool {
     let owner = SHORT.iter().find_map(|short| word.strip_suffix(short));
     owner.is_some_and(|owner| owner.len() >= 2 && !is(&NO_OWNERS, owner))
 }
 
-/// Whether the name is about a secret, and none itself, whichever words its parts have.
+/// Whether the name is only about a secret and does not stand for one, whichever words it has.
 fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     let first = parts.first().map(String::as_str).unwrap_or_default();
     // `--with-db-password=X` sets one.
@@ -272,7 +275,7 @@ fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     first == "checksum" || field
 }
 
-/// The name of a key of any kind: a secret, if the value looks like one.
+/// Whether the name is that of a key of any kind. The value of such a key is a secret if it looks like one.
 pub fn is_key(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let Some((last, before)) = parts.split_last() else {
@@ -287,7 +290,7 @@ pub fn is_key(name: &[u8]) -> bool {
     (last == "key" || last == "session") && !before.is_empty() && !before.iter().any(harmless)
 }
 
-/// The name ends in `key`, also that of a primary or a secondary key, but not of a public one.
+/// Whether the name ends in `key`, also as the name of a primary or a secondary key, but not of a public one.
 pub fn ends_in_key(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let public = |part: &String| part == "public" || part == "pub";
@@ -302,19 +305,19 @@ pub fn is_of_data(name: &[u8]) -> bool {
     parts.len() < 2 || parts.iter().any(harmless)
 }
 
-/// The name ends with a word for the words that a wallet or a key is restored from.
+/// Whether the name ends with a word for the words from which a wallet or a key is restored.
 pub fn is_seed(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let seed = |part: &String| matches!(part.as_str(), "seed" | "mnemonic" | "phrase" | "words");
     parts.last().is_some_and(seed)
 }
 
-/// `KEY` alone, which has many meanings.
+/// Whether the name is only `KEY`, which has many meanings.
 pub fn is_bare_key(name: &[u8]) -> bool {
     last_parts(name) == ["key"]
 }
 
-/// A word in small letters, or a constant: `primary`, `KEY_F1`.
+/// Whether the value is a word in small letters, or a constant: `primary`, `KEY_F1`.
 pub fn is_plain(value: &[u8]) -> bool {
     let value = value.split(|b| *b == b',').next().unwrap_or_default();
     let small = |b: &u8| b.is_ascii_lowercase() || b"-_.".contains(b);
@@ -322,13 +325,13 @@ pub fn is_plain(value: &[u8]) -> bool {
     value.len() <= 20 && (value.iter().all(small) || value.iter().all(upper))
 }
 
-/// A name in the query of an address that may have a secret, if that looks like one.
+/// Whether a name in the query of an address may stand for a secret, if its value looks like one.
 pub fn is_vague(name: &[u8]) -> bool {
     let list: [&[u8]; 5] = [b"key", b"appid", b"app_key", b"code", b"sid"];
     list.contains(&name)
 }
 
-/// The name ends in `sig` or `signature`.
+/// Whether the name ends in `sig` or `signature`.
 pub fn is_signature(name: &[u8]) -> bool {
     let parts = last_parts(name);
     parts.last().is_some_and(|p| p == "sig" || p == "signature")

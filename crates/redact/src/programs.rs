@@ -1,5 +1,5 @@
-//! Programs whose command line has a secret in a place of its own: after a short option,
-//! or at a position. `programs.txt` is the table.
+//! Finds secrets of programs whose command lines have them in places of their own: after a short option, or
+//! at a position. `programs.txt` is the table.
 
 mod table;
 
@@ -9,14 +9,15 @@ use crate::names::{self, Sure};
 use crate::words::{self, Word};
 use table::{base, Kind, Only, Place, Program, Rule, TABLE};
 
-/// Options with the name of a user, a host or a container, which may be a program's, too.
+/// Options whose value is the name of a user, a host or a container. That name may also be the name of a
+/// program.
 #[rustfmt::skip]
 const NAMES: [&str; 9] = [
     "-u", "--user", "--username", "-U", "--name", "--host", "--hostname", "--network",
     "--network-alias",
 ];
 
-/// A word names a program with a rule.
+/// Whether a word names a program that has a rule in the table.
 pub fn names_program(word: &[u8]) -> bool {
     TABLE
         .named(word)
@@ -36,7 +37,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// The first secret that was found. The iterator is always read to its end.
+    /// The first word or part that is or announces a secret. The iterator is always read to its end.
     fn first(found: impl Iterator<Item = Found>) -> Found {
         found.fold(Found::No, |first, found| match first {
             Found::No => found,
@@ -45,54 +46,54 @@ impl Found {
     }
 }
 
-/// A rule of the program, and how far its words were read.
+/// A rule of a program, and how far the words of its command line were read.
 struct Active {
     rule: &'static Rule,
-    /// The number of subcommands that were read.
+    /// The number of the rule's subcommands that were read.
     path: usize,
-    /// A word was not the expected subcommand.
+    /// Whether a word was not the subcommand that the rule expects.
     failed: bool,
-    /// The least and the greatest number of words after the subcommands. They differ by words that may be values of
-    /// options that the table does not know.
+    /// The least and the greatest number of words that were read after the subcommands. They differ by words
+    /// that may be values of options that the table does not know.
     words: (usize, usize),
-    /// The word before was the name of a secret, if the rule asks for that.
+    /// Whether the word before was the name of a secret, for rules that depend on that.
     named: bool,
 }
 
-/// The kind of a word, by itself and by the word before.
+/// The facts about a word that are known by itself and by the word before it.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// The word is an option.
+    /// Whether the word is an option.
     is_option: bool,
-    /// The word before was an option without a value in itself.
+    /// Whether the word before was an option that has no value in itself.
     after_option: bool,
-    /// The word before was an option with a value that is no secret.
+    /// Whether the word before was an option whose value is the next word and no secret.
     is_value: bool,
 }
 
-/// Reads a command line from left to right.
+/// Reads a command line from left to right and keeps the rules of its programs.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// The words of the command, and those after it.
+    /// The words of the command, and the words after the command.
     line: &'a [Word<'a>],
     kind: Kind,
     active: Vec<Active>,
-    /// A program's name may be the next word, a short one, too.
+    /// Whether the next word may be a program's name, even a short one.
     ready: bool,
-    /// The word was a subcommand.
+    /// Whether the last word was a subcommand.
     subcommand: bool,
-    /// The word before was an option without a value in itself.
+    /// Whether the word before was an option that has no value in itself.
     option: bool,
-    /// The word before was an option with a value that is no secret.
+    /// Whether the word before was an option whose value is the next word and no secret.
     value: bool,
-    /// The word before was an option with the name of a user or a host.
+    /// Whether the word before was an option whose value is the name of a user or a host.
     name: bool,
-    /// A word was `install`: those after it are packages, not programs.
+    /// Whether a word was `install`, so that the words after it are packages and not programs.
     installs: bool,
 }
 
 impl<'a> Options<'a> {
-    /// The state at the beginning of a command.
+    /// The state at the beginning of a command, before a word was read.
     pub fn new(line: &'a [Word<'a>]) -> Options<'a> {
         Options {
             line,
@@ -101,12 +102,12 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The program's words are text or patterns.
+    /// Whether the program's words are text or patterns.
     pub fn reads_text(&self) -> bool {
         self.kind == Kind::Text
     }
 
-    /// Words of the command are headers: `NAME:VALUE`.
+    /// Whether words of the command are headers (`NAME:VALUE`) that the program sends.
     pub fn sends(&self) -> bool {
         self.kind == Kind::Sends
     }
@@ -116,7 +117,7 @@ impl<'a> Options<'a> {
         self.kind == Kind::Runs
     }
 
-    /// The table says whether the value of this option is a secret.
+    /// Whether the table says if the value of this option is a secret.
     pub fn knows(&self, option: &[u8]) -> bool {
         let mut rules = self.read().map(|active| active.rule);
         rules.any(|rule| {
@@ -126,12 +127,12 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// No word of the command runs a program.
+    /// Whether no word of the command runs another program.
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain
     }
 
-    /// The program prints its words: not to a file, and not as sed does with `-i`.
+    /// Whether the program prints its words (not to a file, and not as sed does with `-i`).
     pub fn prints(&self) -> bool {
         if self.kind != Kind::Prints {
             return false;
@@ -158,29 +159,29 @@ impl<'a> Options<'a> {
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
-    /// The rules whose subcommands have all been read.
+    /// The rules of which all subcommands have been read.
     fn read(&self) -> impl Iterator<Item = &Active> {
         let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
         self.active.iter().filter(read)
     }
 
-    /// All words after a subcommand are text.
+    /// Whether all words after a subcommand are text.
     pub fn is_text(&self) -> bool {
         self.announces_text(b"*")
     }
 
-    /// The word after this option is text for people.
+    /// Whether the word after this option is text for people.
     pub fn announces_text(&self, option: &[u8]) -> bool {
         let mut texts = self.read().flat_map(|active| &active.rule.texts);
         texts.any(|text| text.as_bytes() == option)
     }
 
-    /// The word was the value of an option.
+    /// Notes that the last word was the value of an option.
     pub fn took_value(&mut self) {
         (self.option, self.value) = (false, false);
     }
 
-    /// The secret that the next word holds or announces.
+    /// Reads the next word. Returns the secret that it holds or announces.
     pub fn see(&mut self, word: &[u8]) -> Found {
         if self.starts(word) {
             return Found::No;
@@ -210,12 +211,13 @@ impl<'a> Options<'a> {
         found
     }
 
-    /// The word was a subcommand of a program of the table.
+    /// Whether the last word was a subcommand of a program in the table.
     pub fn is_subcommand(&self) -> bool {
         self.subcommand
     }
 
-    /// The word is a program's name; the words that follow are its.
+    /// Whether the word is the name of a program of the table. If so, the words that follow belong to that
+    /// program.
     fn starts(&mut self, word: &[u8]) -> bool {
         if word == b"--" {
             self.ready = self.kind != Kind::Text;
@@ -279,21 +281,21 @@ impl<'a> Options<'a> {
         known
     }
 
-    /// The option sounds like a secret's, but its value is none.
+    /// Whether the option's name is that of a secret, but its value is none.
     pub fn takes_name(&self, option: &[u8]) -> bool {
         let name = option.split(|b| *b == b'=').next().unwrap_or_default();
         let mut names = self.active.iter().flat_map(|active| &active.rule.names);
         names.any(|known| known.as_bytes() == name)
     }
 
-    /// The table knows the positions of secrets after these words.
+    /// Whether the table knows the positions of secrets among the words after these.
     pub fn counts(&self) -> bool {
         let position = |place: &Place| matches!(place, Place::Position { .. });
         let counts = |active: &Active| active.path > 0 && active.rule.places.iter().any(position);
         self.read().any(counts)
     }
 
-    /// The last word is a secret.
+    /// Whether the last word of the command is a secret.
     pub fn last_is_secret(&self) -> bool {
         let place = |place: &Place| matches!(place, Place::Last);
         let last = |active: &Active| active.words.1 > 0 && active.rule.places.iter().any(place);
@@ -302,7 +304,7 @@ impl<'a> Options<'a> {
 }
 
 impl Active {
-    /// Where this word holds or announces a secret by the rule.
+    /// Reads a word. Returns where it holds or announces a secret by this rule.
     fn see(&mut self, word: &[u8], state: State) -> Found {
         let State {
             is_option,
@@ -392,7 +394,7 @@ impl Active {
     }
 }
 
-/// The word is one of a subcommand's alternatives.
+/// Whether the word is one of the alternatives of a subcommand. `next` has the alternatives.
 fn is_subcommand(next: &str, word: &[u8]) -> bool {
     next.split(',').any(|one| match one.as_bytes() {
         b"*" => !word.starts_with(b"-"),
@@ -405,7 +407,7 @@ fn is_subcommand(next: &str, word: &[u8]) -> bool {
     })
 }
 
-/// `role=ci`: a setting between the words.
+/// Whether the word is a setting, such as `role=ci`, which can stand between the words that are counted.
 fn is_setting(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -419,7 +421,7 @@ fn is_setting(word: &[u8]) -> bool {
             .is_some_and(|value| value.len() > 1 && !looks::is_no_word(value))
 }
 
-/// The part of the word after the character, or the whole word.
+/// The secret that is the part of the word after the character `after`, or the whole word.
 fn behind(word: &[u8], after: Option<u8>) -> Found {
     let Some(byte) = after else {
         return Found::From(0);
@@ -433,7 +435,7 @@ fn behind(word: &[u8], after: Option<u8>) -> Found {
     at.map_or(Found::No, |at| Found::From(at + 1))
 }
 
-/// Options with one dash that begin as a short one with a value would.
+/// Long options with one dash. They begin like a short option that has its value in the same word.
 #[rustfmt::skip]
 const LONG: [&str; 30] = [
     "password", "pass", "passin", "passout", "path", "port", "prefix", "print", "profile", "project", "properties",
@@ -461,7 +463,8 @@ fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>)
     }
 }
 
-/// The case of short options matters; that of long ones differs between versions and shells.
+/// Whether the option `head`, which equals `name` apart from the case of its letters, is that option. The
+/// case of short options matters; that of long ones differs between versions and shells.
 fn exact(name: &[u8], head: &[u8]) -> bool {
     name == head || name.len() > 3 && name.starts_with(b"-")
 }
@@ -472,7 +475,7 @@ fn is_long(word: &[u8]) -> bool {
     LONG.iter().any(|long| long.as_bytes() == name)
 }
 
-/// `-sSu` is `-s -S -u`, of curl.
+/// Finds the option `name` in several short options in one word: `-sSu` is `-s -S -u`, of curl.
 fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
     let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphanumeric);
     if name == b"-u" && letters && word.starts_with(b"-") && word.ends_with(b"u") && word.len() > 2
@@ -482,7 +485,7 @@ fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
     Found::No
 }
 
-/// The position of the secret in a word that [`Found::Next`] announced.
+/// The position of the secret in a word that [`Found::Next`] has announced.
 pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
     let from = match after {
         None => 0,

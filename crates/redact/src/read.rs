@@ -1,4 +1,4 @@
-//! A command line up to a word: what the words that were read say about the next one.
+//! What the words of a command line that were read say about the next word.
 
 use crate::harmless::is_harmless;
 use crate::looks;
@@ -7,32 +7,34 @@ use crate::names::{self, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
 
-/// A command line up to a word.
+/// A command line that is read up to some word.
 pub struct Read<'a> {
     pub options: Options<'a>,
-    /// The word before.
+    /// The word that was read last.
     pub previous: &'a [u8],
-    /// The secret that the word before announces.
+    /// The secret that the last word announces.
     next: Found,
-    /// After `config` and `set`, a name and a value are two words.
+    /// Whether `config` and `set` were read, after which a name and its value are two words.
     sets: bool,
-    /// Words are variables of a service, most of them secrets.
+    /// Whether the words set variables of a service, most of which are secrets.
     pub variables: bool,
-    /// An access key of AWS was read: its secret follows.
+    /// Whether an access key of AWS was read, so that its secret follows.
     access_key: bool,
-    /// An entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
+    /// Whether an entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
     pub entry: bool,
-    /// A word is about passwords: one after it may be a password.
+    /// Whether a word was about passwords, so that a word after it may be a password.
     pub changes_password: bool,
-    /// An option with the name of a user was read: its password may follow.
+    /// Whether an option with the name of a user was read, so that the user's password may follow.
     pub user: bool,
-    /// The command signs in or makes an account, or has no other words than options before its password.
+    /// Whether the command signs in or makes an account, or has no other words than options before its
+    /// password.
     pub signs_in: bool,
-    /// The option `-p`, `-P` or `--port` that had a number.
+    /// The option `-p`, `-P` or `--port` that had a number as its value.
     port: &'a [u8],
-    /// The words of the command, and those after it.
+    /// The words of the command, and the words after the command.
     line: &'a [Word<'a>],
-    /// The number of words after one that signs in or makes an account: its name, then perhaps its password.
+    /// The number of words since the word that signs in or makes an account. The name follows that word, and
+    /// then perhaps the password.
     account: Option<usize>,
 }
 
@@ -56,8 +58,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Masks the secret that the words before announce; otherwise notes what this one does. True: the
-    /// word was a secret.
+    /// Reads a word. Masks it if the words before it announce that it is a secret; otherwise notes what it
+    /// says about the next ones. Returns whether the word was a secret.
     pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
         if let Found::Next(after) = std::mem::take(&mut self.next) {
@@ -144,13 +146,14 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// The word stands where a command that signs in or makes an account has a password: after a name.
+    /// Whether the next word stands where a command that signs in or makes an account has its password: after
+    /// a name.
     pub fn follows_name(&self) -> bool {
         let apart = !self.previous.starts_with(b"-");
         apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
     }
 
-    /// The command stores a secret, whose content an option may have.
+    /// Whether the command stores a secret, which may be the value of an option.
     pub fn stores_secret(&self) -> bool {
         let words = self.line.iter().take(32);
         let pairs = words.clone().zip(words.skip(1));
@@ -159,18 +162,18 @@ impl<'a> Read<'a> {
             .any(|(previous, word)| words::stores_secret(previous.text, word.text))
     }
 
-    /// The port had another letter than this option: `-P 25575 -p X`.
+    /// Whether the port was given by another letter than this option: `-P 25575 -p X`.
     pub fn has_other_port(&self, option: &[u8]) -> bool {
         let port = self.port;
         !port.is_empty() && port != option && matches!(option, b"-p" | b"-P")
     }
 
-    /// A word signs in or makes an account.
+    /// Whether a word of the command signs in or makes an account.
     pub fn has_account(&self) -> bool {
         self.account.is_some()
     }
 
-    /// The word is text for people, or a pattern.
+    /// Whether the word is text for people, or a pattern.
     pub fn is_text(&self, text: &[u8]) -> bool {
         let prose = |option| words::announces_prose(option) || self.options.announces_text(option);
         let head = text.split(|b| *b == b'=').next().unwrap_or_default();
@@ -195,7 +198,8 @@ impl<'a> Read<'a> {
     }
 }
 
-/// The option has the name of a user in one letter: its password is often in one, too.
+/// Whether the option is one letter and takes the name of a user. The option for its password is often one
+/// letter then.
 fn short_user(option: &[u8]) -> bool {
     matches!(option, b"-u" | b"/u")
 }

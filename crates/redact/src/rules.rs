@@ -12,12 +12,12 @@ use crate::read::Read;
 use crate::words::{self, How, Word};
 use crate::{context, expressions, forms, headers, looks, programs, stdin, urls};
 
-/// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
-/// reads a byte of the command line at most `2 * (DEPTH + 1)` times: a value in quotes is read once with its name.
+/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are read. So each rule reads a byte of
+/// the command line at most `2 * (DEPTH + 1)` times: a value in quotes is read once with its name.
 const DEPTH: usize = 4;
 
-/// No rule applies to a command line without one of these, in upper or lower case, and without a program
-/// of the table. Tests compare it with the rules.
+/// Texts of which a command line has one, in upper or lower case, or else has a program of the table, if any
+/// rule applies to it. Tests compare the list with the rules.
 #[rustfmt::skip]
 const HINTS: [&str; 78] = [
     "config:set", "env:set", "&u=", "?u=",
@@ -28,7 +28,7 @@ const HINTS: [&str; 78] = [
     "-seed\0", "-seed ", "db_connect", "using '", "changeme", "changeit", "letmein", "qwerty", "hunter", "swordfish",
 ];
 
-/// The searches for hints.
+/// The searches that show whether a rule may apply to a command line.
 #[derive(Clone, Debug)]
 pub struct Rules {
     hints: AhoCorasick,
@@ -53,7 +53,7 @@ impl Rules {
         }
     }
 
-    /// A rule may apply to this command line.
+    /// Whether any rule may apply to this command line.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
         let mut pairs = args.iter().zip(args.iter().skip(1));
         let token = |arg: &&[u8]| forms::may_be_discord(arg) || forms::may_be_token(arg);
@@ -62,7 +62,7 @@ impl Rules {
             || args.iter().any(|arg| may_hold(arg) || token(arg))
     }
 
-    /// Masks the secrets among the arguments; `cut`: the last one may lack its end.
+    /// Masks the secrets among the arguments. `cut` is whether the last one may lack its end.
     pub fn apply(&self, args: &[&[u8]], cut: bool, masks: &mut Masks) {
         let words = args.iter().enumerate().map(|(arg, text)| Word {
             arg,
@@ -77,7 +77,8 @@ impl Rules {
         }
     }
 
-    /// A command line, or the words of a script; `printed`: of a text that a program prints.
+    /// Masks the secrets in a command line, or in the words of a script. `printed` is whether the words are a
+    /// text that a program prints.
     fn line(&self, words: &[Word<'_>], depth: usize, printed: bool, masks: &mut Masks) {
         let mut read = Read::new(words);
         let mut last: Option<&Word<'_>> = None;
@@ -130,7 +131,7 @@ impl Rules {
         read.end(last, masks);
     }
 
-    /// The secrets inside one word.
+    /// Masks the secrets inside one word.
     fn word(&self, word: &Word<'_>, read: &Read<'_>, how: How, masks: &mut Masks) {
         let text = word.text;
         let value = |part: &Range<usize>| text.get(part.clone()).unwrap_or_default();
@@ -156,7 +157,7 @@ impl Rules {
         stdin::find(text, |part| masks.add(word, part));
     }
 
-    /// Masks the secrets whose form is known, in `prose`, which is text for people, too.
+    /// Masks the secrets in a word whose form is known. `prose` is whether the word is text for people.
     fn known(&self, word: &Word<'_>, prose: bool, masks: &mut Masks) {
         let text = word.text;
         if self.forms.is_match(text) || forms::may_be_bare(text) || forms::may_be_token(text) {
@@ -175,7 +176,7 @@ impl Rules {
     }
 }
 
-/// `-k=X`, where X looks like a token.
+/// Whether the word is an option with a value that looks like a token: `-k=X`.
 fn joins_generated(word: &[u8]) -> bool {
     match word {
         [b'-', letter, b'=', value @ ..] => may_be_generated(&[b'-', *letter], value),
@@ -183,7 +184,7 @@ fn joins_generated(word: &[u8]) -> bool {
     }
 }
 
-/// A word of the argument names a program of the table, or may be a token.
+/// Whether a word of the argument names a program of the table, or may be a token.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {
@@ -204,7 +205,8 @@ fn may_hold(arg: &[u8]) -> bool {
     })
 }
 
-/// `-p X`, where X looks like a password or a token; `-P 25575`, a port beside which `-p X` is none; `-C me:X`.
+/// Whether an option and its value may have a secret: `-p X`, where X looks like a password or a token; `-P
+/// 25575`, a port, beside which `-p X` is no port; `-C me:X`.
 fn may_be_generated(option: &[u8], value: &[u8]) -> bool {
     let [b'-', letter, ..] = option else {
         return false;

@@ -1,4 +1,4 @@
-//! Secrets in URLs: a password, a token as the user, the secret part of a hook's path.
+//! Finds secrets in URLs: a password, a token as the user, the secret part of a hook's path.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ use crate::masks::MASK;
 use crate::matching::{compiled, first_group};
 use crate::names::{self, Sure};
 
-/// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
-/// should have been encoded; or a token alone as the user.
+/// Matches a URL with a password (`scheme://user:password@host`), which may have characters that should have
+/// been encoded, or with a token alone as the user.
 static URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
@@ -25,24 +25,25 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A URL with a password that is cut off before its end.
+/// Matches a URL with a password that is cut off before its end.
 static CUT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)://[^\s/?#:@"']*:([^\s"'@/?#]+)$"#));
 
-/// The host, the path and the query of a URL.
+/// Matches the host, the path and the query of a URL.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?i-u)https?://[^\s/?#"'<>]+(/[^\s?#"'<>]+)(\?[^\s#"'<>]+)?"#));
 
-/// Longer paths are no hook's, in bytes.
+/// The longest path in bytes that may be the path of a hook.
 const LONGEST: usize = 512;
 
-/// The passwords and tokens before the hosts of the URLs in a text.
+/// The places of passwords and tokens before the hosts of the URLs in a text.
 pub fn credentials(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let found = URL.captures_iter(text);
     found.filter_map(|found| of_url(&found))
 }
 
-/// The word may be `user:X@host/path`, where the host has a domain, a port or a path. Takes bounded time.
+/// Whether the word may be `user:X@host/path`, where the host has a domain, a port or a path. Takes bounded
+/// time.
 pub fn may_have_password(word: &[u8]) -> bool {
     let word = word.get(..word.len().min(256)).unwrap_or_default();
     let mut parts = word.splitn(2, |b| *b == b'@');
@@ -54,7 +55,7 @@ pub fn may_have_password(word: &[u8]) -> bool {
     password.is_some_and(looks::is_no_word) && host.iter().any(|b| b".:/".contains(b))
 }
 
-/// The password of a URL that is cut off at the end of a text.
+/// The place of the password of a URL that is cut off at the end of a text.
 pub fn cut(text: &[u8]) -> Option<Range<usize>> {
     let found = CUT.captures(text)?;
     Some(found.get(1)?.range())
@@ -78,7 +79,7 @@ fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
     (!is_harmless(text)).then(|| secret.range())
 }
 
-/// The secrets in the paths of hooks: who knows the address of a hook may call it.
+/// The places of the secrets in the addresses of hooks. Anybody who knows the address of a hook may call it.
 pub fn hooks(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     PATH.captures_iter(text).filter_map(|found| {
         let path = found.get(1)?;
@@ -100,7 +101,8 @@ pub fn hooks(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// `/hooks/…/X`, `/deploy/ID/X`, `/key/X`: the last segment, if it looks like a secret.
+/// The place of the last segment of a path such as `/hooks/…/X`, `/deploy/ID/X` or `/key/X`, if it looks like
+/// a secret.
 fn of_path(path: &[u8]) -> Option<Range<usize>> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let from = path.iter().rposition(|b| *b == b'/')? + 1;
@@ -114,7 +116,8 @@ fn of_path(path: &[u8]) -> Option<Range<usize>> {
     (secret && !last.contains(&b'.') && !is_harmless(last)).then_some(from..path.len())
 }
 
-/// `?key=X` of a hook, where X is too short to look like a key elsewhere, and whether X is a secret.
+/// The place of `X` in the query `?key=X` of a hook, and whether it is a secret. Elsewhere X may be too short
+/// to look like a key.
 fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
     if Place::of(path) == Place::Other {
         return None;
@@ -137,16 +140,16 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
 /// The subject of a URL's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// A hook, or a key.
+    /// The path leads to a hook, or has a key.
     Hook,
     /// The path of a URL that triggers a deployment. Such a path also has an identifier that is not secret.
     Deploy,
-    /// Something else, or the file of a repository.
+    /// The path is about something else, or leads to a file of a repository.
     Other,
 }
 
 impl Place {
-    /// Judges the segments of a path, at most 16.
+    /// The subject of a URL's path, as its first segments, at most 16, show it.
     fn of(path: &[u8]) -> Place {
         let mut place = Place::Other;
         for segment in path.split(|b| *b == b'/').take(16) {

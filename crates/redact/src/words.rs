@@ -1,5 +1,5 @@
-//! Command lines as words: options and assignments with a secret's name, the words of a
-//! script. Each function takes time linear in its input.
+//! Command lines as words: options and assignments with the name of a secret, the words of a script. Each
+//! function takes time linear in its input.
 
 use std::ops::Range;
 
@@ -7,44 +7,45 @@ use crate::harmless::is_harmless;
 use crate::looks;
 use crate::names::{self, Sure};
 
-/// A part of an argument.
+/// A part of an argument that is read as a word.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'a> {
-    /// The argument's index.
+    /// The index of the argument that has the word.
     pub arg: usize,
-    /// The part's position in the argument, in bytes.
+    /// The position of the word in its argument, in bytes.
     pub at: usize,
     pub text: &'a [u8],
-    /// The word is the first one of a command.
+    /// Whether the word is the first one of a command.
     pub first: bool,
 }
 
 /// How a word is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// As an argument.
+    /// The word is read as an argument.
     Value,
-    /// As a script, whose words are read one by one.
+    /// The word is read as a script, whose own words are read one by one.
     Script,
-    /// As text that a program prints: a word in it is a word.
+    /// The word is read as text that a program prints, in which a word is just a word.
     Printed,
 }
 
 impl How {
-    /// A value that no rule calls harmless is a secret.
+    /// Whether a value that no rule calls harmless is a secret, if the word is read in this way.
     pub fn is_secret(self, value: &[u8]) -> bool {
         self != How::Printed || looks::is_no_word(value)
     }
 }
 
-/// `NAME=value`, as before a command.
+/// Whether the word is an assignment as before a command: `NAME=value`.
 pub fn is_assignment(word: &[u8]) -> bool {
     let name = word.split(|b| *b == b'=').next().unwrap_or_default();
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     name.len() < word.len() && !name.is_empty() && name.iter().all(in_name)
 }
 
-/// `ENV=prod`: a name in capitals and a plain word, as `-p` of Jenkins and `-P` of others take it.
+/// Whether the word is a name in capitals and a plain word, as `-p` of Jenkins and `-P` of others take it:
+/// `ENV=prod`.
 pub fn is_parameter(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -55,7 +56,7 @@ pub fn is_parameter(word: &[u8]) -> bool {
         && value.is_some_and(names::is_plain)
 }
 
-/// `--x` or `-x`: an option, not a value that begins with a dash.
+/// Whether the word is an option (`--x` or `-x`), and not a value that begins with a dash.
 pub fn is_option(word: &[u8]) -> bool {
     match word {
         [b'-', b'-', rest @ ..] => {
@@ -71,7 +72,7 @@ pub fn is_option(word: &[u8]) -> bool {
     }
 }
 
-/// An option (`--password`) whose value is a secret and is the next word.
+/// Whether the word is an option (`--password`) whose value is a secret and is the next word.
 pub fn names_secret(word: &[u8]) -> bool {
     // `+rcon_password` of a game server, `++password` of xxh.
     if let Some(name) = word.strip_prefix(b"+") {
@@ -90,7 +91,7 @@ pub fn names_secret(word: &[u8]) -> bool {
     plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Sure::No)
 }
 
-/// An option that often has a password or a code: `-p`, `-T`, `--key`.
+/// Whether the option often has a password or a code: `-p`, `-T`, `--key`.
 pub fn may_take_password(option: &[u8]) -> bool {
     match option {
         [b'-', letter] => b"pPwWkKxsatT".contains(letter),
@@ -98,7 +99,7 @@ pub fn may_take_password(option: &[u8]) -> bool {
     }
 }
 
-/// A command that is about passwords: `change-password`, `user:password:reset`.
+/// Whether the word is a command that is about passwords: `change-password`, `user:password:reset`.
 pub fn changes_password(word: &[u8]) -> bool {
     const ROOTS: [&[u8]; 3] = [b"password", b"passwd", b"passphrase"];
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_:./".contains(b);
@@ -109,17 +110,19 @@ pub fn changes_password(word: &[u8]) -> bool {
     word.len() <= 64 && !word.starts_with(b"-") && word.iter().all(plain) && ROOTS.iter().any(is)
 }
 
-/// An option for a key of any kind: `--worker-key`. Its value is a secret if it looks like one.
+/// Whether the word is an option for a key of any kind: `--worker-key`. The key is a secret if it looks like
+/// one.
 pub fn is_key_option(word: &[u8]) -> bool {
     word.starts_with(b"-") && names::is_key(word)
 }
 
-/// An option for a key whose name says another use, too, as `--primary-key`: its value is a secret if it is Base64.
+/// Whether the word is an option for a key whose name also has another use, such as `--primary-key`. The key
+/// is a secret if it is Base64.
 pub fn may_take_key(word: &[u8]) -> bool {
     word.starts_with(b"--") && names::ends_in_key(word)
 }
 
-/// A name that a configuration has for a secret, which is the next word.
+/// Whether the word is a name that configurations have for a secret. The secret is the next word.
 pub fn sets_secret(word: &[u8]) -> bool {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let vague = word == b"secret"
@@ -131,7 +134,7 @@ pub fn sets_secret(word: &[u8]) -> bool {
         && names::secret(word) == Sure::Strong
 }
 
-/// The next word is text for people: a commit message, a title.
+/// Whether the word after this one is text for people: a commit message, a title.
 pub fn announces_prose(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 16] = [
@@ -142,7 +145,7 @@ pub fn announces_prose(word: &[u8]) -> bool {
     OPTIONS.contains(&word)
 }
 
-/// A name and its value may be the next words.
+/// Whether a name and its value may be the words after this one.
 pub fn is_setter(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const SETTERS: [&[u8]; 13] = [
@@ -152,7 +155,8 @@ pub fn is_setter(word: &[u8]) -> bool {
     SETTERS.contains(&word)
 }
 
-/// The word is about secrets and stores one, as `create-secret`; with the word before, as `credential create`.
+/// Whether the word is about secrets and stores one (`create-secret`), by itself or with the word before it
+/// (`credential create`).
 pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const NOUNS: [&[u8]; 14] = [
@@ -174,7 +178,7 @@ pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
     verb && (noun || NOUNS.contains(&previous)) || noun && VERBS.contains(&previous)
 }
 
-/// An option for the content of a secret, after a command that stores one.
+/// Whether the option, after a command that stores a secret, takes the content of the secret.
 pub fn is_content(option: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 14] = [
@@ -184,7 +188,7 @@ pub fn is_content(option: &[u8]) -> bool {
     OPTIONS.contains(&option)
 }
 
-/// An option for the password itself, after a command that changes one.
+/// Whether the option, after a command that changes a password, takes the old or the new password.
 pub fn is_old_or_new(option: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 8] = [
@@ -193,12 +197,12 @@ pub fn is_old_or_new(option: &[u8]) -> bool {
     OPTIONS.contains(&option)
 }
 
-/// The next words set variables: `X=value`.
+/// Whether the words after this one set variables: `X=value`.
 pub fn sets_variables(word: &[u8]) -> bool {
     matches!(word, b"config:set" | b"env:set" | b"secrets:set")
 }
 
-/// The next word may be a secret that its service has made.
+/// Whether the word after this one may be a secret that its service has made.
 pub fn announces_code(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const WORDS: [&[u8]; 12] = [
@@ -208,7 +212,7 @@ pub fn announces_code(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
-/// The next word may be a random token: `spark register X`.
+/// Whether the word after this one may be a random token: `spark register X`.
 pub fn announces_token(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const WORDS: [&[u8]; 12] = [
@@ -218,7 +222,7 @@ pub fn announces_token(word: &[u8]) -> bool {
     WORDS.contains(&word)
 }
 
-/// A password may follow the word: `password X` of a router's configuration, `unlock X`.
+/// Whether a password may follow the word: `password X` of a router's configuration, `unlock X`.
 pub fn is_bare_name(word: &[u8]) -> bool {
     matches!(
         word,
@@ -226,7 +230,8 @@ pub fn is_bare_name(word: &[u8]) -> bool {
     )
 }
 
-/// The position of a password in `--user me:X`, `--add-local-user me:X`; not in `--user 1000:1000`.
+/// The position of the password in a user's name and password: `--user me:X`, `--add-local-user me:X`; `None`
+/// for `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
     const NAMES: [&[u8]; 7] = [
@@ -245,8 +250,8 @@ pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (mixed && inner && !is_harmless(value)).then_some(at)
 }
 
-/// The position of a password that looks like a generated one in `NAME:X` after an option of one letter, or of one
-/// with a mark that no tag of an image has in `DOMAIN/NAME:X` anywhere.
+/// The position of a password in `NAME:X`, if it looks like a generated one after an option of one letter, or
+/// if it has a mark that no tag of an image has in `DOMAIN/NAME:X` anywhere.
 pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     let at = word.iter().position(|b| *b == b':')? + 1;
     let (name, value) = (word.get(..at - 1)?, word.get(at..)?);
@@ -267,7 +272,8 @@ pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (marked || short && letters && second.is_none() && looks::is_strong(value)).then_some(at)
 }
 
-/// The word is the name of a user after `-u` or another such option, or has it in itself, as `--username=me`.
+/// Whether the word is the name of a user after `-u` or another such option, or has it in itself, as
+/// `--username=me`.
 pub fn is_user(option: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 12] = [
@@ -286,24 +292,25 @@ pub fn is_user(option: &[u8], word: &[u8]) -> bool {
         || OPTIONS.contains(&head) && joined.next().is_some_and(name)
 }
 
-/// Words for those who sign in.
+/// Words for people or programs that sign in: `user`, `account`.
 #[rustfmt::skip]
 const ACCOUNTS: [&[u8]; 8] = [
     b"user", b"users", b"admin", b"admins", b"account", b"accounts", b"credential", b"credentials",
 ];
 
-/// Words that make or change an account.
+/// Words for making or changing an account.
 #[rustfmt::skip]
 const MAKES: [&[u8]; 8] = [
     b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
 ];
 
-/// `create user`, after which a name follows.
+/// Whether two words make an account, such as `create user`. The account's name follows them.
 pub fn makes_account(previous: &[u8], word: &[u8]) -> bool {
     MAKES.contains(&previous) && ACCOUNTS.contains(&word)
 }
 
-/// The word signs in (`login`, `registry:login`, `mega-login`) or makes an account (`users add`, `create-user`).
+/// Whether the word signs in (`login`, `registry:login`, `mega-login`) or, perhaps with the word before it,
+/// makes an account (`users add`, `create-user`).
 pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
     const ALONE: [&[u8]; 4] = [b"login", b"auth", b"signin", b"passwd"];
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b":-_".contains(b);
@@ -362,7 +369,7 @@ pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     is_sed.then_some((part, named && !is_harmless(by)))
 }
 
-/// The word is a script: it follows `-c` or `-ec`.
+/// Whether the word is a script, because it follows `-c` or `-ec`.
 pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
     let letters = previous.strip_prefix(b"-").unwrap_or_default();
     letters.last() == Some(&b'c')
@@ -370,11 +377,11 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
         && word.iter().any(u8::is_ascii_whitespace)
 }
 
-/// Bytes that end a value, besides white space.
+/// The bytes that end a value, besides white space.
 const STOPS: &[u8; 6] = b"&#\"';,";
 
-/// The next position of white space and of each of [`STOPS`], in a text that is read from
-/// its end to its beginning.
+/// The next position of white space and of each byte of [`STOPS`], in a text that is read from its end to its
+/// beginning.
 struct Stops {
     space: usize,
     next: [usize; STOPS.len()],
@@ -391,7 +398,7 @@ impl Stops {
         }
     }
 
-    /// The next white space or byte among `stops`.
+    /// The position of the next white space or byte among `stops`.
     fn first(&self, stops: &[u8]) -> usize {
         let next = STOPS.iter().zip(self.next);
         let among = next.filter(|(stop, _)| stops.contains(stop));
@@ -399,8 +406,8 @@ impl Stops {
     }
 }
 
-/// The values of `NAME=value` with a secret's name, anywhere in a word. At its start the
-/// value extends to its end.
+/// The places of the values of `NAME=value` with a secret's name, anywhere in a word. At the start of the
+/// word the value extends to the end of the word.
 pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     let spaced = text.iter().any(u8::is_ascii_whitespace);
     let mut stops = Stops {
@@ -430,16 +437,17 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// The query of an address has a user `u`, as InfluxDB's, whose password is `p`.
+/// Whether the query of an address has a user `u`, as the addresses of InfluxDB have. The password is `p`
+/// then.
 fn is_influx(text: &[u8]) -> bool {
     let query = || text.windows(3).any(|part| matches!(part, b"?u=" | b"&u="));
     text.contains(&b'?') && query()
 }
 
-/// Schemes of authorization, which stand before the secret in a header.
+/// The schemes of authorization, which stand before the secret in a header.
 const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 
-/// The value after the `=` at `equals`, if the name before it is a secret's.
+/// The place of the value after the `=` at `equals`, if the name before it is a secret's.
 fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option<Range<usize>> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
@@ -551,9 +559,8 @@ fn ends_before_assignments(value: &[u8]) -> Option<usize> {
     words.all(is_assignment).then_some(space)
 }
 
-/// The words of a script, roughly as a shell would find them: between
-/// separators, quotes kept together and taken off where they stand around a
-/// whole word. A quote without an end is an ordinary character.
+/// The words of a script, roughly as a shell would find them: between separators, with quoted text kept
+/// together, and without the quotes around a whole word. A quote without an end is an ordinary character.
 pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
     let text = script.text;
     let rest = |at: usize| text.get(at..).unwrap_or_default();

@@ -1,71 +1,71 @@
-//! The table of programs: `programs.txt`, read once.
+//! Reads the table of programs, `programs.txt`, once.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// How the words after a program are read.
+/// How the words after a program's name are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A word with the name of a program of the table is taken for that program, unless it is short.
+    /// A word that names a program of the table is taken for that program, unless it is short.
     #[default]
     Open,
-    /// Any word with the name of a program of the table is taken for that program.
+    /// Any word that names a program of the table is taken for that program.
     Runs,
     /// No word is taken for a program.
     Plain,
-    /// The words are text or patterns.
+    /// The words are text or patterns, and none is taken for a program.
     Text,
     /// The words are text, which is printed.
     Prints,
-    /// The words may be headers.
+    /// The words may be headers, which the program sends.
     Sends,
 }
 
-/// Where a secret is.
+/// The place of a secret in the command line of a program.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// The value of an option.
+    /// The secret is the value of an option.
     Option {
         name: &'static str,
         joined: bool,
         apart: bool,
         after: Option<u8>,
     },
-    /// The word of this number after the subcommands, and with `rest` those that follow.
+    /// The secret is the word with this number after the subcommands and, with `rest`, each word after it.
     Position {
         number: usize,
         rest: bool,
         after: Option<u8>,
         only: Only,
     },
-    /// The last word of the command.
+    /// The secret is the last word of the command.
     Last,
 }
 
-/// The words at a position that are secrets.
+/// Which of the words at a position are secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Only {
-    /// Every word at the position.
+    /// Every word at the position is a secret.
     All,
-    /// Words that look like a code which a service has made.
+    /// Words at the position that look like a code which a service has made are secrets.
     Code,
-    /// Words after the name of a secret.
+    /// Words at the position that follow the name of a secret are secrets.
     Named,
 }
 
-/// One line of the table.
+/// A rule for the command lines of a program: one line of the table.
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// The subcommands, each with its alternatives.
+    /// The subcommands after which the rule is valid, each with its alternatives.
     pub path: Vec<&'static str>,
     pub places: Vec<Place>,
-    /// Options with a value that is no secret.
+    /// The options whose value is no secret.
     pub values: Vec<&'static str>,
-    /// Options that sound like a secret's, but have none.
+    /// The options whose names are those of secrets, but whose values are none.
     pub names: Vec<&'static str>,
-    /// Options with text for people.
+    /// The options whose value is text for people.
     pub texts: Vec<&'static str>,
-    /// A word without which the rule does not hold.
+    /// A word without which the rule is not valid.
     pub with: Option<&'static str>,
 }
 
@@ -79,7 +79,8 @@ pub(super) struct Program {
 pub(super) struct Table {
     pub programs: HashMap<&'static [u8], Program>,
     pub rules: Vec<Rule>,
-    /// For each first byte the lengths of the names, as bits: most words are no program.
+    /// For each first byte of names of programs, the lengths of these names, as bits. Most words are no
+    /// program, which this shows at once.
     pub lengths: [u32; 256],
 }
 
@@ -131,7 +132,7 @@ impl Table {
         self.programs.entry(name).or_default()
     }
 
-    /// The program that a word names: `/usr/bin/mysql`, `ProxyCommand=sshpass`, `SignTool.exe`.
+    /// The program of the table that a word names: `/usr/bin/mysql`, `ProxyCommand=sshpass`, `SignTool.exe`.
     pub fn named(&self, word: &[u8]) -> Option<&Program> {
         let base = base(word);
         let base = [&b".exe"[..], b".jar", b".cmd", b".sh", b".bat"]
@@ -217,7 +218,7 @@ impl Place {
     }
 }
 
-/// The last part of a path, or of `ProxyCommand=sshpass`.
+/// The last part of a path, or the part after `=` as in `ProxyCommand=sshpass`.
 pub(super) fn base(word: &[u8]) -> &[u8] {
     let from = word.iter().rposition(|b| b"/=\\".contains(b));
     word.get(from.map_or(0, |at| at + 1)..).unwrap_or_default()
