@@ -1,15 +1,15 @@
-//! The kernel's BTF (Documentation/bpf/btf.rst). One pass finds a few types by name and makes a copy that
-//! has only these types.
+//! Reads the kernel's BTF, its type information (Documentation/bpf/btf.rst). One pass finds a few types by
+//! name and makes a copy that has only these types.
 //!
-//! libbpf searches by name for each type that the programs read, among more than 100,000 types of the
-//! kernel. In the copy it searches among some hundreds.
+//! libbpf searches by name for each type that the programs read, among more than 100,000 types of the kernel.
+//! In the copy it searches among some hundreds.
 
 use std::collections::HashMap;
 
-/// The first word of BTF.
+/// The number with which BTF begins.
 const MAGIC: u16 = 0xeb9f;
 const HEADER: usize = 24;
-/// The size in bytes of the part that types of all kinds have.
+/// The size in bytes of the part that BTF types of all kinds have in common.
 const TYPE: usize = 12;
 
 /// The kinds of types (`BTF_KIND_*`) that the copy supports.
@@ -35,24 +35,24 @@ pub(crate) mod kind {
     pub(crate) const ENUM64: u32 = 19;
 }
 
-/// The number of a type; 0 is void.
+/// The number of a type in BTF; 0 is void.
 pub(crate) type Id = u32;
 
 /// The kernel's BTF, with an index of the types that have some given names.
 pub(crate) struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
-    /// Where each type begins, from the first one, whose id is 1.
+    /// Where each type begins in BTF, in bytes, from the first one, whose id is 1.
     places: Vec<u32>,
     named: HashMap<&'a [u8], Vec<Id>>,
 }
 
-/// A type. The kind decides what `target` and `rest` mean.
+/// A type of BTF. Its kind decides what `target` and `rest` mean.
 #[derive(Clone, Copy)]
 pub(crate) struct Type<'a> {
     name: u32,
     info: u32,
-    /// The size in bytes, or the id of another type.
+    /// The size of the type in bytes, or the id of another type that it refers to.
     pub(crate) target: u32,
     rest: &'a [u8],
 }
@@ -69,7 +69,7 @@ impl<'a> Type<'a> {
             .map(|part| std::array::from_fn(|at| word(part, 4 * at).unwrap_or(0)))
     }
 
-    /// The offset of a member in bits; `None` for a bitfield.
+    /// The offset of a member of this struct in bits, from the member's stored offset; `None` for a bitfield.
     pub(crate) fn bits(&self, offset: u32) -> Option<u32> {
         match (self.info >> 31, offset >> 24) {
             (0, _) => Some(offset),
@@ -83,7 +83,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The number of bytes that follow the common part of a type; `None` for an unknown kind.
+/// The number of bytes that follow the common part of a type with this information; `None` for an unknown
+/// kind.
 fn added(info: u32) -> Option<usize> {
     use kind::*;
     let many = (info & 0xffff) as usize;
@@ -104,8 +105,8 @@ fn string(strings: &[u8], at: u32) -> &[u8] {
 }
 
 impl<'a> Btf<'a> {
-    /// Indexes all types that have one of these names. Each name has at least two characters. Returns `None` if
-    /// the bytes are no BTF, or BTF of a later form.
+    /// Indexes all types of the kernel that have one of these names. Each name has at least two characters.
+    /// Returns `None` if the bytes are no BTF, or BTF of a later form.
     pub(crate) fn find(bytes: &'a [u8], names: impl Iterator<Item = &'a [u8]>) -> Option<Btf<'a>> {
         let (magic, form) = (bytes.first_chunk()?, bytes.get(2)?);
         if u16::from_ne_bytes(*magic) != MAGIC || *form != 1 {
@@ -148,7 +149,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// The type with this number.
+    /// The type with this number; `None` if there is none.
     pub(crate) fn get(&self, id: Id) -> Option<Type<'a>> {
         let place = *self.places.get((id as usize).checked_sub(1)?)? as usize;
         let info = word(self.types, place + 4)?;
@@ -161,7 +162,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// Whether any function is marked as global.
+    /// Whether BTF marks any function of the kernel as global.
     pub(crate) fn has_global_functions(&self) -> bool {
         const GLOBAL: u32 = 1;
         let info = |place: &u32| word(self.types, *place as usize + 4);
@@ -190,12 +191,13 @@ impl<'a> Btf<'a> {
         string(self.strings, at)
     }
 
-    /// The name of a type.
+    /// The name of the type with this number; empty if it has none.
     pub(crate) fn name_of(&self, id: Id) -> &'a [u8] {
         self.get(id).map_or(&[], |found| self.name(found.name))
     }
 
-    /// The type that remains when typedefs and qualifiers such as `const` are removed.
+    /// The type with this number, or the type that remains when typedefs and qualifiers such as `const` are
+    /// removed from it.
     pub(crate) fn plain(&self, mut id: Id) -> Option<Type<'a>> {
         use kind::*;
         // The bound is for hostile or broken BTF, where typedefs can form a circle.
@@ -233,7 +235,7 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Appends a string; returns its place.
+/// Appends a string to the strings of BTF. Returns its place.
 fn put(strings: &mut Vec<u8>, name: &[u8]) -> u32 {
     let place = strings.len() as u32;
     strings.extend_from_slice(name);
@@ -264,7 +266,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// The number that a type has, or will have, in the copy.
+    /// The number that a type of the original has, or will have, in the copy.
     fn place(&mut self, id: Id) -> Id {
         if id == 0 {
             return 0;
@@ -285,7 +287,8 @@ impl<'b, 'a> Copy<'b, 'a> {
         *names.or_insert_with(|| put(strings, from.name(at)))
     }
 
-    /// Adds the enum `kernel_type_id` with the numbers of types.
+    /// Adds the enum `kernel_type_id` to the copy. It has the names and numbers of some types of the
+    /// original.
     fn number(&mut self, ids: Vec<(String, Id)>) {
         let name = put(&mut self.strings, b"kernel_type_id");
         self.words(&[name, kind::ENUM << 24 | ids.len() as u32, 4]);
@@ -301,7 +304,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// Adds a type. The types must come in the order of their numbers in the copy.
+    /// Adds a copy of a type. The types must come in the order of their numbers in the copy.
     fn add(&mut self, original: Type<'a>) {
         use kind::*;
         let name = self.name(original.name);

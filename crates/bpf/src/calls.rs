@@ -1,4 +1,4 @@
-//! The reader of the sums of system calls. There are two mapped tables: the programs fill one of them while the reader
+//! Reads the sums of system calls from two mapped tables: the programs fill one of them while the reader
 //! empties the other (`syscalls.bpf.h`).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -11,7 +11,7 @@ use crate::wire::{CallSum, CALL_SUMS};
 /// The number of words in a [`CallSum`].
 const WORDS: usize = size_of::<CallSum>() / size_of::<u64>();
 
-/// The two mapped tables of sums of system calls.
+/// The two mapped tables in which the programs sum up system calls.
 #[derive(Debug)]
 pub struct Calls(MmapRaw);
 
@@ -24,7 +24,8 @@ impl Calls {
             .map(Calls)
     }
 
-    /// Empties the table that the programs do not fill. `active` is the number of the table that they fill.
+    /// Empties the table of sums that the programs do not fill now, and returns its sums. `active` is the
+    /// number of the table that they fill.
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
         let begin = self.0.as_ptr().cast::<AtomicU64>();

@@ -7,13 +7,13 @@ use crate::messages::keep;
 use crate::refusal::Refusal;
 use crate::wire;
 
-/// Why tracing cannot start.
+/// An error that keeps tracing from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel does not let this process trace.
     #[error("{0}")]
     Refused(Refusal),
-    /// The kernel lacks something that the programs need.
+    /// The kernel lacks something that the BPF programs need.
     #[error("this kernel lacks {what} (Linux {since} and later have it)")]
     Missing {
         /// The missing feature, in words.
@@ -21,16 +21,16 @@ pub enum Error {
         /// The first version of Linux that has the feature.
         since: &'static str,
     },
-    /// The machine has more CPUs than the programs support.
+    /// The machine has more CPUs than the BPF programs support.
     #[error(
         "this machine has {found} CPUs, more than the {} that this version can record",
         wire::MAX_CPUS
     )]
     TooManyCpus {
-        /// The kernel's number of possible CPUs.
+        /// The number of possible CPUs by the kernel.
         found: usize,
     },
-    /// libbpf or the kernel refused for another reason; [`crate::log`] has more.
+    /// libbpf or the kernel refused something for another reason; [`crate::log`] has more.
     #[error("cannot {action}: {source}")]
     Bpf {
         action: &'static str,
@@ -51,13 +51,13 @@ pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> E
     }
 }
 
-/// Duplicates a descriptor.
+/// A second descriptor for the same file, which the caller owns.
 pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     let copy = fd.try_clone_to_owned();
     copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
 }
 
-/// The error that a program is missing in the object.
+/// The error that a program is missing in the compiled object of the BPF programs.
 pub(crate) fn missing() -> libbpf_rs::Error {
     io::Error::from(io::ErrorKind::NotFound).into()
 }

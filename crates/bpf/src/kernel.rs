@@ -1,5 +1,5 @@
-//! The features of the running kernel. Its BTF decides, and not its version, because distributions move features
-//! between versions.
+//! Finds the features of the running kernel. Its BTF decides, and not its version, because distributions move
+//! features between versions.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,39 +11,41 @@ use crate::btf::{kind, Btf, Id, Type};
 use crate::error::Error;
 use crate::refusal::{Refusal, BTF};
 
-/// The layout of this kernel's tracepoints, and those of its types that the programs read.
+/// The features of the running kernel: the layout of its tracepoints, and those of its types that the BPF
+/// programs read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The index of `prev` among the arguments of `sched_switch`.
     pub switch_prev: u32,
     /// The index of `prev_state` among the arguments of `sched_switch`; `None` before 5.18.
     pub switch_state: Option<u32>,
-    /// `sched_process_exit` has the argument `group_dead` (6.16).
+    /// Whether `sched_process_exit` has the argument `group_dead` (6.16).
     pub exit_group_dead: bool,
-    /// Bytes from a CPU's run queue to its preemption count, which distinguishes wake-ups by
-    /// interrupts from those by the running task (x86).
+    /// The distance in bytes from a CPU's run queue to its preemption count, if the kernel has the count
+    /// there (x86). The count distinguishes wake-ups by interrupts from those by the running task.
     pub preempt_count: Option<i64>,
-    /// The preemption count is in the running task (arm64).
+    /// Whether the preemption count is in the running task (arm64).
     pub preempt_count_in_task: bool,
-    /// Bytes from a CPU's run queue to its pointer to the running task.
+    /// The distance in bytes from a CPU's run queue to its pointer to the running task, if the kernel has the
+    /// pointer there.
     pub current: Option<i64>,
     /// The optional facts for which this kernel has tracepoints.
     pub extras: Extras,
-    /// `block_rq_issue` has the request queue as its first argument (before 5.11).
+    /// Whether `block_rq_issue` has the request queue as its first argument (before 5.11).
     pub issue_has_queue: bool,
-    /// `block_bio_queue` has the request queue as its first argument (before 5.11).
+    /// Whether `block_bio_queue` has the request queue as its first argument (before 5.11).
     pub bio_has_queue: bool,
-    /// `mark_victim` has the task as its argument (6.9).
+    /// Whether `mark_victim` has the task as its argument (6.9).
     pub victim_is_task: bool,
-    /// BTF of the types that the programs read.
+    /// A BTF that has only the kernel's types that the BPF programs read.
     pub(crate) types: Vec<u8>,
     /// The numbers in the kernel's BTF of the tracepoints and the iterator that programs attach to, by their names.
     pub(crate) targets: HashMap<&'static str, Id>,
-    /// The number of `bpf_rdonly_cast`, a function that programs can call (6.2).
+    /// The number in the kernel's BTF of `bpf_rdonly_cast`, a function that BPF programs can call (6.2).
     pub(crate) cast: Option<Id>,
 }
 
-/// The names of the structs, unions and enums in the programs.
+/// The names of the kernel's structs, unions and enums that the BPF programs use.
 pub(crate) const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_names.rs"));
 
 /// The types, variables and functions that this module looks up, in addition to tracepoints.
@@ -62,31 +64,31 @@ const NAMES: [&str; 12] = [
     ITERATOR,
 ];
 
-/// The section of the variables of each CPU.
+/// The name in BTF of the section of the variables that each CPU has.
 const PER_CPU: &str = ".data..percpu";
 const CAST: &str = "bpf_rdonly_cast";
-/// The function that stands for the iterator over the tasks.
+/// The function that stands for the iterator over the tasks in BTF.
 const ITERATOR: &str = "bpf_iter_task";
 
-/// A set of optional facts: not every kernel has tracepoints for them.
+/// A set of kinds of optional facts, for which not every kernel has tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras(pub(crate) u32);
 
 impl Extras {
     pub const NETWORK: Extras = Extras(1);
-    /// Requests to block devices.
+    /// The facts about requests to block devices.
     pub const BLOCK: Extras = Extras(2);
-    /// System calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only on request.
+    /// The sums of system calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only on request.
     pub const CALLS: Extras = Extras(1 << 8);
-    /// Direct reclaim of memory.
+    /// The facts about direct reclaim of memory.
     pub const RECLAIM: Extras = Extras(4);
-    /// Reclaim of memory in a cgroup that has reached its limit.
+    /// The facts about reclaim of memory in a cgroup that has reached its limit.
     pub const CGROUP_RECLAIM: Extras = Extras(8);
-    /// Kills for lack of memory.
+    /// The facts about kills for lack of memory.
     pub const OOM_KILLS: Extras = Extras(16);
-    /// DNS queries by UDP.
+    /// The facts about DNS queries by UDP.
     pub const DNS: Extras = Extras(32);
-    /// The disks that tasks wait for.
+    /// The facts about the disks that tasks wait for.
     pub const DISK_WAITS: Extras = Extras(64);
     /// The state of each task at its switch-out, even if the task is woken at the same moment (5.18).
     pub const SWITCH_STATES: Extras = Extras(128);
@@ -101,7 +103,7 @@ impl Extras {
     }
 }
 
-/// The kinds of recordings that use the program of a tracepoint.
+/// The kinds of recordings that use the BPF program of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recordings {
     All,
@@ -109,12 +111,13 @@ pub(crate) enum Recordings {
     Light,
 }
 
-/// A tracepoint with one of the programs.
+/// A tracepoint and one of the BPF programs that it calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tracepoint {
     pub name: &'static str,
     pub recordings: Recordings,
-    /// The fact that needs this tracepoint; `None`: the recorder cannot do without the tracepoint.
+    /// The kind of optional fact that needs this tracepoint; `None` if the recorder cannot do without the
+    /// tracepoint.
     pub extra: Option<Extras>,
 }
 
@@ -134,8 +137,8 @@ const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
     }
 }
 
-/// The tracepoints in the order in which their programs are attached; the last one is on signals.
-/// Lifecycle programs come first: no task has scheduling events without its fork.
+/// The tracepoints in the order in which their programs are attached; the last one is about signals. The
+/// programs about lifecycle events come first: so no task has scheduling events without its fork.
 pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),
@@ -173,11 +176,11 @@ pub(crate) fn place(tracepoint: &str) -> Option<usize> {
 }
 
 impl Kernel {
-    /// Reads the kernel's BTF.
+    /// Finds the features of the running kernel in its BTF.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the BTF cannot be read. [`Error::Missing`] names a feature that this kernel lacks,
-    /// because it is older than 5.8 or was built without the feature.
+    /// [`Error::Refused`] if the BTF cannot be read. [`Error::Missing`] names a feature that this
+    /// kernel lacks, because it is older than 5.8 or was built without the feature.
     pub fn detect() -> Result<Kernel, Error> {
         let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
         // The recorder needs /proc as well.
@@ -204,7 +207,7 @@ impl Kernel {
         Kernel::of(&btf)?.ok_or_else(unknown)
     }
 
-    /// Reads the features from BTF; `None` if its types have no known form.
+    /// Finds the features of a kernel in its BTF; `None` if its types have no known form.
     fn of(btf: &Btf<'_>) -> Result<Option<Kernel>, Error> {
         for (name, what) in [
             ("bpf_ringbuf", "BPF ring buffers"),
@@ -273,10 +276,11 @@ fn extras(btf: &Btf<'_>) -> Extras {
     Extras(missing.fold(bits, |bits, (_, extra)| bits & !extra.0))
 }
 
-/// The positions of `prev` and `prev_state` in `sched_switch`, from the kinds of its arguments.
+/// The positions of `prev` and `prev_state` among the arguments of `sched_switch`, by the kinds of the
+/// arguments.
 ///
-/// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev,
-/// next`; since then it is `preempt, prev, next, prev_state`.
+/// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev, next`; since then it is `preempt,
+/// prev, next, prev_state`.
 fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
     use kind::{INT, PTR};
     match arguments {
@@ -329,12 +333,12 @@ fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     find(btf, btf.named(name, kind::STRUCT)?, member, 16)
 }
 
-/// The name of a tracepoint's type in BTF.
+/// The name that a tracepoint's type has in BTF.
 fn typedef(tracepoint: &str) -> String {
     format!("btf_trace_{tracepoint}")
 }
 
-/// The kinds of a tracepoint's arguments, without the leading `void *__data`.
+/// The kinds of the arguments of a tracepoint, without the leading `void *__data`.
 fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<u32>> {
     let pointer = btf.get(btf.named(&typedef(tracepoint), kind::TYPEDEF)?.target)?;
     let function = btf.get(pointer.target)?;
@@ -349,7 +353,7 @@ fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<u32>> {
 
 const READ: &str = "read the kernel's BTF";
 
-/// The bytes of the kernel's BTF: mapped (since Linux 6.16), or else read into memory.
+/// The bytes of the kernel's BTF: a mapping (since Linux 6.16), or memory into which they were read.
 enum Bytes {
     Mapped(Mmap),
     Read(Vec<u8>),

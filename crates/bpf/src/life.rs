@@ -1,5 +1,5 @@
-//! The reader of the BPF ring buffer with the lifecycle events. libbpf has a reader, too, but it gets the size of the map
-//! by bpf(2), which kernels before 5.19 refuse to a process without `CAP_BPF`.
+//! Reads the BPF ring buffer with the lifecycle events. libbpf has a reader as well, but it gets the size of
+//! the map by bpf(2), which kernels before 5.19 refuse to a process without `CAP_BPF`.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use libbpf_rs::libbpf_sys::{BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_R
 use memmap2::{MmapOptions, MmapRaw};
 use nix::unistd::{sysconf, SysconfVar};
 
-/// The mapped ring, which outlives the programs.
+/// The mapped ring of lifecycle records, which outlives the BPF programs.
 #[derive(Debug)]
 pub struct LifeRing {
-    /// The page that begins with the reader's position.
+    /// The page that begins with the reader's position in the ring.
     consumer: MmapRaw,
-    /// The page that begins with the programs' position, and then the ring twice in a row, so that no record is cut at
-    /// the end of the ring.
+    /// The page that begins with the programs' position in the ring, and then the ring twice in a row, so
+    /// that no record is cut at the end of the ring.
     producer: MmapRaw,
     /// The size of the ring in bytes, a power of two.
     size: usize,
@@ -22,7 +22,7 @@ pub struct LifeRing {
 }
 
 impl LifeRing {
-    /// Maps a ring of `size` bytes.
+    /// Maps a ring of lifecycle records that has `size` bytes.
     pub(crate) fn map(fd: BorrowedFd<'_>, size: u32) -> std::io::Result<LifeRing> {
         let (size, page) = (size as usize, page_size());
         Ok(LifeRing {
@@ -36,7 +36,7 @@ impl LifeRing {
         })
     }
 
-    /// Passes all records to `sink`, in order.
+    /// Passes all records that the ring has to `sink`, in order.
     pub fn consume(&mut self, mut sink: impl FnMut(&[u8])) {
         let header = BPF_RINGBUF_HDR_SZ as usize;
         // Later records wait for the next call: a busy machine would never let this loop end.
@@ -76,7 +76,7 @@ impl LifeRing {
         unsafe { AtomicU64::from_ptr(self.producer.as_mut_ptr().cast()) }
     }
 
-    /// The first word of a record's header.
+    /// The first word of the header of the record at this offset: its length and flags.
     fn length(&self, offset: usize) -> &AtomicU32 {
         // SAFETY: the word is inside the mapping, because `offset` is less than `size`. It is aligned, because records
         // begin at multiples of 8. It is only loaded.

@@ -1,6 +1,6 @@
-//! The recordings that are running on this machine, by the kernel's list of BPF maps. The memory of a map stays
-//! allocated as long as a descriptor or a mapping of it exists in any process, so the loader of a map cannot count
-//! it.
+//! Finds the recordings that are running on this machine, by the kernel's list of BPF maps. The memory of a
+//! map stays allocated as long as a descriptor or a mapping of it exists in any process, so the loader of a
+//! map cannot count it.
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
@@ -12,15 +12,16 @@ use libbpf_rs::libbpf_sys::{
 
 use crate::load::opened;
 
-/// The map that each recording has.
+/// The name of a map that each recording has once.
 const EACH: &str = "life_ring";
 
-/// A map of the programs: its name in the kernel, which cuts names after 15 bytes, and the sizes of a key and a
-/// value in bytes. Other programs may have maps with the same name, but hardly with the same sizes.
+/// A map of the recorder's BPF programs: its name in the kernel, which cuts names after 15 bytes, and the
+/// sizes of a key and a value in bytes. Other programs may have maps with the same name, but hardly with the
+/// same sizes.
 struct Map {
     name: &'static str,
     key: u32,
-    /// The size of a value; `None` if the loader or the number of variables decides it.
+    /// The size of a value of the map in bytes; `None` if the loader or the number of variables decides it.
     value: Option<u32>,
 }
 
@@ -40,7 +41,7 @@ const fn variables(name: &'static str) -> Map {
     }
 }
 
-/// All maps of the programs. A test compares this list with the programs' object.
+/// All maps of the recorder's BPF programs. A test compares this list with the programs' object.
 const MAPS: [Map; 27] = [
     map(EACH, 0, 0),
     map("sample_ring", 0, 0),
@@ -74,7 +75,7 @@ const MAPS: [Map; 27] = [
 /// The number and the memory of all recordings that are running on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Living {
-    /// The memory of all their maps in bytes.
+    /// The memory of the maps of all these recordings, in bytes.
     pub memory: u64,
     /// The number of recordings. A recording whose recorder has ended counts if another process has kept a
     /// descriptor of it.
@@ -124,9 +125,9 @@ impl Map {
 
 /// The memory in bytes that the kernel allocates when it creates a map (`map_mem_usage` of the map's type).
 fn memory(info: &bpf_map_info) -> u64 {
-    /// The bytes of a hash table's entry without its key and value (`struct htab_elem`).
+    /// The size in bytes of a hash table's entry without its key and value (`struct htab_elem`).
     const ENTRY: u64 = 48;
-    /// The bytes of a bucket of a hash table (`struct bucket`).
+    /// The size in bytes of a bucket of a hash table (`struct bucket`).
     const BUCKET: u64 = 16;
     let entries = u64::from(info.max_entries);
     let [key, value] =

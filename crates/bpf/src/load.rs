@@ -1,5 +1,5 @@
-//! Loads the programs: libbpf relocates them and creates their maps; the kernel verifies them, on
-//! several CPUs at once.
+//! Loads the BPF programs: libbpf relocates them and creates their maps; the kernel verifies them, on several
+//! CPUs at once.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -51,7 +51,7 @@ pub(crate) unsafe fn opened(fd: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// A program that is still to be loaded.
+/// A BPF program that is still to be loaded.
 struct Job {
     name: CString,
     /// The section of the program in the object, such as `raw_tp/NAME`. It names the tracepoint.
@@ -62,18 +62,18 @@ struct Job {
     lines: Vec<bpf_line_info>,
 }
 
-/// A program that is loaded into the kernel.
+/// A BPF program that is loaded into the kernel.
 pub(crate) struct LoadedProgram {
     fd: OwnedFd,
     section: String,
 }
 
-/// The loaded programs by their names.
+/// The loaded BPF programs by their names.
 pub(crate) type LoadedPrograms = HashMap<String, LoadedProgram>;
 
-/// Relocates and loads those programs of the object that are marked for loading, and creates the object's maps.
-/// `targets` has the numbers of the tracepoints and the iterator that the programs attach to; `cast` is the number of
-/// `bpf_rdonly_cast`.
+/// Relocates and loads those BPF programs of the object that are marked for loading, and creates the object's
+/// maps. `targets` has the numbers of the tracepoints and the iterator that the programs attach to; `cast` is
+/// the number of `bpf_rdonly_cast`.
 pub(crate) fn load(
     object: &mut OpenObject,
     targets: &HashMap<&'static str, u32>,
@@ -159,11 +159,12 @@ unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
     }
 }
 
-/// The number that stands for `bpf_rdonly_cast` in the object (settings.bpf.h). No helper function has it.
+/// The number that stands for calls of `bpf_rdonly_cast` in the compiled programs (settings.bpf.h). No helper
+/// function has it.
 const RDONLY_CAST: i32 = 0x7472;
 
-/// Replaces [`RDONLY_CAST`] by the number of the kernel's function. If the kernel has no such function, the calls are
-/// never reached.
+/// The instructions in which [`RDONLY_CAST`] is replaced by the number of the kernel's function. If the
+/// kernel has no such function, the calls are never reached.
 fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
     const CALL: u8 = 0x85;
     const PSEUDO_KFUNC_CALL: u8 = 2;
@@ -182,7 +183,7 @@ fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
     code
 }
 
-/// The most threads that load programs.
+/// The largest number of threads that load programs at once.
 const THREADS: usize = 4;
 
 fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {

@@ -1,4 +1,4 @@
-//! The messages of libbpf and of the kernel's verifier.
+//! Keeps the messages of libbpf and of the kernel's verifier.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ fn keep_log(_level: PrintLevel, text: String) {
     keep(&text);
 }
 
-/// Adds a message to those of [`log`].
+/// Adds a message to those that [`log`] returns.
 pub(crate) fn keep(text: &str) {
     if let Ok(mut log) = LOG.lock() {
         log.push_str(text);
@@ -28,7 +28,7 @@ pub(crate) fn keep(text: &str) {
     }
 }
 
-/// Keeps libbpf's messages from now on for [`log`], instead of printing them to standard error.
+/// Makes libbpf keep its messages for [`log`] from now on, instead of printing them to standard error.
 pub fn keep_messages() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
 }

@@ -1,23 +1,23 @@
-//! The names of processes that have a part in running containers (daemons, runtimes, clients), or that serve the
-//! machine and not a build.
+//! The names of processes that have a role in running containers (daemons, runtimes, clients), or that serve
+//! the machine and not a build.
 
 /// The size in bytes of a task's name in the kernel, with the 0 at its end.
 const COMM: usize = 16;
 
-/// The part of a process in running containers (`enum part` in names.bpf.h).
+/// The role of a process in running containers (`enum part` in names.bpf.h).
 #[derive(Clone, Copy)]
 enum Part {
-    /// A daemon that starts containers for clients.
+    /// The process is a daemon that starts containers for clients.
     Daemon = 1,
-    /// A runtime, which is executed for each container.
+    /// The process is a runtime, which is executed for each container.
     Runtime = 2,
-    /// A client that sends requests to a daemon.
+    /// The process is a client that sends requests to a daemon.
     Client = 3,
-    /// A process that serves the machine or a session.
+    /// The process serves the machine or a session.
     System = 4,
 }
 
-/// Names as the kernel has them, cut after 15 bytes. podman is its own daemon
+/// The names of processes with a role, as the kernel has them, cut after 15 bytes. podman is its own daemon
 /// (podman-system-service).
 const NAMES: [(Part, &str); 6] = [
     (Part::Daemon, "dockerd,containerd,podman,buildkitd"),
@@ -51,7 +51,7 @@ const NAMES: [(Part, &str); 6] = [
     ),
 ];
 
-/// The keys and values for the map of the names, and their number.
+/// The entries of the BPF map of these names: their number, the keys and the values.
 pub(crate) fn all() -> (u32, Vec<u8>, Vec<u8>) {
     let (mut count, mut keys, mut values) = (0, Vec::new(), Vec::new());
     for (part, names) in NAMES {

@@ -1,4 +1,4 @@
-//! Opens the programs' object, sizes its maps, and loads and attaches the programs.
+//! Opens the object of the BPF programs, sizes its maps, and loads and attaches the programs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,52 +20,53 @@ use crate::settings::{Containers, Sampling, Settings};
 use crate::skel::{with_object, OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire};
 
-/// The descriptors of attached programs, which another process can have loaded. The programs are unloaded when their
-/// descriptors and the descriptors of their links are closed.
+/// The descriptors of attached BPF programs, which another process can have loaded. The programs are unloaded
+/// when their descriptors and the descriptors of their links are closed.
 #[derive(Debug)]
 pub struct Programs {
-    /// The map of [`crate::slots::Slots`].
+    /// The map of the slots of scheduling events ([`crate::slots::Slots`]).
     pub(crate) slots: OwnedFd,
     /// The map of the variables that the programs write and user space can only read.
     pub(crate) output: OwnedFd,
     /// The map of the variables that user space writes and the programs read.
     pub(crate) input: OwnedFd,
-    /// The ring of lifecycle events.
+    /// The map of the ring of lifecycle events.
     pub(crate) life: OwnedFd,
-    /// The link of the iterator over the tasks.
+    /// The link of the iterator over the machine's tasks.
     tasks: OwnedFd,
-    /// The map of [`crate::calls::Calls`], if system calls are recorded.
+    /// The map of the sums of system calls ([`crate::calls::Calls`]), if they are recorded.
     pub(crate) calls: Option<OwnedFd>,
-    /// The samplers of stacks, if they are recorded.
+    /// The programs and events that sample stacks, if stacks are recorded.
     pub(crate) samplers: Option<Samplers>,
-    /// A link for each program, in the order of [`TRACEPOINTS`].
+    /// A link between each program and its tracepoint, in the order of [`TRACEPOINTS`].
     pub(crate) links: Vec<OwnedFd>,
     /// The programs, in the order of [`TRACEPOINTS`]; empty if another process has loaded them.
     pub(crate) programs: Vec<OwnedFd>,
-    /// The kernel refused `tp_btf` programs, so all programs are `raw_tp`.
+    /// Whether the kernel refused `tp_btf` programs, so that all programs are `raw_tp`.
     pub(crate) raw: bool,
-    /// Stacks have the kernel's addresses.
+    /// Whether recorded stacks have the kernel's addresses.
     pub(crate) kernel_shown: bool,
-    /// Wake-ups by interrupts are recorded as such.
+    /// Whether wake-ups by interrupts are recorded as such.
     pub(crate) irq_known: bool,
 }
 
-/// The form of attached programs: the parts of [`Programs`] that not every recording has.
+/// Which of the parts of [`Programs`] attached programs have, because not every recording has all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// All programs are `raw_tp`.
+    /// Whether all programs are `raw_tp`.
     pub raw: bool,
-    /// Stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
+    /// Whether recorded stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
-    /// Wake-ups by interrupts are recorded as such.
+    /// Whether wake-ups by interrupts are recorded as such.
     pub irq_known: bool,
     /// The number of perf events and links that call the samplers of stacks, if there are any.
     pub callers: Option<usize>,
-    /// System calls are recorded.
+    /// Whether system calls are recorded.
     pub calls: bool,
 }
 
-/// The large maps. They are created early and on another CPU, because the kernel needs 0.6 ms to clear a MiB.
+/// The large maps of the programs. They are created early and on another CPU, because the kernel needs 0.6 ms
+/// to clear a MiB.
 struct Large {
     slots: MapHandle,
     life: MapHandle,
@@ -99,8 +100,8 @@ impl Large {
 }
 
 impl Programs {
-    /// Reads the kernel's features, and opens, sizes, loads and attaches the programs. The programs on switches and
-    /// wakings are `tp_btf`, or `raw_tp` if the kernel refuses that. The recording begins.
+    /// Reads the kernel's features, and opens, sizes, loads and attaches the BPF programs. The programs on
+    /// switches and wakings are `tp_btf`, or `raw_tp` if the kernel refuses that. The recording begins.
     ///
     /// # Errors
     /// The errors of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
@@ -142,15 +143,15 @@ impl Programs {
     }
 }
 
-/// A plan to open, size, load and attach the programs on this kernel.
+/// The facts that are needed to open, size, load and attach the BPF programs on this kernel.
 #[derive(Clone, Copy)]
 struct Plan<'a> {
     kernel: &'a Kernel,
     settings: &'a Settings,
     large: &'a Large,
-    /// All programs are `raw_tp`.
+    /// Whether all programs are to be `raw_tp`.
     raw: bool,
-    /// Stacks have the kernel's addresses.
+    /// Whether recorded stacks are to have the kernel's addresses.
     kernel_shown: bool,
 }
 
@@ -199,7 +200,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Attaches loaded programs. Their descriptors outlive the skeleton.
+    /// Attaches loaded programs to their tracepoints. The descriptors outlive the skeleton that libbpf has of
+    /// the programs.
     fn programs(self, skel: &TracerSkel<'_>, loaded: &LoadedPrograms) -> Result<Programs, Error> {
         let attach = |program: &LoadedProgram| {
             let link = program.attach();
@@ -243,17 +245,18 @@ impl Plan<'_> {
         })
     }
 
-    /// The stacks that are recorded. Only `tp_btf` programs know the types for the storage of tasks, which Linux 5.11
-    /// has.
+    /// The settings for sampled stacks, if stacks are recorded. Only `tp_btf` programs know the types for the
+    /// storage of tasks, which Linux 5.11 has.
     fn stacks(self) -> Option<Sampling> {
         self.settings.stacks.filter(|_| !self.raw)
     }
 }
 
 impl Programs {
-    /// The descriptors for another process, in the order that [`Programs::from_descriptors`] takes. The descriptors of the
-    /// programs themselves are not included: any process that has one can attach the program again, even to another
-    /// tracepoint, whose arguments the program would use as addresses.
+    /// The descriptors of attached programs that another process needs to read them, in the order that
+    /// [`Programs::from_descriptors`] takes. The descriptors of the programs themselves are not included: any
+    /// process that has one can attach the program again, even to another tracepoint, whose arguments the
+    /// program would use as addresses.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let single = [
             &self.slots,
@@ -267,8 +270,8 @@ impl Programs {
         all.chain(&self.links).map(AsFd::as_fd).collect()
     }
 
-    /// The programs that another process of this version has attached; `None`: another number
-    /// of descriptors.
+    /// The programs that another process of this version has attached, by their descriptors; `None` if their
+    /// number does not fit `parts`.
     pub fn from_descriptors(descriptors: Vec<OwnedFd>, parts: Parts) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
         let (slots, output, input) = (rest.next()?, rest.next()?, rest.next()?);
@@ -307,7 +310,7 @@ impl Programs {
         })
     }
 
-    /// The parts that [`Programs::from_descriptors`] must know to take the descriptors.
+    /// Which parts these programs have. [`Programs::from_descriptors`] needs it to take their descriptors.
     pub fn parts(&self) -> Parts {
         Parts {
             raw: self.raw,
@@ -318,7 +321,7 @@ impl Programs {
         }
     }
 
-    /// Opens an iterator over the tasks.
+    /// Opens an iterator over the machine's tasks.
     ///
     /// # Errors
     /// Before Linux 5.19 EPERM without `CAP_BPF`, if `kernel.unprivileged_bpf_disabled` is set.
@@ -349,7 +352,8 @@ fn kernel_shown() -> Option<bool> {
 }
 
 impl Plan<'_> {
-    /// Opens the object and makes all settings that precede loading. `types` is the path of the kernel's BTF for libbpf.
+    /// Opens the object of the programs and makes all settings that precede loading. `types` is the path of
+    /// the kernel's BTF for libbpf.
     fn open<'a>(
         self,
         storage: &'a mut MaybeUninit<OpenObject>,
@@ -371,7 +375,8 @@ impl Plan<'_> {
         Ok(skel)
     }
 
-    /// Whether the settings have the values that the usual object knows (`OPTION` in `settings.bpf.h`).
+    /// Whether the settings have the values for which the usual object was compiled (`OPTION` in
+    /// `settings.bpf.h`).
     fn is_usual(self) -> bool {
         let (kernel, settings) = (self.kernel, self.settings);
         let present = kernel.cast.is_some()
@@ -408,7 +413,7 @@ impl Plan<'_> {
         right_form && requested && (kind == "iter" || self.has_tracepoint(tracepoint))
     }
 
-    /// Sets the programs' constants.
+    /// Sets the constants of the programs.
     fn set_constants(self, skel: &mut OpenTracerSkel<'_>) {
         let (kernel, settings, stacks) = (self.kernel, self.settings, self.stacks());
         let Some(rodata) = &mut skel.maps.rodata_data else {
@@ -471,7 +476,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Sets the sizes of the maps, and which of them are created.
+    /// Sets the sizes of the programs' maps, and which of them are created.
     fn size_maps(self, skel: &mut OpenTracerSkel<'_>) -> libbpf_rs::Result<()> {
         let (settings, stacks, large) = (self.settings, self.stacks(), self.large);
         // Linux 5.11 has the map of tasks' storage.

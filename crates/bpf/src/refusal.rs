@@ -1,5 +1,5 @@
-//! The reasons why the kernel does not let this process trace, found from facts about the process and the kernel, with
-//! commands that remedy them.
+//! Finds the reason why the kernel does not let this process trace, from facts about the process and the
+//! kernel, and commands that remedy it.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -14,14 +14,14 @@ use nix::sys::resource::{getrlimit, Resource};
 
 use crate::load::opened;
 
-/// The kernel's type information.
+/// The file with the kernel's type information.
 pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// The inode number of the initial user namespace (`PROC_USER_INIT_INO`).
 const INITIAL_USER_NAMESPACE: u64 = 0xefff_fffd;
 /// The first version of Linux that has BPF ring buffers and task iterators.
 const OLDEST: (u32, u32) = (5, 8);
 
-/// A reason why tracing cannot start. None of them is a fault of the programs.
+/// A reason why the kernel does not let this process trace. None of them is a fault of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// /proc is not mounted.
@@ -30,7 +30,7 @@ pub enum Refusal {
     NoSysfs,
     /// The kernel is older than 5.8.
     OldKernel {
-        /// The release that uname(2) returns.
+        /// The kernel's release, as uname(2) returns it.
         release: String,
     },
     /// The kernel was built without type information.
@@ -41,29 +41,30 @@ pub enum Refusal {
     Seccomp(i32),
     /// Capabilities in a user namespace do not count for BPF.
     UserNamespace,
-    /// Capabilities are missing, and no_new_privs rules out that exec adds them.
+    /// Capabilities are missing, and no_new_privs prevents that executing a file adds them.
     NoNewPrivs(Missing),
-    /// Capabilities are missing, and the bounding set lacks them, too: a container.
+    /// Capabilities are missing, and the bounding set lacks them as well, as in a container.
     Container(Missing),
     /// Capabilities are missing.
     Capabilities {
         /// The missing capabilities.
         missing: Missing,
-        /// The user is root, so `sudo` is no remedy.
+        /// Whether the user is root, so that `sudo` is no remedy.
         root: bool,
     },
-    /// Before 5.11: the maps count as locked memory, and this process may not raise the limit.
+    /// Before Linux 5.11 BPF maps count as locked memory, and this process may not raise its limit.
     LockedMemory {
-        /// The limit in bytes (RLIMIT_MEMLOCK).
+        /// The limit of locked memory in bytes (RLIMIT_MEMLOCK).
         limit: u64,
-        /// Executing a file with capabilities does not raise the limit here.
+        /// Whether executing a file with capabilities does not raise the limit here.
         confined: bool,
     },
-    /// bpf(2) fails with this error number for none of the other reasons.
+    /// bpf(2) fails with this error number, and none of the other reasons explains it, so a security module
+    /// probably refuses it.
     SecurityModule(i32),
 }
 
-/// The capabilities that a process lacks; at least one.
+/// The capabilities that a process lacks for tracing; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
     bpf: bool,
@@ -71,7 +72,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// The capabilities that a set lacks; `None` if it lacks neither.
+    /// The capabilities for tracing that a set lacks; `None` if it lacks none.
     fn of(set: u64) -> Option<Missing> {
         // CAP_SYS_ADMIN implies both.
         const ADMIN: u64 = 1 << 21;
@@ -139,7 +140,7 @@ impl Display for Refusal {
     }
 }
 
-/// The name of an error number: EPERM.
+/// The name of an error number, such as EPERM.
 fn name(errno: i32) -> String {
     format!("{:?}", nix::errno::Errno::from_raw(errno))
 }
@@ -155,7 +156,8 @@ impl Refusal {
         Refusal::gather(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
     }
 
-    /// Finds the reason from facts. `denied`: the kernel has refused a map or a program of the tracer.
+    /// Finds the reason from facts about the process and the kernel. `denied` is whether the kernel has
+    /// refused a map or a program of the tracer.
     fn gather(denied: bool) -> Option<Refusal> {
         // If the process has no descriptor left, the facts cannot be read.
         let unread =
@@ -165,8 +167,8 @@ impl Refusal {
             .filter(|refusal| !unread(refusal))
     }
 
-    /// The remedies, one a line: what the remedy does, and a command to paste. `tr` is this program and `record` the rest
-    /// of its command line, both quoted for a shell.
+    /// The remedies for the reason: for each, what it does and a command to paste. `tr` is this program and
+    /// `record` the rest of its command line, both quoted for a shell.
     pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
@@ -254,12 +256,13 @@ impl Refusal {
     }
 }
 
-/// The facts that decide whether tracing can start.
+/// The facts about the process and the kernel that decide whether tracing can start.
 #[derive(Clone, Debug)]
 struct Facts {
     /// The content of /proc/self/status; `None` without /proc.
     status: Option<Status>,
-    /// The process is in the initial user namespace, so its capabilities are valid for the machine.
+    /// Whether the process is in the initial user namespace, so that its capabilities are valid for the
+    /// machine.
     initial_user_namespace: bool,
     sysfs: bool,
     btf: bool,
@@ -363,7 +366,7 @@ impl Facts {
         })
     }
 
-    /// The refusal that the maps exceed the limit of locked memory; `None` if no right is missing.
+    /// The reason that the maps exceed the limit of locked memory; `None` if no right is missing.
     fn locked_memory(&self, status: Status) -> Option<Refusal> {
         const RESOURCE: u64 = 1 << 24;
         let limit = self.locked.filter(|_| status.effective & RESOURCE == 0)?;
@@ -372,7 +375,7 @@ impl Facts {
     }
 }
 
-/// The major and minor number of a release such as `6.1.0-42-amd64`.
+/// The major and minor number of a kernel's release such as `6.1.0-42-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -384,8 +387,8 @@ fn locked_limit() -> Option<u64> {
     (soft != libc::RLIM_INFINITY).then_some(soft)
 }
 
-/// Whether maps count as locked memory. Linux 5.11 ended that and added the called function. The test by the function
-/// is right for kernels with backported patches as well.
+/// Whether BPF maps count as locked memory. Linux 5.11 ended that and added the BPF function that this tests
+/// for. The test is right for kernels with backported patches as well.
 fn counts_as_locked() -> bool {
     const CALL: u8 = 0x85;
     let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();
@@ -393,15 +396,15 @@ fn counts_as_locked() -> bool {
     load(BPF_PROG_TYPE_SOCKET_FILTER, CALL, function) != 0
 }
 
-/// Loads `return 0` as a raw tracepoint program, which requires CAP_BPF and CAP_PERFMON, and unloads it. Returns the
-/// error number, or 0.
+/// Loads the program `return 0` as a raw tracepoint program, which requires CAP_BPF and CAP_PERFMON, and
+/// unloads it. Returns the error number, or 0.
 fn load_least_program() -> i32 {
     const MOV64_IMM: u8 = 0xb7;
     load(BPF_PROG_TYPE_RAW_TRACEPOINT, MOV64_IMM, 0)
 }
 
-/// Loads a program of this kind that consists of this instruction and a return, and unloads it. Returns the error
-/// number, or 0.
+/// Loads a BPF program of this kind that consists of this instruction and a return, and unloads it. Returns
+/// the error number, or 0.
 fn load(kind: bpf_prog_type, code: u8, imm: i32) -> i32 {
     const EXIT: u8 = 0x95;
     let program = [(code, imm), (EXIT, 0)].map(|(code, imm)| bpf_insn {

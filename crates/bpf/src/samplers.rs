@@ -1,5 +1,5 @@
-//! The samplers of stacks. On each CPU a perf event of the CPU's clock calls a program that records the stack of the
-//! running task. Two more programs record the stacks of waits.
+//! Samples stacks. On each CPU a perf event of the CPU's clock calls a BPF program that records the stack of
+//! the running task. Two more programs record the stacks of waits.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -18,7 +18,7 @@ const IOC_ENABLE: libc::Ioctl = 0x2400;
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
 impl Sampling {
-    /// The most samples a second.
+    /// The largest number of samples a second on each CPU.
     pub const MOST: u32 = 10_000;
 
     /// The time between two samples in ns.
@@ -27,7 +27,8 @@ impl Sampling {
     }
 }
 
-/// The descriptors of the ring, of the programs, and of the events and links that call them.
+/// The descriptors for sampling stacks: those of the ring, of the programs, and of the events and links that
+/// call the programs.
 #[derive(Debug)]
 pub struct Samplers {
     ring: OwnedFd,
@@ -37,7 +38,8 @@ pub struct Samplers {
 }
 
 impl Samplers {
-    /// Starts to sample on these CPUs, except those that are offline, and to record waits.
+    /// Starts to sample stacks on these CPUs, except those that are offline, and to record the stacks of
+    /// waits.
     pub(crate) fn start(
         skel: &TracerSkel<'_>,
         loaded: &LoadedPrograms,
@@ -72,7 +74,7 @@ impl Samplers {
         Ok(samplers)
     }
 
-    /// Starts to sample on a CPU. Does nothing if the CPU is offline.
+    /// Starts to sample stacks on a CPU. Does nothing if the CPU is offline.
     pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
         if sampling.hz == 0 {
             return Ok(());
@@ -90,7 +92,8 @@ impl Samplers {
         Ok(())
     }
 
-    /// Makes samplers from the descriptors of [`Samplers::descriptors`], with this number of callers.
+    /// The samplers of another process, from the descriptors that [`Samplers::descriptors`] returned there.
+    /// `callers` is the number of perf events and links among them.
     pub(crate) fn from_descriptors(
         from: &mut impl Iterator<Item = OwnedFd>,
         callers: usize,
@@ -103,12 +106,12 @@ impl Samplers {
         (samplers.callers() == callers).then_some(samplers)
     }
 
-    /// The descriptors that another process needs, see [`crate::Programs::descriptors`].
+    /// The descriptors that another process needs to read the samples, see [`crate::Programs::descriptors`].
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
         std::iter::once(&self.ring).chain(&self.callers)
     }
 
-    /// The number of perf events and links that call the programs.
+    /// The number of perf events and links that call the sampling programs.
     pub(crate) fn callers(&self) -> usize {
         self.callers.len()
     }
@@ -121,17 +124,17 @@ impl Samplers {
         self.programs.iter().map(AsFd::as_fd)
     }
 
-    /// Stops sampling. The samples in the ring stay.
+    /// Stops sampling stacks. The samples in the ring stay.
     pub(crate) fn stop(&mut self) {
         self.callers.clear();
     }
 }
 
-/// Opens an event of the CPU's clock that calls the program, for all tasks. The clock of software events needs no
-/// hardware counter, which virtual machines lack.
+/// Opens a perf event of a CPU's clock that calls the sampling program, for all tasks. The clock of software
+/// events needs no hardware counter, which virtual machines lack.
 ///
-/// Where the kernel has links for perf events (5.15), the result is a link and not the event: a process that has the
-/// descriptor of the event can change its period.
+/// Where the kernel has links for perf events (5.15), the result is a link and not the event: a process that
+/// has the descriptor of the event can change its period.
 fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<OwnedFd> {
     let mut attr = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,

@@ -1,46 +1,48 @@
-//! The settings of the programs.
+//! The settings of the BPF programs.
 
 use crate::wire;
 
-/// The settings of the programs: the tasks and CPUs that they trace, and their memory.
+/// The settings of the BPF programs: the tasks and CPUs that they trace, and their memory.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Record every task instead of only the followed ones.
+    /// Whether every task is recorded, and not only the followed ones.
     pub all: bool,
     /// The CPUs whose scheduling events are recorded.
     pub cpus: Vec<u16>,
-    /// The number of other CPUs that get slots when their first event comes; `None`: the
-    /// others are left out.
+    /// The number of other CPUs that get slots when their first event comes. `None` if the events of other
+    /// CPUs are not recorded.
     pub later_cpus: Option<u32>,
-    /// The number of CPU numbers that the kernel may use.
+    /// The number of CPU numbers that the kernel may use on this machine.
     pub possible_cpus: usize,
-    /// The bytes of each CPU's slots: a power of two, at least a page.
+    /// The size in bytes of each CPU's slots of scheduling events: a power of two, at least a page.
     pub sched_ring: u32,
-    /// The bytes of the lifecycle ring: a power of two, at least a page.
+    /// The size in bytes of the ring of lifecycle events: a power of two, at least a page.
     pub life_ring: u32,
-    /// The longest argv that is copied, in bytes.
+    /// The longest argument vector that is copied, in bytes.
     pub argv_limit: u32,
     /// The kernel's largest task id, plus one.
     pub pid_max: u32,
-    /// Processes to follow from the start, by their ids in this process's pid namespace.
+    /// The processes to follow from the start, by their ids in this process's pid namespace.
     pub targets: Vec<u32>,
     /// The cgroup (v2) to follow from the start.
     pub target_cgroup: Option<u64>,
-    /// The containers to follow.
+    /// The containers to follow in addition to the followed tasks' descendants.
     pub containers: Containers,
-    /// Follow the servers that answer followed tasks: those of this process's user, or of any user if root records.
+    /// Whether to follow the servers that answer followed tasks: the servers of this process's user, or of
+    /// any user if root records.
     pub servers: bool,
-    /// Sum up the system calls of the followed tasks.
+    /// Whether to sum up the system calls of the followed tasks.
     pub syscalls: bool,
-    /// Record the stacks of the followed tasks.
+    /// The settings for recording the stacks of the followed tasks; `None` if they are not recorded.
     pub stacks: Option<Sampling>,
-    /// Record only forks, execs and ends, without any program on switches and wakings.
+    /// Whether to record only forks, execs and ends, without any program on switches and wakings.
     pub light: bool,
-    /// Count each attempt to emit an event.
+    /// Whether to count each attempt to emit an event.
     pub count_emitted: bool,
-    /// Ignore the switches of this task, for tests of what some guests' kernels do; 0: none.
+    /// The id of a task whose switches are ignored, for tests of what some guests' kernels do; 0 for none.
     pub hidden_tid: u32,
-    /// Record also the switches among other tasks of which there are sums, for a test of the sums.
+    /// Whether to record the switches among tasks that are not followed also where there are sums of them,
+    /// for a test of the sums.
     pub keep_others: bool,
 }
 
@@ -58,33 +60,33 @@ pub enum Containers {
 }
 
 impl Containers {
-    /// The setting with this number.
+    /// The setting that this number stands for.
     pub fn of(number: u32) -> Option<Containers> {
         let all = [Containers::None, Containers::Mine, Containers::All];
         all.into_iter().find(|setting| *setting as u32 == number)
     }
 }
 
-/// The recorded stacks of the followed tasks: samples on the CPUs that are online at the start and on those that
-/// [`crate::Tracer::sample_on`] adds, and stacks of waits.
+/// Which stacks of the followed tasks are recorded: samples on the CPUs that are online at the start and on
+/// those that [`crate::Tracer::sample_on`] adds, and stacks of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// The samples a second on each CPU; 0: no samples.
+    /// The number of samples a second on each CPU; 0 for no samples.
     pub hz: u32,
     /// The shortest wait whose stack is recorded, in ns; 0: no stacks of waits.
     pub wait_least: u64,
-    /// The bytes of the ring of samples: a power of two, at least a page.
+    /// The size in bytes of the ring of samples: a power of two, at least a page.
     pub ring: u32,
 }
 
 impl Settings {
-    /// The number of slots of each CPU.
+    /// The number of slots for scheduling events that each CPU has.
     pub(crate) fn slots(&self) -> u32 {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
-    /// The bytes of the set of followed tasks: one for each tid, in whole words of four. A tid has at most 22 bits
-    /// (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
+    /// The size in bytes of the set of followed tasks: one byte for each tid, in whole words of four bytes. A
+    /// tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
     pub(crate) fn followed(&self) -> u32 {
         self.pid_max.clamp(1, 1 << 22).next_multiple_of(4)
     }

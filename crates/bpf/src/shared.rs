@@ -1,5 +1,5 @@
-//! The memory that the programs share with their reader: the variables that the programs write (output), and those
-//! that the reader writes (input).
+//! The memory that the BPF programs share with their reader: the variables that the programs write (output),
+//! and those that the reader writes (input).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
@@ -10,10 +10,11 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::skel::types::{bss_input, bss_output, progress};
 use crate::wire::MAX_CPUS;
 
-/// The sizes of output and input in bytes. They are equal in all processes of one version.
+/// The sizes of the output and the input variables in bytes. They are equal in all processes of one version.
 pub const MEMORY: [usize; 2] = [size_of::<bss_output>(), size_of::<bss_input>()];
 
-/// The mapped output and input. Both consist of plain integers, for which every bit pattern is valid.
+/// The mapped output and input variables of the BPF programs. Both consist of plain integers, for which every
+/// bit pattern is valid.
 #[derive(Debug)]
 pub(crate) struct Shared {
     output: MmapRaw,
@@ -40,7 +41,8 @@ impl Shared {
         unsafe { &mut *self.input.as_mut_ptr().cast() }
     }
 
-    /// The read position in a CPU's slots, and the number of its first slot, plus 1. Only the reader writes them.
+    /// Two numbers of a CPU that only the reader writes: its read position in the CPU's slots, and the number
+    /// of the CPU's first slot, plus 1.
     pub(crate) fn progress(&self, cpu: u16) -> [&AtomicU64; 2] {
         let input = self.input.as_mut_ptr().cast::<bss_input>();
         let place = usize::from(cpu) & (MAX_CPUS - 1);

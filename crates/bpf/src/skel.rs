@@ -1,4 +1,4 @@
-//! The skeleton of the programs, generated from their object.
+//! The skeleton of the BPF programs, which is generated from their object.
 #![allow(unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
 
 include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
@@ -7,7 +7,8 @@ thread_local! {
     static USUAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs `open`, in which this thread opens the object of the usual settings, or else the object of all settings.
+/// Runs `open`, in which this thread opens the object of the BPF programs: with `usual` the one that is
+/// compiled for the usual settings, otherwise the one for all settings.
 pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
     USUAL.set(usual);
     let opened = open();
@@ -15,7 +16,7 @@ pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
     opened
 }
 
-/// The object of the programs, which is unpacked at the first call.
+/// The object of the BPF programs, which is unpacked at the first call.
 fn object() -> &'static [u8] {
     static ALL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     static OF_USUAL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();

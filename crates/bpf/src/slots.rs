@@ -1,6 +1,6 @@
-//! The reader of the slots of scheduling events, which are mapped memory with a region for each CPU. `events.h` has
-//! the protocol: a written slot is not 0; the reader clears the slots that it has read, and publishes its position as
-//! the tail.
+//! Reads the slots of scheduling events, which are mapped memory with a region for each CPU. `events.h` has
+//! the protocol: a written slot is not 0; the reader clears the slots that it has read, and publishes its
+//! position as the tail.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,34 +13,35 @@ use crate::settings::Settings;
 use crate::shared::{self, Shared};
 use crate::wire::{Lost, Slot, SCHED_LOST};
 
-/// The number of slots between two updates of the tail. It is small enough for a CPU whose slots are full, and large
-/// enough to leave the CPU's cache line alone.
+/// The number of slots that the reader reads before it publishes its position (the tail) again. It is small
+/// enough for a CPU whose slots are full, and large enough to leave the CPU's cache line alone.
 const STEP: u64 = 256;
 
-/// A record that the programs have written.
+/// A record that the BPF programs have written.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
-    /// A scheduling event of this CPU.
+    /// A scheduling event of the CPU with this number.
     Sched(u16, Slot),
-    /// Lost scheduling events of this CPU.
+    /// A loss of scheduling events of the CPU with this number.
     Lost(u16, Lost),
     /// A lifecycle record, which begins with a [`Head`](crate::wire::Head).
     Life(&'a [u8]),
 }
 
-/// The slots of all CPUs. The mapping keeps the memory after the programs are unloaded.
+/// The mapped slots of scheduling events of all CPUs. The mapping keeps the memory after the programs are
+/// unloaded.
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,
-    /// Slots of each CPU, a power of two.
+    /// The number of slots of each CPU, a power of two.
     count: u64,
     /// The CPUs that have slots, in the order of their regions.
     cpus: Vec<Cpu>,
-    /// The number of CPUs that can have slots.
+    /// The largest number of CPUs that can have slots.
     regions: usize,
-    /// The number of CPU numbers that the kernel may use.
+    /// The number of CPU numbers that the kernel may use on this machine.
     possible_cpus: usize,
-    /// CPUs that have got slots since the last [`Slots::newcomers`].
+    /// The CPUs that have got slots since the last call of [`Slots::newcomers`].
     newcomers: Vec<u16>,
     /// The time of the last [`Slots::read`] in ns, from which [`Slot::time`] extends the times of slots.
     near: u64,
@@ -53,8 +54,8 @@ struct Cpu {
 }
 
 impl Slots {
-    /// Maps the slots. The CPUs of the settings have the first regions, in their order; CPUs that come later get the
-    /// rest.
+    /// Maps the slots of scheduling events. The CPUs of the settings have the first regions, in their order;
+    /// CPUs that come later get the rest.
     pub(crate) fn map(fd: BorrowedFd<'_>, settings: &Settings) -> std::io::Result<Slots> {
         let (count, regions) = (settings.slots(), settings.regions() as usize);
         // The kernel refuses a mapping that is larger than the map.
@@ -93,7 +94,7 @@ impl Slots {
         }
     }
 
-    /// The CPUs that have got slots since the last call.
+    /// The CPUs that have got slots since the last call of this function.
     pub fn newcomers(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.newcomers)
     }
@@ -120,7 +121,7 @@ impl Slots {
         self.cpus = cpus;
     }
 
-    /// Reads the slots up to `end`. Returns false if an empty slot comes before.
+    /// Reads the slots of a CPU up to the position `end`. Returns false if it comes to an empty slot before.
     fn step(
         &self,
         region: usize,

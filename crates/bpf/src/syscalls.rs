@@ -1,4 +1,5 @@
-//! The tables of the reasons and of the time-outs of waits, by system call, for the programs.
+//! The tables by which the BPF programs find, for each system call, the reason of a wait in it and its
+//! time-out.
 
 use libc::c_long;
 
@@ -6,13 +7,15 @@ use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// The entries of calls that read from, or write to, the descriptor in the first argument.
+/// The table entry of calls that read from, or write to, the descriptor in the first argument.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
-/// The flag of calls that can wake the reader of a socket. A close and an exit can do it, too.
+/// The flag in the table entry of calls that can wake the reader of a socket. A close and an exit can do that
+/// as well.
 const SENDS: u8 = REASON_SENDS;
 
-/// The system calls that all architectures have, by their entries. Calls that are not listed have the entry [`OTHER`].
+/// The system calls that all architectures have, grouped by their table entry. Calls that are not listed have
+/// the entry [`OTHER`].
 const COMMON: &[(u8, &[c_long])] = &[
     (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
     // futex_waitv, futex_wait, futex_requeue: 6.7.
@@ -196,7 +199,7 @@ const OLD: &[(u8, &[c_long])] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[(u8, &[c_long])] = &[];
 
-/// The table of the programs (`syscall_reasons`).
+/// The table of the reasons of waits by system call, as the programs have it (`syscall_reasons`).
 pub fn reasons() -> [u8; SYSCALLS] {
     let mut table = [OTHER; SYSCALLS];
     for (entry, calls) in COMMON.iter().chain(OLD) {
@@ -210,7 +213,8 @@ pub fn reasons() -> [u8; SYSCALLS] {
     table
 }
 
-/// Where a system call has its time-out: `enum timeout_form`, with the number of the argument.
+/// The table entry for where a system call has its time-out: `enum timeout_form`, with the number of the
+/// argument.
 const fn form(form: timeout_form, argument: u8) -> u8 {
     form.0 as u8 | argument << timeout_form::TIMEOUT_ARGUMENT_SHIFT.0
 }
@@ -220,7 +224,8 @@ const SELECTS: u8 = timeout_form::TIMEOUT_SELECTS.0 as u8;
 const TIMESPEC: timeout_form = timeout_form::TIMEOUT_TIMESPEC;
 const SOCKET: timeout_form = timeout_form::TIMEOUT_SOCKET;
 
-/// The system calls that can have a time-out, and where. mq_timedreceive and mq_timedsend wait until a real time.
+/// The system calls that can have a time-out, and where they have it. mq_timedreceive and mq_timedsend wait
+/// until a time of the real-time clock.
 const TIMED: &[(c_long, u8)] = &[
     (libc::SYS_ppoll, form(TIMESPEC, 2) | POLLS),
     (libc::SYS_pselect6, form(TIMESPEC, 4) | SELECTS),
@@ -276,7 +281,7 @@ const OLD_TIMED: &[(c_long, u8)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_TIMED: &[(c_long, u8)] = &[];
 
-/// The table of the programs (`syscall_timeouts`).
+/// The table of the places of time-outs by system call, as the programs have it (`syscall_timeouts`).
 pub fn timeouts() -> [u8; SYSCALLS] {
     let mut table = [0; SYSCALLS];
     for (call, entry) in TIMED.iter().chain(OLD_TIMED) {

@@ -1,4 +1,4 @@
-//! The reader of the rings and the memory of attached programs.
+//! Reads the rings and the memory of attached BPF programs.
 
 use std::ffi::CStr;
 use std::io::Read;
@@ -20,25 +20,27 @@ use crate::skel::types::bss_output;
 use crate::slots::{Record, Slots};
 use crate::wire;
 
-/// The account of a CPU's lost events.
+/// How many events of a CPU were lost and emitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
     /// The lost events that are not yet reported: their count, and the times of the first and the last one in ns.
     pub pending: Option<(u64, u64, u64)>,
-    /// The number of all lost events.
+    /// The number of all lost events of the CPU.
     pub lost: u64,
-    /// The number of all events, recorded or lost, if [`Settings::count_emitted`] is set.
+    /// The number of all events of the CPU, recorded or lost, if [`Settings::count_emitted`] is set.
     pub emitted: u64,
 }
 
-/// The kernel's statistics of the programs.
+/// The figures about the BPF programs' own runs, as the kernel and the programs counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The time spent in the programs in ns; `None` unless `kernel.bpf_stats_enabled` is set.
+    /// The time spent in the programs in ns, by the kernel's count; `None` unless `kernel.bpf_stats_enabled`
+    /// is set.
     pub run_time_ns: Option<u64>,
-    /// The time spent in the programs in ns, estimated by what they measure of one run in [`wire::SAMPLED`].
+    /// The time spent in the programs in ns, estimated from the time of one run in [`wire::SAMPLED`], which
+    /// they measure.
     pub sampled_ns: u64,
-    /// The runs that the kernel skipped because a program was already running on that CPU.
+    /// The number of runs that the kernel skipped because a program was already running on that CPU.
     pub recursion_misses: u64,
 }
 
@@ -49,25 +51,26 @@ impl Usage {
     }
 }
 
-/// The reader of attached programs. Dropping it detaches them, and so does the end of the process.
+/// Reads the records of attached programs. Dropping this value detaches them, and so does the end of the
+/// process.
 pub struct Tracer {
     programs: Programs,
     shared: Shared,
     life: LifeRing,
-    /// The ring of the samples of stacks.
+    /// The ring of sampled stacks, if stacks are sampled.
     samples: Option<LifeRing>,
     slots: Slots,
     calls: Option<Calls>,
     stacks: Option<Sampling>,
-    /// The helper that opens the iterators if the kernel refuses them to this process.
+    /// The function that opens iterators over the tasks if the kernel refuses them to this process.
     helper: Option<Helper>,
 }
 
-/// A function that opens an iterator over the tasks, in a process that has the right.
+/// A function that opens an iterator over the tasks, in a process that has the right to do so.
 pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
-/// The longest time in ns between the two signals of one kill(2) to a process group. It is long because a virtual CPU
-/// may be descheduled in between.
+/// The longest time in ns between the two signals that one kill(2) to a process group sends to COMMAND and
+/// the recorder. It is long because a virtual CPU may be descheduled in between.
 const TOGETHER: u64 = 100_000_000;
 
 impl Tracer {
@@ -79,10 +82,10 @@ impl Tracer {
         Tracer::new(Programs::start(settings)?, settings)
     }
 
-    /// The reader of programs that were attached with `settings`.
+    /// Begins to read programs that were attached with `settings`.
     ///
     /// # Errors
-    /// [`Error::Bpf`]: the memory of the programs cannot be mapped.
+    /// [`Error::Bpf`] if the memory of the programs cannot be mapped.
     pub fn new(programs: Programs, settings: &Settings) -> Result<Tracer, Error> {
         Tracer::map(programs, settings)
             .map_err(|error| failed("map the programs' memory")(error.into()))
@@ -105,7 +108,8 @@ impl Tracer {
         })
     }
 
-    /// Passes all records to `receive`. The lifecycle records come first, because they explain the others.
+    /// Passes all records that the programs have written to `receive`. The lifecycle records come first,
+    /// because they explain the others.
     pub fn consume(&mut self, mut receive: impl FnMut(Record<'_>)) {
         self.life.consume(|record| receive(Record::Life(record)));
         // The samples come after the execs of the programs whose stacks they contain.
@@ -115,12 +119,12 @@ impl Tracer {
         self.slots.read(&self.shared, receive);
     }
 
-    /// A descriptor that becomes readable when a ring is half full.
+    /// A descriptor that becomes readable when a ring of the programs is half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
         self.programs.life.as_fd()
     }
 
-    /// The CPUs that came online later, and have had events since the last call.
+    /// The CPUs that came online after the start, and have had their first events since the last call.
     pub fn newcomers(&mut self) -> Vec<u16> {
         self.slots.newcomers()
     }
@@ -158,8 +162,8 @@ impl Tracer {
         self.programs.links.drain(..recording);
     }
 
-    /// Lists all living tasks and follows the targets, their threads and their descendants. The list is read again until
-    /// no new task is followed.
+    /// Lists all living tasks of the machine and follows the targets, their threads and their descendants.
+    /// The list is read again until no new task is followed.
     ///
     /// # Errors
     /// [`Error::Bpf`].
@@ -180,8 +184,8 @@ impl Tracer {
             .collect())
     }
 
-    /// The sum of the resident pages of the living followed processes. A page that several processes share counts for
-    /// each of them. `None` if the kernel refuses to list the tasks.
+    /// The sum of the resident pages of the living followed processes. A page that several processes share is
+    /// counted for each of them. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
         let before = self.read(|output| &output.resident);
         self.shared.input().sum_resident = 1;
@@ -191,7 +195,8 @@ impl Tracer {
             .map(|_| self.read(|output| &output.resident).wrapping_sub(before))
     }
 
-    /// The totals of the followed tasks that are alive or zombies; empty if the kernel refuses to list the tasks.
+    /// The totals of each followed task that is alive or a zombie; empty if the kernel refuses to list the
+    /// tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
         self.shared.input().write_totals = 1;
         let read = self.iterate();
@@ -203,7 +208,7 @@ impl Tracer {
             .collect()
     }
 
-    /// Runs the iterator over all tasks and returns the bytes that it writes.
+    /// Runs the iterator over all tasks of the machine and returns the bytes that it writes.
     fn iterate(&mut self) -> std::io::Result<Vec<u8>> {
         let iterator = match &mut self.helper {
             Some(helper) => helper(),
@@ -215,8 +220,9 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// How often the programs had no room, and for what, since they were attached. `waits` is the number of waits without
-    /// room before the recording, which do not count.
+    /// For each of the programs' tables, how often it had no room since the programs were attached, and what
+    /// was lost by that. `waits` is the number of waits without room before the recording, which do not
+    /// count.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
@@ -251,8 +257,8 @@ impl Tracer {
         ]
     }
 
-    /// The accounts of all CPUs: first those of scheduling events, then those of lifecycle events. They are exact after
-    /// [`Tracer::detach`].
+    /// How many events of each CPU were lost and emitted: first scheduling events, then lifecycle events. The
+    /// numbers are exact after [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
@@ -289,7 +295,8 @@ impl Tracer {
     /// Starts to sample stacks on one more CPU, if stacks are sampled.
     ///
     /// # Errors
-    /// [`Error::Bpf`]: the kernel refuses the event, as it does for a process without root's rights.
+    /// [`Error::Bpf`] if the kernel refuses the event, as it does for a process without root's
+    /// rights.
     pub fn sample_on(&mut self, cpu: u16) -> Result<(), Error> {
         match (&mut self.programs.samplers, &self.stacks) {
             (Some(samplers), Some(sampling)) => samplers.add(sampling, cpu),
@@ -297,8 +304,8 @@ impl Tracer {
         }
     }
 
-    /// The number of waits without room for their stacks since the programs were attached. Some of them may be shorter than
-    /// the waits whose stacks are recorded.
+    /// The number of waits for whose stacks there was no room since the programs were attached. Some of them
+    /// may be shorter than the waits whose stacks are recorded.
     pub fn wait_overflow(&self) -> u64 {
         self.read(|output| &output.wait_overflow)
     }
@@ -309,13 +316,13 @@ impl Tracer {
         self.read(|output| &output.follow_overflow)
     }
 
-    /// The optional facts that are recorded.
+    /// The kinds of optional facts that are recorded.
     pub fn extras(&self) -> Extras {
         Extras(self.read(|output| &output.extras))
     }
 
-    /// The sums of all block devices that have had a request, with the device's number (major << 20 | minor). The longest
-    /// requests are those since the previous call.
+    /// The sums of the requests to all block devices that have had a request, with the device's number (major
+    /// << 20 | minor). The longest requests are those since the previous call.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
         let interval = self.shared.input().block_interval;
         let mut devices: Vec<_> = (0..wire::BLOCK_DEVICES)
@@ -346,27 +353,27 @@ impl Tracer {
         self.calls.is_some()
     }
 
-    /// The number of system calls for which there was no room.
+    /// The number of system calls that could not be summed up, because there was no room.
     pub fn call_overflow(&self) -> u64 {
         self.read(|output| &output.call_overflow)
     }
 
-    /// Makes the programs fill the other table of system calls. Some programs may still write to the first table for a
-    /// moment.
+    /// Makes the programs fill the other table of sums of system calls. Some programs may still write to the
+    /// first table for a moment.
     pub fn change_call_table(&mut self) {
         let table = &raw mut self.shared.input().call_table;
         // SAFETY: the field lives as long as the mapping, and the programs only read it.
         unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
     }
 
-    /// Empties the table that the programs do not fill.
+    /// Empties the table of sums of system calls that the programs do not fill now, and returns its sums.
     pub fn take_calls(&mut self) -> Vec<wire::CallSum> {
         let active = self.shared.input().call_table;
         let calls = self.calls.as_ref();
         calls.map_or_else(Vec::new, |calls| calls.take(active))
     }
 
-    /// The kernel's statistics of the programs so far.
+    /// The figures about the BPF programs' own runs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
             recursion_misses: self.read(|output| &output.nested_runs),
@@ -422,13 +429,14 @@ impl Tracer {
         infos
     }
 
-    /// Whether the reasons of waits are known. This is valid after [`Tracer::snapshot`].
+    /// Whether the recording has the reasons of waits. The answer is valid after [`Tracer::snapshot`].
     pub fn knows_reasons(&self) -> bool {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether stacks have the kernel's addresses. If the kernel hides its addresses from the process that loads the
-    /// programs, the programs hide them, too, because the user of that process can read the trace.
+    /// Whether recorded stacks have the kernel's addresses. If the kernel hides its addresses from the
+    /// process that loads the programs, the programs hide them as well, because the user of that process can
+    /// read the trace.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }
@@ -438,7 +446,7 @@ impl Tracer {
         self.programs.irq_known
     }
 
-    /// Whether another process opens the iterators over the tasks.
+    /// Whether another process opens the iterators over the tasks for this one.
     pub fn is_helped(&self) -> bool {
         self.helper.is_some()
     }
@@ -448,7 +456,7 @@ impl Tracer {
         self.programs.raw
     }
 
-    /// Reads a variable that the programs write.
+    /// Reads a variable that the programs write. They may write it at any time.
     fn read<T: Copy>(&self, field: impl FnOnce(&bss_output) -> &T) -> T {
         now(field(self.shared.output()))
     }

@@ -1,41 +1,42 @@
-//! Mirrors of the structs in `src/bpf/events.h`, the source. A test compares sizes and
-//! offsets with the BTF of the compiled programs. The kinds of records are those of its `enum life_kind`.
+//! Mirrors of the structs that the BPF programs and their reader exchange. `src/bpf/events.h` is the source;
+//! a test compares sizes and offsets with the BTF of the compiled programs. The kinds of records are those of
+//! its `enum life_kind`.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// `sched_kind`: one of the two slots of a loss.
+/// The `sched_kind` of one of the two slots that report a loss of scheduling events.
 pub const SCHED_LOST: u8 = 0;
 pub const SCHED_SWITCH: u8 = 1;
 pub const SCHED_WAKING: u8 = 2;
 pub const SCHED_WAKEUP_NEW: u8 = 3;
 
-/// `sched_flag`: prev was preempted.
+/// The `sched_flag` of a switch whose `prev` was preempted.
 pub const SCHED_PREEMPT: u8 = 1;
-/// `sched_flag`: prev waits for block I/O.
+/// The `sched_flag` of a switch whose `prev` waits for block I/O.
 pub const SCHED_IOWAIT: u8 = 2;
-/// `sched_flag`: the parent waits for the new task's exec or exit.
+/// The `sched_flag` of a new task whose parent waits for its exec or exit.
 pub const SCHED_VFORK: u8 = 8;
 
-/// `waking_context`: the running task has woken the other one.
+/// The `waking_context` of a waking that the running task has caused.
 pub const CONTEXT_TASK: u16 = 0;
-/// `waking_context`: a hardware interrupt.
+/// The `waking_context` of a waking in a hardware interrupt.
 pub const CONTEXT_HARDIRQ: u16 = 1;
-/// `waking_context`: a softirq.
+/// The `waking_context` of a waking in a softirq.
 pub const CONTEXT_SOFTIRQ: u16 = 2;
-/// `waking_context`: a softirq in the waker's own send to a socket.
+/// The `waking_context` of a waking in a softirq that belongs to the waker's own sending to a socket.
 pub const CONTEXT_SEND: u16 = 3;
 
-/// `reason`: the descriptor in the first argument decides.
+/// The `reason` of system calls for which the descriptor in the first argument decides.
 pub const REASON_BY_DESCRIPTOR: u8 = 32;
-/// `reason`: with [`REASON_BY_DESCRIPTOR`], a write.
+/// The flag for a write that a `reason` with [`REASON_BY_DESCRIPTOR`] can have.
 pub const REASON_WRITE: u8 = 64;
-/// `reason`: the system call can wake the reader of a socket.
+/// The flag in a `reason` that the system call can wake the reader of a socket.
 pub const REASON_SENDS: u8 = 128;
-/// The number of places in a table of system calls, a power of two.
+/// The number of places in a table of sums of system calls, a power of two.
 pub const CALL_SUMS: usize = 65_536;
 /// The flag in the key of a [`CallSum`] of a 32-bit program's call.
 pub const CALL_COMPAT: u32 = 1 << 31;
-/// The number of system calls in the tables of reasons and time-outs.
+/// The number of system calls in the tables of reasons and of time-outs.
 pub const SYSCALLS: usize = 512;
 
 /// The reasons of waits (`enum reason`). A test of the recorder verifies that the numbers are those of
@@ -77,13 +78,13 @@ pub mod reason {
     }
 }
 
-/// `delay_bit`: the time in run queues is known.
+/// The `delay_bit` that says that the time in run queues is known.
 pub const DELAY_RUN: u64 = 1;
 /// The state of a task after its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
 pub const TASK_DEAD: u16 = 0x80;
-/// `delay_bit`: the time for block I/O is known.
+/// The `delay_bit` that says that the time of waiting for block I/O is known.
 pub const DELAY_BLOCK: u64 = 2;
-/// `delay_bit`: the time for pages from swap is known.
+/// The `delay_bit` that says that the time of waiting for pages from swap is known.
 pub const DELAY_SWAP: u64 = 4;
 
 /// The kind of a record in the lifecycle ring.
@@ -92,38 +93,38 @@ pub use crate::skel::types::life_kind as Kind;
 /// The value of `followed` in a [`Snapshot`] for a task of a followed server.
 pub const FOLLOWED_SERVER: u32 = 2;
 
-/// The most frames of a stack in the kernel, and the most in user mode.
+/// The largest number of frames that a sampled stack has in the kernel, and in user mode.
 pub const SAMPLE_DEPTH: usize = 127;
-/// A [`StackFrame`]'s status: a build id, and an offset in the file.
+/// The status of a [`StackFrame`] that has a build id and an offset in the file.
 pub const FRAME_IN_FILE: i32 = 1;
-/// A [`StackFrame`]'s status: an address.
+/// The status of a [`StackFrame`] that has an address.
 pub const FRAME_ADDRESS: i32 = 2;
 
-/// A connection's state: established.
+/// The state of an established TCP connection.
 pub const TCP_ESTABLISHED: u16 = 1;
-/// A connection's state: begun.
+/// The state of a TCP connection that was begun and is not established.
 pub const TCP_SYN_SENT: u16 = 2;
-/// A connection's state: the peer has closed its direction.
+/// The state of a TCP connection whose peer has closed its direction.
 pub const TCP_CLOSE_WAIT: u16 = 8;
 
-/// The bytes of a [`Directory`] after which no name begins.
+/// The number of bytes of a [`Directory`] after which no further name begins.
 pub const DIRECTORY_AREA: usize = 1024;
-/// The bytes of the longest file name, with the NUL.
+/// The size in bytes of the longest file name, with the NUL at its end.
 pub const NAME_AREA: usize = 256;
 
-/// The most thread groups and names in an [`Others`].
+/// The largest number of shares (thread groups and names) in an [`Others`].
 pub const OTHERS_SHARES: usize = 8;
 
-/// The most CPUs that the programs support.
+/// The largest number of CPUs that the BPF programs support.
 pub const MAX_CPUS: usize = 1024;
-/// The number of runs on a CPU of which the programs measure the time of one.
+/// The number of runs of the BPF programs on a CPU, of which they measure the time of one.
 pub const SAMPLED: u64 = 127;
 
-/// The most block devices.
+/// The largest number of block devices whose requests are summed up.
 pub const BLOCK_DEVICES: usize = 64;
 /// The number of groups of requests to block devices: read, write, discard, flush.
 pub const BLOCK_GROUPS: usize = 4;
-/// The number of buckets in a histogram of latencies.
+/// The number of buckets in a histogram of the latencies of requests to block devices.
 pub const BLOCK_BUCKETS: usize = 32;
 
 macro_rules! wire {
@@ -136,7 +137,7 @@ macro_rules! wire {
             pub struct $name { $(pub $field: $type),* }
         )*
 
-        /// The name in C of each struct, its size, and its fields with their offsets.
+        /// For each struct, its name in C, its size in bytes, and the names and offsets of its fields.
         #[cfg(test)]
         fn layouts() -> Vec<(&'static str, usize, Vec<(&'static str, usize)>)> {
             vec![$((
@@ -149,15 +150,15 @@ macro_rules! wire {
 }
 
 wire! {
-    /// A scheduling event, packed; see [`Slot::event`].
+    /// A slot with a scheduling event, packed; see [`Slot::event`].
     Slot = "wire_slot" { when: u64, what: u64 }
-    /// The head of every lifecycle record.
+    /// The head with which every lifecycle record begins.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
     Fork = "wire_fork" {
         head: Head, parent_tid: u32, parent_tgid: u32, tid: u32, tgid: u32, start_time: u64,
         cgroup: u64, ns_tid: u32, pad: u32, comm: [u8; 16],
     }
-    /// A successful exec; the file name and the arguments follow.
+    /// A process has executed a program. The file name and the arguments follow the struct.
     Exec = "wire_exec" {
         head: Head, tid: u32, tgid: u32, old_tid: u32, filename_len: u32, filename_area: u32,
         argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, runtime: u32,
@@ -176,39 +177,39 @@ wire! {
         max_rss_pages: u64, read_bytes: u64, write_bytes: u64, program_rss_pages: u64,
         delays: Delays, group_dead: u32, io_known: u32,
     }
-    /// A task's last switch-out.
+    /// A task was switched out for the last time.
     Final = "wire_final" {
         head: Head, tid: u32, pad: u32, sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64,
         delays: Delays,
     }
     Rename = "wire_rename" { head: Head, tid: u32, tgid: u32, comm: [u8; 16] }
-    /// A new cgroup, or the move of a task to a cgroup.
+    /// There is a new cgroup, or a task was moved to a cgroup.
     Cgroup = "wire_cgroup" {
         head: Head, tid: u32, tgid: u32, id: u64, path_len: u32, pad: u32, path: [u8; 1024],
     }
-    /// The lost lifecycle events of one CPU since the start.
+    /// The number of lifecycle events of one CPU that were lost since the start.
     LifeLost = "wire_life_lost" { head: Head, until: u64, count: u64 }
-    /// A living task, from the task iterator.
+    /// A living task, as the iterator over the tasks shows it.
     Snapshot = "wire_snapshot" {
         time: u64, start_time: u64, cgroup: u64, sum_exec_runtime: u64, tid: u32, tgid: u32,
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
         followed: u32, pad: u32, comm: [u8; 16],
     }
-    /// The totals of a task so far, from the task iterator or at its end.
+    /// The totals of a task so far, from the iterator over the tasks or at the task's end.
     Total = "wire_total" {
         sum_exec_runtime: u64, run_delay: u64, tid: u32, tgid: u32, run_delay_known: u32, pad: u32,
     }
-    /// The end of a task of a light recording.
+    /// A task has ended in a recording without scheduling events.
     End = "wire_end" {
         head: Head, total: Total, status: u32, group_dead: u32, max_rss_pages: u64, task: Snapshot,
     }
-    /// The final totals of a task.
+    /// The final totals of a task that has ended.
     TotalLast = "wire_last" { head: Head, total: Total }
-    /// A task that has come into the followed cgroup; the arguments follow.
+    /// A task has come into the followed cgroup. The arguments of its program follow the struct.
     Join = "wire_join" {
         head: Head, task: Snapshot, argv_len: u32, argv_unknown: u32, argv_full_len: u64,
     }
-    /// A change of a TCP connection.
+    /// The state of a TCP connection has changed.
     Connection = "wire_connection" {
         head: Head, socket: u64, tid: u32, tgid: u32, local_port: u16, remote_port: u16,
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
@@ -216,55 +217,55 @@ wire! {
     }
     /// A followed process is in another time namespace than the recorder.
     Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
-    /// Memory that a task has reclaimed.
+    /// A task has reclaimed memory.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
-    /// A process that the kernel kills for lack of memory.
+    /// The kernel kills a process for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
-    /// The disk that a task waits for in all its waits for block I/O from now on.
+    /// From now on a task waits for this disk in all its waits for block I/O.
     DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
-    /// The file that a task waits for in fsync.
+    /// From now on a task waits for this file in fsync.
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
-    /// Whether a task may run on one CPU alone.
+    /// Whether a task may from now on run on one CPU alone.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
     /// The name of a task that is not followed.
     Outsider = "wire_outsider" {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
     }
-    /// The time of one thread group and name on a CPU.
+    /// The time in ns that the tasks of one thread group and name had a CPU.
     Share = "wire_share" { ns: u64, tgid: u32, pad: u32, comm: [u8; 16] }
-    /// The tasks that are not followed and had a CPU while followed tasks waited for it.
+    /// The tasks that are not followed and had a CPU while followed tasks waited for it, with their times.
     Others = "wire_others" {
         head: Head, since: u64, rest: u64, switches: u64, shares: [Share; OTHERS_SHARES],
     }
-    /// The first followed process of a container.
+    /// The first followed process of a container has begun.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
-    /// The first answer of a server to a followed process, or to a process that is not followed.
+    /// A server has answered a process for the first time: a followed one, or one that is not followed.
     Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
-    /// A DNS message over UDP.
+    /// A task has sent or received a DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,
         message: [u8; 512],
     }
-    /// A frame in user mode.
+    /// A frame of a stack in user mode.
     StackFrame = "wire_frame" { status: i32, build_id: [u8; 20], at: u64 }
-    /// The stack of a task; the frames in user mode follow.
+    /// The stack of a task was sampled. The frames in user mode follow the struct.
     Sample = "wire_sample" {
         head: Head, tid: u32, tgid: u32, seen_tgid: u32, off_cpu: u32, ns: u64, kernel_len: i32,
         user_len: i32, arguments: u64, kernel: [u64; SAMPLE_DEPTH],
     }
-    /// Sums over the requests of a block device and group.
+    /// The sums over the requests of one group to a block device.
     BlockSums = "block_sums" {
         count: u64, bytes: u64, latency: u64, longest: u64, interval: u64,
         buckets: [u32; BLOCK_BUCKETS],
     }
-    /// The requests of a block device.
+    /// The sums over all requests to a block device.
     BlockDevice = "block_device" {
         in_flight: u64, last: u64, busy: u64, sums: [BlockSums; BLOCK_GROUPS],
     }
-    /// Sums over one system call of a process.
+    /// The sums over one system call of a process.
     CallSum = "call_sum" { key: u64, count: u64, errors: u64, ns: u64, longest: u64 }
 }
 
@@ -275,10 +276,10 @@ impl Head {
     }
 }
 
-/// The scheduling event in a [`Slot`].
+/// The scheduling event that is packed in a [`Slot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sched {
-    /// The time by `CLOCK_MONOTONIC` in ns.
+    /// The time of the event by `CLOCK_MONOTONIC` in ns.
     pub time: u64,
     /// The task that is switched out, or the waker.
     pub from: u32,
@@ -286,17 +287,17 @@ pub struct Sched {
     pub to: u32,
     /// The raw `prev_state` of a switch, or the `waking_context` of a waking.
     pub state: u16,
-    /// The reason of the sleep that begins with a switch.
+    /// The reason of the sleep that begins with the switch.
     pub reason: u8,
-    /// The time-out of that sleep: `enum timeout`, or a class.
+    /// The time-out of the sleep that begins with the switch: `enum timeout`, or a class.
     pub timeout: u8,
-    /// [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
+    /// The kind of the event: [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,
-    /// The flags: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
+    /// The flags of the event: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
     pub flags: u8,
 }
 
-/// Lost scheduling events of one CPU.
+/// A loss of scheduling events of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// The time of the first lost event by `CLOCK_MONOTONIC` in ns.
@@ -307,9 +308,9 @@ pub struct Lost {
     pub count: u64,
 }
 
-/// The most bits of a task id (`PID_MAX_LIMIT` in include/linux/threads.h).
+/// The largest number of bits that a task id has (`PID_MAX_LIMIT` in include/linux/threads.h).
 const TID_BITS: u32 = 22;
-/// The number of bits below the time in `when`.
+/// The number of bits below the time in the word `when` of a slot.
 const TIME_SHIFT: u32 = 15;
 
 impl Slot {
@@ -323,14 +324,15 @@ impl Slot {
         (self.when & 3) as u8
     }
 
-    /// The time by `CLOCK_MONOTONIC` in ns. A slot has only its lowest 49 bits; `near` is any time less than three days
-    /// away.
+    /// The time of the event by `CLOCK_MONOTONIC` in ns. A slot has only its lowest 49 bits; `near` is any
+    /// time less than three days away.
     pub fn time(self, near: u64) -> u64 {
         let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
         near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)
     }
 
-    /// The event in the slot, which must not be of kind [`SCHED_LOST`]. `near` is as in [`Slot::time`].
+    /// The event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is as in
+    /// [`Slot::time`].
     pub fn event(self, near: u64) -> Sched {
         let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
         Sched {
