@@ -1,14 +1,15 @@
-//! The capabilities of this thread, by capget(2) and capset(2). Threads that it starts later inherit them.
+//! Reads and sets the capabilities of this thread, by capget(2) and capset(2). Threads that this one starts
+//! later inherit them.
 //!
-//! The capabilities of an installed `tr` are permitted, not effective. The kernel refuses to execute a file with
-//! effective capabilities if the bounding set lacks them, as in most containers, so that even `tr a-z A-Z` would fail
-//! there. So the recorder makes its capabilities effective itself.
+//! The capabilities of an installed `tr` are permitted, not effective. The kernel refuses to execute a file
+//! with effective capabilities if the bounding set lacks them, as in most containers, so that even `tr a-z
+//! A-Z` would fail there. So the recorder makes its capabilities effective itself.
 
 use rustix::io::Result;
 use rustix::thread::{capabilities, set_capabilities, CapabilitySet, CapabilitySets};
 
-/// The capabilities that load and attach BPF programs. Before Linux 5.11 CAP_SYS_RESOURCE raises the limit of
-/// memory for maps.
+/// The capabilities for loading and attaching BPF programs. Before Linux 5.11 CAP_SYS_RESOURCE raises the
+/// limit of memory for maps.
 pub const TRACE: CapabilitySet = CapabilitySet::PERFMON
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::SYS_RESOURCE);

@@ -1,4 +1,5 @@
-//! Drains the source into batches, adds the recorder's own events, and offers the batches to the writer.
+//! Drains the source of events into batches, adds the recorder's own events, and offers the batches to the
+//! writing thread.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches for the writer: every second drain. A mark without a time gets the time of its batch.
+/// The interval between two batches of events for the writer: every second drain. A mark without a time gets
+/// the time of its batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the file's blocks. A block with few events consists mostly of names and
 /// tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
@@ -25,35 +27,35 @@ const FLUSH_EVERY: Duration = Duration::from_millis(2800);
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two clock events.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The bytes of drained events that may wait for the writer. Beyond this limit events stay in the source. BPF programs count
-/// the events that no longer fit into their rings.
+/// The largest memory in bytes of drained events that wait for the writer. Beyond this limit events stay in
+/// the source. BPF programs count the events that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
-/// The size in bytes at which a batch is offered before the next flush.
+/// The memory in bytes of drained events at which they are offered to the writer before the next flush.
 const BATCH: usize = 1 << 20;
 
-/// The writer of a file, and the sampler of the machine's counters, which begin anew with each file.
+/// The writer of a file, and the sampler of the machine's counters, which begins anew with each file.
 pub struct FileOutput {
     pub output: Output,
     pub machine: Sampler,
 }
 
-/// The last batches of a file, and its writer.
+/// The last events of a file that are still to be written, and the writer of the file.
 pub struct LastBatches {
     pub output: Output,
     pub batches: Vec<Batch>,
 }
 
-/// The source, the events that were drained from it, and the writer.
+/// Collects the events of a recording: from the source, through batches, to the writer.
 pub struct Collector {
     pub source: Box<dyn Source>,
     pub output: Output,
     /// The recorder's own events that no batch has taken yet.
     own: Vec<LifeEvent>,
-    /// The batch that the writer was too busy to take.
+    /// A batch of events that the writer was too busy to take.
     waiting: Option<Batch>,
-    /// All events before this time have been drained.
+    /// The time before which all events have been drained.
     drained_until: Ktime,
-    /// The begin of the recording.
+    /// The time at which the recording began.
     begin: Instant,
     next_batch: Instant,
     next_flush: Instant,
@@ -61,7 +63,7 @@ pub struct Collector {
     next_clock: Instant,
     pace: Pace,
     pub machine: Sampler,
-    /// The largest resident memory since the last sample.
+    /// The largest resident memory of the recorded processes since the last sample, in bytes.
     peak: u64,
     marks: Option<Marks>,
 }
@@ -96,7 +98,7 @@ impl Collector {
         }
     }
 
-    /// Whether the file has no room below the limit for the events until the next check.
+    /// Whether the file has no room below its limit for the events that come until the next check.
     pub fn is_full(&mut self, limit: &mut SizeLimit) -> bool {
         let size = self.output.size();
         let waiting = self.waiting.as_ref();
@@ -170,7 +172,8 @@ impl Collector {
         self.own.extend(sums);
     }
 
-    /// Takes a sample of the machine's counters and of the memory of the recorded processes.
+    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the
+    /// event for it.
     pub fn counters(&mut self) -> LifeKind {
         let mut counters = self.machine.sample();
         if let Some(bytes) = self.source.resident() {
@@ -181,7 +184,8 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// Takes a batch of the events that were drained. A batch that is `due` also has the marks so far.
+    /// Makes a batch of the events that were drained. With `due` the batch also has the marks that were read
+    /// so far. With `flush` the writer closes the blocks after it.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -209,7 +213,8 @@ impl Collector {
         }
     }
 
-    /// Notes that the writer has taken a batch that was due. With `flush`, the writer also closes the blocks.
+    /// Notes that the writer has taken a batch that was due. With `flush`, the writer closes the blocks after
+    /// it.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;
@@ -254,7 +259,7 @@ impl Collector {
     }
 }
 
-/// The interval until the next flush of a recording of this age.
+/// The interval until the next flush of the file of a recording that began `age` ago.
 fn until_flush(age: Duration) -> Duration {
     (age / 4).clamp(BATCH_EVERY, FLUSH_EVERY)
 }
@@ -263,8 +268,8 @@ fn until_flush(age: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// A kill loses the events since the last flush. After the first flush this is never more than a quarter of the
-    /// recording, and never more than the longest interval and a batch.
+    /// A kill of the recorder loses the events since the last flush. After the first flush this is never more
+    /// than a quarter of the recording, and never more than the longest interval and a batch.
     #[test]
     fn a_kill_costs_a_part_of_the_recording() {
         let mut flushed = BATCH_EVERY;

@@ -1,5 +1,5 @@
-//! The process of COMMAND: it is started stopped, then released, then waited for. It inherits the state that `tr`
-//! itself inherited.
+//! Starts the process of COMMAND in a stopped state, releases it, and waits for it. The process inherits the
+//! state that `tr` itself inherited.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{Read, Write};
@@ -31,18 +31,18 @@ pub struct Program {
     argv: Vec<CString>,
     /// The file of COMMAND in a directory of PATH, if it is known.
     file: Option<CString>,
-    /// The environment of COMMAND; `None`: the environment of `tr`.
+    /// The environment of COMMAND; `None` stands for the environment of `tr`.
     environment: Option<Vec<CString>>,
-    /// The user that runs COMMAND, if it is not the user of `tr`.
+    /// The user that runs COMMAND; `None` stands for the user of `tr`.
     user: Option<Identity>,
-    /// COMMAND gets a session of its own, because the terminal belongs to another user, and the kernel allows TIOCSTI,
-    /// with which COMMAND could type into that user's shell.
+    /// Whether COMMAND gets a session of its own, because the terminal belongs to another user, and the
+    /// kernel allows TIOCSTI, with which COMMAND could type into that user's shell.
     own_session: bool,
     inherited: Inherited,
 }
 
 impl Program {
-    /// The program that this user runs.
+    /// Prepares COMMAND to be run by this user.
     ///
     /// # Errors
     /// There is no program, or an argument contains a NUL.
@@ -72,8 +72,9 @@ impl Program {
         })
     }
 
-    /// Becomes COMMAND. Returns the error, and the exit status for it. The socket `announce` receives the listener of a
-    /// filter that announces calls of ptrace(2), or is closed if there is no such filter.
+    /// Executes COMMAND in place of the present program. If that fails, returns the error and the exit status
+    /// for it. The socket `announce` receives the listener of a filter that announces calls of ptrace(2), or
+    /// is closed if there is no such filter.
     pub fn exec(&self, announce: Option<&UnixStream>) -> (Errno, u8) {
         self.inherited.restore();
         if let Some(socket) = announce {
@@ -151,10 +152,10 @@ fn terminal_takes_input() -> bool {
     terminal && !forbidden()
 }
 
-/// The byte that releases COMMAND with the filter of [`listener`].
+/// The byte that releases COMMAND and tells it to install the filter of [`listener`].
 const ANNOUNCE: [u8; 1] = *b"a";
 
-/// A child that has not yet become COMMAND.
+/// A child process that was forked for COMMAND and has not yet executed it.
 #[derive(Debug)]
 pub struct Stopped {
     pid: Pid,
@@ -169,23 +170,23 @@ pub struct Stopped {
 pub struct Running {
     pid: Pid,
     failure: std::fs::File,
-    /// COMMAND leads a session of its own, which the terminal's signals do not reach.
+    /// Whether COMMAND leads a session of its own, which the terminal's signals do not reach.
     pub own_session: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
-    /// The raw `wait` status.
+    /// The raw `wait` status of COMMAND.
     pub status: u32,
-    /// The error of COMMAND's exec.
+    /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
     /// The resources of COMMAND and of the descendants that it waited for. `RUSAGE_CHILDREN` would add other children
     /// of `tr`, such as those from before its own exec.
     pub usage: Usage,
 }
 
-/// Forks a child that waits before it executes `program`. If `tr` ends first, in whatever
-/// way, the child ends too: COMMAND has not begun.
+/// Forks a child that waits before it executes `program`. If `tr` ends first, in whatever way, the child ends
+/// as well, and COMMAND never begins.
 pub fn start(program: &Program) -> std::io::Result<Stopped> {
     let (go_read, go_write) = UnixStream::pair()?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
@@ -218,8 +219,8 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
     }
 }
 
-/// Waits in the child for the release, or ends with the parent. Returns whether COMMAND has to announce its calls of
-/// ptrace(2).
+/// Waits in the child for the release by the parent, or ends with the parent. Returns whether COMMAND has to
+/// announce its calls of ptrace(2).
 fn await_release(go: &UnixStream) -> Result<bool, Errno> {
     let mut byte = [0u8; 1];
     loop {
@@ -250,7 +251,8 @@ impl Stopped {
         Ok(self.running())
     }
 
-    /// Lets the child become COMMAND, which announces calls of ptrace(2) to the listener.
+    /// Lets the child become COMMAND, which announces its calls of ptrace(2). Returns the listener for the
+    /// announcements, if there is one.
     pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
         self.note();
         if let Err(error) = self.release.write_all(&ANNOUNCE) {
@@ -262,8 +264,8 @@ impl Stopped {
         Ok((self.running(), listener))
     }
 
-    /// Notes that COMMAND runs, before the write that releases it: if another thread panics at the same time, COMMAND
-    /// must not be started twice. Without the write the child ends with status 125.
+    /// Notes that COMMAND runs, before the write that releases it. If another thread panics at the same time,
+    /// COMMAND must not be started twice. If the write fails, the child ends with status 125.
     fn note(&self) {
         rescue::note(Some(Stage::Runs(Child {
             pid: self.pid(),
@@ -279,7 +281,7 @@ impl Stopped {
         }
     }
 
-    /// Ends the child. COMMAND never runs.
+    /// Ends the child without executing COMMAND.
     pub fn abandon(self) {
         drop(self.release);
         let _ = nix::sys::wait::waitpid(self.pid, None);
@@ -287,8 +289,8 @@ impl Stopped {
     }
 }
 
-/// The inherited descriptors beyond standard error: they survived an exec, while `tr`'s
-/// own are all closed on exec.
+/// The numbers of the descriptors beyond standard error that `tr` inherited: they survived an exec, while
+/// `tr`'s own are all closed on exec.
 pub fn inherited_descriptors() -> Vec<i32> {
     let is_inherited = |fd: &i32| {
         // SAFETY: asks for a flag of a descriptor that may not be open.
@@ -323,14 +325,15 @@ pub fn leave_descriptors(inherited: &[i32]) {
     }
 }
 
-/// A descriptor that becomes readable at the end of the process (Linux 5.3).
+/// A descriptor that becomes readable when the process ends (Linux 5.3).
 pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
     let pid = process::Pid::from_raw(pid.as_raw()).ok_or(Errno::EINVAL)?;
     Ok(process::pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 impl Running {
-    /// COMMAND as the previous recorder process has left it. The error of its exec is unknown.
+    /// The running COMMAND that the previous recorder process has left to this one. The error of its exec is
+    /// unknown.
     pub fn of(child: Child) -> std::io::Result<Running> {
         Ok(Running {
             pid: Pid::from_raw(child.pid.cast_signed()),
@@ -359,7 +362,8 @@ impl Running {
         ended.unwrap_or_else(|errno| errno == io::Errno::CHILD)
     }
 
-    /// Whether COMMAND is stopped while its process group, or the group of `tr`, has the terminal.
+    /// Whether COMMAND is stopped while its process group, or the group of `tr`, is in the foreground of the
+    /// terminal.
     fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
         let stopped = self.has(WaitIdOptions::STOPPED, WaitIdStatus::stopped);
@@ -406,7 +410,7 @@ impl Running {
         }
     }
 
-    /// Waits for the end of COMMAND.
+    /// Waits for the end of COMMAND, and returns its status and its resources.
     ///
     /// # Errors
     /// Another part of the process has waited for COMMAND, or the kernel refuses the call.
@@ -434,7 +438,7 @@ impl Running {
         }
     }
 
-    /// The end of COMMAND, which another part of the process has waited for.
+    /// The status and the resources of COMMAND, whose end another part of the process has waited for.
     pub fn waited(mut self, reaped: Reaped) -> Waited {
         rescue::note(Some(Stage::Ended(reaped.status.cast_unsigned())));
         let mut errno = [0; 4];

@@ -15,7 +15,7 @@ use crate::hang::GuardSettings;
 use crate::inherited::Inherited;
 use crate::watcher::Watching;
 
-/// The settings of a recording.
+/// All settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub file: TraceFile,
@@ -27,114 +27,116 @@ pub struct Config {
     pub limits: Limits,
     pub guard: GuardSettings,
     pub notices: Notices,
-    /// The start of `tr`.
+    /// The time at which `tr` was started.
     pub started: Instant,
-    /// The version of `tr`.
+    /// The version of `tr` that records.
     pub version: String,
 }
 
-/// The file of the trace.
+/// The settings of the file of the trace.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     pub target: Target,
-    /// The kind of files that the trace may replace; `None`: any file.
+    /// The kind of files that the trace may replace; `None` stands for any file.
     pub replaces: Option<tr_output::Kind>,
-    /// Keep a trace that is replaced, as NAME.old.
+    /// Whether a trace that is replaced is kept, as NAME.old.
     pub keeps: bool,
-    /// Divide a light recording into several files.
+    /// The rules by which a light recording is divided into several files; `None` if it is not.
     pub rotation: Option<Rotation>,
 }
 
-/// The way to record.
+/// The settings of the way to record.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodSettings {
     pub choice: Choice,
-    /// `auto` may take ptrace(2), which can change what COMMAND does.
+    /// Whether `auto` may choose ptrace(2), which can change what COMMAND does.
     pub may_ptrace: bool,
 }
 
-/// The tasks and CPUs that are recorded.
+/// The settings of the tasks and CPUs that are recorded.
 #[derive(Clone, Debug)]
 pub struct Scope {
     pub follow: Follow,
-    /// The recorded CPUs; `None`: all CPUs.
+    /// The recorded CPUs; `None` stands for all CPUs.
     pub cpus: Option<Vec<u16>>,
     pub containers: Containers,
-    /// Follow the servers that answer followed tasks.
+    /// Whether to follow the servers that answer followed tasks.
     pub servers: bool,
 }
 
-/// The facts that are recorded.
+/// The settings of the facts that are recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct FactSettings {
-    /// Record only forks, execs and ends, and the totals of CPU time once a second.
+    /// Whether to record only forks, execs and ends, and the totals of CPU time once a second.
     pub light: bool,
-    /// Sum up the system calls.
+    /// Whether to sum up the system calls of processes.
     pub syscalls: bool,
-    /// Sample stacks on each CPU, this many times a second.
+    /// How often a second the stacks of tasks on each CPU are sampled; `None` if they are not.
     pub stacks: Option<u32>,
-    /// Record the stacks of waits of at least this length.
+    /// The shortest wait whose stack is recorded; `None` if no stacks of waits are recorded.
     pub off_cpu_stacks: Option<Duration>,
-    /// Search for the functions of the stacks after COMMAND's end.
+    /// Whether to search for the functions of the recorded stacks after COMMAND's end.
     pub symbols: bool,
-    /// The longest recorded argv in bytes.
+    /// The longest argument vector that is recorded, in bytes.
     pub argv_limit: u32,
 }
 
-/// The masking of secrets and addresses.
+/// The settings of the masking of secrets and addresses.
 #[derive(Clone, Debug)]
 pub struct MaskSettings {
-    /// Masks secrets in command lines.
+    /// The rules that mask secrets in command lines.
     pub redactor: Redactor,
-    /// Mask network addresses.
+    /// Whether to mask network addresses.
     pub addresses: bool,
 }
 
-/// COMMAND, and how it runs.
+/// The settings of COMMAND and of how it runs.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
     /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
     pub argv: Vec<OsString>,
-    /// The user that runs COMMAND, by name or number; `None`: the user of `tr`.
+    /// The user that runs COMMAND, by name or number; `None` stands for the user of `tr`.
     pub user: Option<String>,
     /// The state that COMMAND inherits.
     pub inherited: Inherited,
-    /// Record until COMMAND's last descendant ends, not only until COMMAND ends.
+    /// Whether to record until COMMAND's last descendant ends, and not only until COMMAND ends.
     pub wait_all: bool,
-    /// Run COMMAND without a recording if the recording cannot begin, or if the recorder panics before.
+    /// Whether to run COMMAND without a recording if the recording cannot begin, or if the recorder panics
+    /// before that.
     pub best_effort: bool,
 }
 
 /// The limits of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest recording.
+    /// The longest time that is recorded.
     pub duration: Option<Duration>,
-    /// The largest file in bytes.
+    /// The largest size of the file in bytes.
     pub size: Option<u64>,
-    /// The memory of all rings in bytes; `None`: the number of CPUs decides.
+    /// The memory of all rings in bytes; `None` if the number of CPUs decides it.
     pub buffer: Option<u64>,
 }
 
-/// The functions that are called during a recording.
+/// The functions that the recorder calls during a recording to notify the user.
 #[derive(Clone, Debug)]
 pub struct Notices {
-    /// Called once when the recording has begun, before COMMAND runs.
+    /// The function that is called once when the recording has begun, before COMMAND runs.
     pub on_begin: Notice,
-    /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG) after COMMAND's end. From then
-    /// on a signal ends the wait.
+    /// The function that is called once if the output has not taken the end of the trace
+    /// [`LONG`](crate::LONG) after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),
-    /// Called if the recorder panics, from any thread, with the text of the panic, and whether COMMAND runs on or runs
-    /// untraced.
+    /// The function that is called if the recorder panics, from any thread, with the text of the panic, and
+    /// whether COMMAND runs on or runs untraced.
     pub on_panic: fn(&str, bool),
-    /// The watcher that receives the events as they come.
+    /// The watcher that receives the events while they are recorded.
     pub watching: Option<Watching>,
 }
 
-/// A function that is called when a recording has begun, with its method and the refusals of better ones.
+/// A function that is called when a recording has begun, with the method of the recording and the refusals of
+/// better methods.
 type OnBegin = dyn Fn(&Config, Method, &[Error]) + Send + Sync;
 
-/// The notice that a recording has begun.
+/// The function that is called when a recording has begun.
 #[derive(Clone)]
 pub struct Notice(pub Arc<OnBegin>);
 
@@ -151,22 +153,23 @@ impl FactSettings {
     }
 }
 
-/// The rules that divide a recording into parts: when a part ends, and the name of the next file. At least one of the
-/// limits is set.
+/// The rules that divide a recording into parts with a file each: when a part ends, and the name of the next
+/// file. At least one of the limits is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
-    /// The longest time of a part.
+    /// The longest time that a part records.
     pub every: Option<Duration>,
-    /// The size in bytes at which a part ends. The blocks that are open then are added to it.
+    /// The size in bytes of a part's file at which the part ends. The blocks that are open then are added to
+    /// it.
     pub size: Option<u64>,
-    /// Makes the name of a part's file from the name of the output, the begin of the part in ns since 1970, and a number if
-    /// the name is already taken.
+    /// The function that makes the name of a part's file, from the name of the output, the beginning of the
+    /// part in ns since 1970, and a number if the name is already taken.
     pub name: fn(&Path, u64, Option<u32>) -> PathBuf,
 }
 
 impl Rotation {
-    /// The file of a part that begins at `real` ns since 1970. It replaces no other part, which may have begun at the same
-    /// time if the clock was set back.
+    /// The file of a part that begins at the time `real` in ns since 1970. It replaces no other part, which
+    /// may have begun at the same time if the clock was set back.
     pub fn target(&self, output: &Target, real: u64) -> Target {
         match output {
             Target::File(path) => {
@@ -180,41 +183,43 @@ impl Rotation {
     }
 }
 
-/// The way to record (`--method`).
+/// The requested way to record (`--method`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The best method that works here and does not change what COMMAND does.
+    /// The recorder chooses the best method that works here and does not change what COMMAND does.
     #[default]
     Auto,
     Bpf,
-    /// BPF programs that a process with root's rights attaches.
+    /// BPF programs record that a process with root's rights attaches.
     Sudo,
-    /// ptrace(2).
+    /// The recorder traces by ptrace(2).
     Ptrace,
 }
 
 /// The tasks that a recording follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// COMMAND and its descendants.
+    /// The recording follows COMMAND and its descendants.
     Command,
-    /// Every task of the machine.
+    /// The recording follows every task of the machine.
     All,
-    /// The processes with these ids and their descendants.
+    /// The recording follows the processes with these ids and their descendants.
     Pids(Vec<u32>),
-    /// The tasks of a cgroup, given by its directory in the cgroup v2 file system, and their descendants.
+    /// The recording follows the tasks of a cgroup, given by its directory in the cgroup v2 file system, and
+    /// their descendants.
     Cgroup(std::path::PathBuf),
 }
 
-/// The sizes in bytes of a CPU's ring and of the ring for lifecycle events. The kernel requires powers of two.
+/// The sizes in bytes of each CPU's ring and of the ring for lifecycle events, with a budget in bytes or
+/// without one. The kernel requires powers of two.
 ///
-/// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle events get
-/// 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
+/// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle
+/// events get 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
 ///
-/// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded builds made up
-/// to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader after 7 ms, when there is
-/// room for another 7 ms. Larger rings make the start slower: the kernel clears a MiB in 0.6 ms, so that beyond 128 CPUs
-/// each CPU adds 0.15 ms.
+/// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded
+/// builds made up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader
+/// after 7 ms, when there is room for another 7 ms. Larger rings make the start slower: the kernel clears a
+/// MiB in 0.6 ms, so that beyond 128 CPUs each CPU adds 0.15 ms.
 pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

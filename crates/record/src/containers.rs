@@ -1,6 +1,6 @@
-//! The ids of containers, from their runtimes' command lines, and their names and images, from the
-//! files that the runtimes keep for them. The files are read once for each container, when its
-//! runtime is executed; a runtime that is not there costs nothing.
+//! Finds the ids of containers in their runtimes' command lines, and their names and images in the files that
+//! the runtimes keep about them. The files are read once for each container, when its runtime is executed; a
+//! runtime that is not there costs nothing.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::event::Exec;
 
-/// The largest part of a container's file that is read, in bytes.
+/// The largest part of a file about a container that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
-/// The longest name of a container that is read, in bytes.
+/// The longest name of a container that is recorded, in bytes.
 const NAME: usize = 255;
 
-/// The container that a runtime's command line names.
+/// The parts of a runtime's command line that name a container.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments<'a> {
     id: &'a [u8],
@@ -32,7 +32,7 @@ struct Arguments<'a> {
 /// A container that a runtime's exec names.
 #[derive(Debug)]
 pub struct RuntimeContainer {
-    /// The container as it is stored in the trace.
+    /// The event about the container, as it is stored in the trace.
     pub container: Container,
     /// The path of the container's cgroup, as it is passed to the runtime.
     pub cgroup: Option<String>,
@@ -68,7 +68,7 @@ pub fn of(exec: &Exec) -> Option<RuntimeContainer> {
     Some(RuntimeContainer { container, cgroup })
 }
 
-/// The arguments of a runtime's exec; `None` for other execs.
+/// The parts of the command line of a runtime's exec that name its container; `None` for other execs.
 fn arguments(exec: &Exec) -> Option<Arguments<'_>> {
     let args: Vec<&[u8]> = exec.argv.args().collect();
     let program = exec.filename.rsplit(|byte| *byte == b'/').next()?;
@@ -136,7 +136,8 @@ fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     (directory.file_name()?.as_bytes() == id).then(|| directory.to_owned())
 }
 
-/// The names in Docker's file. The container of a build step gets none: its image is a digest, and its name is random.
+/// The names in Docker's file about a container. The container of a build step gets none: its image is a
+/// digest, and its name is random.
 fn of_docker(config: &Value) -> Names {
     let text = |value: Option<&Value>| Some(value?.as_str()?.to_owned());
     let image = text(config.get("Config").and_then(|config| config.get("Image")));
@@ -185,7 +186,7 @@ fn of_annotations(annotations: &Value) -> Names {
     }
 }
 
-/// The content of a file of JSON. The read does not block, even if the path names no regular file.
+/// The content of a JSON file. Reading it does not block, even if the path names no regular file.
 fn json(path: &Path) -> Option<Value> {
     let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | nix::libc::O_NOFOLLOW;
     let file = (OpenOptions::new().read(true).custom_flags(flags))

@@ -1,4 +1,4 @@
-//! The numbers and the names of disks.
+//! Finds the numbers and the names of disks.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tr_format::device::Device;
 use tr_format::event::{LifeKind, Tid};
 
-/// The bits of a minor number in the kernel's `dev_t` (`MINORBITS`, include/linux/kdev_t.h).
+/// The number of bits of a minor number in the kernel's `dev_t` (`MINORBITS`, include/linux/kdev_t.h).
 const MINOR_BITS: u32 = 20;
 
-/// The device of a kernel's `dev_t`.
+/// The device that a number of the kernel's type `dev_t` stands for.
 pub fn device(number: u32) -> Device {
     Device {
         major: number >> MINOR_BITS,
@@ -18,12 +18,14 @@ pub fn device(number: u32) -> Device {
     }
 }
 
-/// The file of each task's last sleep in fsync. An event with the same file as before is redundant.
+/// The file that each task waited for in its last sleep in fsync. An event with the same file as before is
+/// redundant.
 #[derive(Debug, Default)]
 pub struct SyncFiles(HashMap<Tid, Arc<[u8]>>);
 
 impl SyncFiles {
-    /// Takes an event. Returns false if the event is redundant.
+    /// Takes an event into account. Returns false if it is redundant, because the task waits for the same
+    /// file as before.
     pub fn take(&mut self, kind: &LifeKind) -> bool {
         match kind {
             LifeKind::SyncFile(file) => {
@@ -40,7 +42,7 @@ impl SyncFiles {
     }
 }
 
-/// The names of disks. Each name is looked up once.
+/// The names of disks, each of which is looked up once.
 #[derive(Debug, Default)]
 pub struct Names(HashMap<Device, Arc<[u8]>>);
 
@@ -55,7 +57,7 @@ impl Names {
         Arc::clone(name)
     }
 
-    /// Names the disk of an event.
+    /// Adds the name of the disk to an event about a disk.
     pub fn take(&mut self, kind: &mut LifeKind) {
         match kind {
             LifeKind::DiskWait(wait) => {

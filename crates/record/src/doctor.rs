@@ -1,4 +1,4 @@
-//! The recorder's rights on this machine. Each way to record is tried for a moment.
+//! Finds out in which ways `tr` may record on this machine. Each way is tried for a moment.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,21 +14,22 @@ use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose, ptrace};
 use crate::{host, memory};
 
-/// The facts about BPF programs that were attached for a moment, in words for the user.
+/// The facts about BPF programs that were attached for a moment, as text for the user.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// The facts that the programs do not record on this kernel.
     pub missing: Vec<String>,
-    /// The notes about the programs that concern no missing fact.
+    /// Further notes about the programs, which concern no missing fact.
     pub notes: Vec<String>,
 }
 
-/// The recorder's rights on a machine, and the facts that they depend on.
+/// The ways in which `tr` may record on a machine, and the facts that they depend on.
 #[derive(Debug)]
 pub struct Machine {
-    /// The BPF programs that `tr` itself attached, or the refusal.
+    /// The facts about the BPF programs that `tr` itself could attach, or the reason why it could not.
     pub bpf: Result<Programs, Error>,
-    /// The BPF programs that the loader attached by sudo, or the refusal; `None` if sudo was not tried.
+    /// The facts about the BPF programs that the loader could attach by sudo, or the reason why it could not;
+    /// `None` if sudo was not tried.
     pub sudo: Option<Result<Programs, Error>>,
     /// Whether `--method auto` uses sudo on this machine.
     pub asks_sudo: bool,
@@ -42,7 +43,7 @@ pub struct Machine {
     pub perf: Result<(), Errno>,
     /// The value of `kernel.perf_event_paranoid`.
     pub perf_paranoid: Option<i32>,
-    /// Whether the kernel has BTF.
+    /// Whether the kernel has BTF, its type information.
     pub btf: bool,
     /// The mount point of the cgroup v2 hierarchy.
     pub cgroup2: Option<PathBuf>,
@@ -53,7 +54,8 @@ pub struct Machine {
     pub allowed_cpus: Option<usize>,
 }
 
-/// How a recording by this method without BPF knows its facts, and its other limits, in words for the user.
+/// For a method without BPF: how a recording by it knows each kind of fact, and its other limits, as text for
+/// the user.
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
@@ -87,12 +89,12 @@ impl Machine {
     }
 }
 
-/// Yama's `kernel.yama.ptrace_scope`.
+/// The value of Yama's setting `kernel.yama.ptrace_scope`; `None` without Yama.
 pub fn yama() -> Option<u32> {
     host::number("/proc/sys/kernel/yama/ptrace_scope")
 }
 
-/// Loads and attaches the programs, with the smallest rings, and follows no task.
+/// Attaches the BPF programs for a moment, with the smallest rings and without a task to follow.
 fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     host::check_time_namespace()?;
     memory::check(bpf::OWN_MEMORY)?;
@@ -144,7 +146,7 @@ fn try_ptrace() -> Result<(), Errno> {
 fn try_perf() -> Result<(), Errno> {
     const SOFTWARE: u64 = 1;
     const CONTEXT_SWITCHES: u64 = 3;
-    /// The size of the first version of `struct perf_event_attr`.
+    /// The size in bytes of the first version of `struct perf_event_attr`.
     const SIZE: u64 = 64;
     // Type and size, config; the rest is 0.
     let attributes = [SOFTWARE | SIZE << 32, CONTEXT_SWITCHES, 0, 0, 0, 0, 0, 0];

@@ -1,5 +1,5 @@
-//! The events that end a recording: the end of COMMAND or of the `--pid` processes,
-//! and the deadline.
+//! Waits for the events that end a recording: the end of COMMAND or of the `--pid` processes, and the
+//! deadline.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::source::{drain_interval, Reaped};
 /// The processes whose end ends the recording, and the deadline.
 #[derive(Debug)]
 pub struct Endings {
-    /// COMMAND, if there is one.
+    /// The process of COMMAND, if there is one.
     pub command: Option<Running>,
     /// Whether COMMAND has ended. With `--wait-all` its descendants may still run.
     pub command_ended: bool,
@@ -49,7 +49,7 @@ impl Target {
 }
 
 impl Endings {
-    /// The endings of a recording that begins now.
+    /// The events that can end a recording that begins now.
     pub fn new(config: &Config, command: Option<Running>, signals: &Signals) -> Endings {
         let pids = match (&config.scope.follow, &command) {
             (Follow::Pids(pids), None) => pids.as_slice(),
@@ -91,7 +91,7 @@ impl Endings {
         signals.wait(until.saturating_duration_since(Instant::now()));
     }
 
-    /// Notes the processes that have ended. Returns the reason if the recording ends with them.
+    /// Notes which of the processes have ended. Returns the reason if the recording ends with them.
     pub fn note(&mut self, wait_all: bool) -> Option<EndReason> {
         if self.running().is_some_and(Running::has_ended) {
             self.command_ended = true;
@@ -108,7 +108,7 @@ impl Endings {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// The status of COMMAND if it has ended, else COMMAND. `reaped` is its end if the source has waited for it.
+    /// The end of COMMAND if it has ended, else COMMAND. `reaped` is its end if the source has waited for it.
     pub fn reap(self, reaped: Option<Reaped>) -> (Option<Waited>, Option<Running>) {
         match (self.command, reaped) {
             (Some(command), Some(reaped)) => (Some(command.waited(reaped)), None),

@@ -5,13 +5,13 @@ use std::time::Duration;
 /// The longest wait for the answer of the loader that sudo runs.
 pub const LOADER_LIMIT: Duration = Duration::from_secs(10);
 
-/// A failure before COMMAND was released: COMMAND has not run.
+/// An error that keeps a recording from starting, before COMMAND was released, so that COMMAND has not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The output cannot be created.
+    /// The output file cannot be created.
     #[error("cannot write the trace: {0}")]
     Output(std::io::Error),
-    /// The header cannot be written.
+    /// The header of the trace cannot be written.
     #[error("cannot write the trace: {0}")]
     Format(tr_format::Error),
     #[error(transparent)]
@@ -20,7 +20,7 @@ pub enum Error {
     Sudo(#[from] SudoRefusal),
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
-    /// There is no /proc, or it has no totals of tasks.
+    /// The directory `/proc` is missing, or has no totals of tasks.
     #[error("cannot record by ptrace: /proc/PID/schedstat cannot be read")]
     NoTotals,
     #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
@@ -34,10 +34,11 @@ pub enum Error {
     NoSuchCpu(u16),
     #[error("no such process: {0}")]
     NoSuchProcess(u32),
-    /// A guest's kernel can hide a process from BPF programs.
+    /// The kernel of a virtual machine can hide this process from BPF programs.
     #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
     Hidden(u32),
-    /// The clocks of `tr` differ from the clocks of the events.
+    /// The clocks of `tr` differ from the clocks of the events, because `tr` is in another time namespace
+    /// than its children.
     #[error("the recorder's time namespace is not that of its children, and the kernel does not show the offsets of its clocks")]
     TimeNamespace,
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
@@ -51,12 +52,12 @@ pub enum Error {
         name: String,
         source: std::io::Error,
     },
-    /// The recorder would be killed, or would end at its next allocation.
+    /// There is too little memory, so that the recorder would be killed or would end at its next allocation.
     #[error("the recorder needs {} MiB of memory, and {limit} limit is lower", .needed >> 20)]
     Memory {
         /// The memory that the recorder needs, in bytes.
         needed: u64,
-        /// The owner of the limit, in words.
+        /// The thing that limits the memory, as text for the user.
         limit: &'static str,
     },
     #[error("cannot set up the recording: {0}")]
@@ -78,7 +79,7 @@ impl Error {
     }
 }
 
-/// The reason why the loader has not attached the programs.
+/// The reason why the loader that sudo runs has not attached the programs.
 #[derive(Debug, thiserror::Error)]
 pub enum SudoRefusal {
     /// There is no sudo on PATH.

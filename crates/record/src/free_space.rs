@@ -1,10 +1,11 @@
-//! The free space of the file system that COMMAND begins in.
+//! Reads the free space of the file system that COMMAND begins in.
 
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC};
 
-/// The file systems whose data is on this machine; without names in nix: ext2 to ext4, xfs, btrfs, f2fs, bcachefs, ZFS.
+/// The types of file systems whose data is on this machine; without names in nix: ext2 to ext4, xfs, btrfs,
+/// f2fs, bcachefs, ZFS.
 const LOCAL: [FsType; 8] = [
     TMPFS_MAGIC,
     OVERLAYFS_SUPER_MAGIC,
@@ -16,7 +17,7 @@ const LOCAL: [FsType; 8] = [
     FsType(0x2fc1_2fc1),
 ];
 
-/// A file system, and the least free space that was read since it was last taken.
+/// A file system, and the least free space that was read since [`FreeSpace::take`] was called.
 #[derive(Debug)]
 pub struct FreeSpace {
     path: PathBuf,
@@ -24,8 +25,8 @@ pub struct FreeSpace {
 }
 
 impl FreeSpace {
-    /// The file system of the working directory, which COMMAND begins in. That of another machine is not read: it may not
-    /// answer for a long time.
+    /// The file system of the working directory, in which COMMAND begins; `None` if it is on another machine,
+    /// which may not answer for a long time.
     pub fn of_working_directory() -> Option<FreeSpace> {
         FreeSpace::of(Path::new("."))
     }
@@ -39,7 +40,7 @@ impl FreeSpace {
         LOCAL.contains(&kind).then_some(space)
     }
 
-    /// Reads the free space.
+    /// Reads the free space of the file system.
     pub fn look(&mut self) {
         let Ok(now) = statfs(self.path.as_path()) else {
             return;
@@ -49,7 +50,7 @@ impl FreeSpace {
         self.least = Some(self.least.map_or(free, |least| least.min(free)));
     }
 
-    /// The least free space in bytes since the last call.
+    /// The least free space in bytes that was read since the last call of this function.
     pub fn take(&mut self) -> Option<u64> {
         self.look();
         self.least.take()

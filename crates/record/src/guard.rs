@@ -1,4 +1,4 @@
-//! The limits of COMMAND (`--timeout`, `--stall`): what hangs is reported, and then ended.
+//! Enforces the limits of COMMAND (`--timeout`, `--stall`): a COMMAND that hangs is reported, and then ended.
 
 mod activity;
 mod waits;
@@ -33,7 +33,7 @@ pub struct Guard {
     end: Option<End>,
 }
 
-/// The state of ending COMMAND, once a limit has been reached.
+/// How far the guard is in ending COMMAND, after a limit has been reached.
 struct End {
     limit: HangLimit,
     since: Instant,
@@ -41,7 +41,7 @@ struct End {
 }
 
 impl Guard {
-    /// The guard of a COMMAND that runs from now on; `None` without a limit.
+    /// The guard of COMMAND, which runs from now on; `None` if no limit is set.
     pub fn new(settings: &GuardSettings, root: u32) -> Option<Guard> {
         let shortest = [settings.timeout, settings.stall];
         let shortest = shortest.into_iter().flatten().min()?;
@@ -64,7 +64,7 @@ impl Guard {
         self.next
     }
 
-    /// The limit that has ended COMMAND.
+    /// The limit for which the guard has ended COMMAND, if it has.
     pub fn limit(&self) -> Option<HangLimit> {
         self.end.as_ref().map(|end| end.limit)
     }
@@ -77,8 +77,8 @@ impl Guard {
         })
     }
 
-    /// Looks at COMMAND's processes if it is time, and ends COMMAND at a limit. `others` returns further processes that work
-    /// for COMMAND: servers and containers.
+    /// Examines COMMAND's processes if it is time, and ends COMMAND at a limit. `others` returns further
+    /// processes that work for COMMAND: servers and containers.
     pub fn step(&mut self, others: impl FnOnce() -> Vec<u32>) {
         let now = Instant::now();
         if now < self.next {

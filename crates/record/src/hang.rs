@@ -1,4 +1,4 @@
-//! A COMMAND that hangs: its limits, and what its processes wait for.
+//! Describes a COMMAND that hangs: its limits, and what its processes wait for.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use tr_format::event::{Argv, Comm};
 pub struct GuardSettings {
     /// The longest time that COMMAND may run.
     pub timeout: Option<Duration>,
-    /// The longest time in which no process of COMMAND may be active.
+    /// The longest time in which all processes of COMMAND may be inactive.
     pub stall: Option<Duration>,
-    /// The time between SIGTERM and SIGKILL.
+    /// The time between SIGTERM and SIGKILL when COMMAND is ended.
     pub kill_after: Duration,
-    /// The function that is called once, before COMMAND is ended.
+    /// The function that is called once, before a hanging COMMAND is ended.
     pub on_hang: Arc<dyn Fn(&Hang) + Send + Sync>,
 }
 
@@ -33,16 +33,16 @@ pub enum HangLimit {
     Stall,
 }
 
-/// A COMMAND that is about to be ended.
+/// A COMMAND that hangs and is about to be ended.
 #[derive(Clone, Debug)]
 pub struct Hang {
     pub limit: HangLimit,
-    /// The limit of `--timeout`, or the time since something of COMMAND has run.
+    /// The limit of `--timeout`, or the time since a process of COMMAND was last active.
     pub length: Duration,
     pub kill_after: Duration,
     /// The process id of COMMAND.
     pub root: u32,
-    /// COMMAND's living processes, and others for which they wait.
+    /// The living processes of COMMAND, and others that they wait for.
     pub processes: Vec<HungProcess>,
 }
 
@@ -54,7 +54,7 @@ pub struct HungProcess {
     pub comm: Comm,
     pub argv: Argv,
     pub wait: HangWait,
-    /// The time since the waiting thread ran last, as far as it was looked at.
+    /// The time since the waiting thread ran last, as far as it was watched.
     pub since: Duration,
     /// Whether the process descends from COMMAND.
     pub is_own: bool,
@@ -63,35 +63,35 @@ pub struct HungProcess {
 /// The wait of a process, or another reason why it does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HangWait {
-    /// The process runs, so that it does not wait.
+    /// The process runs, so it does not wait.
     Runs,
     /// A signal has stopped the process.
     Stopped,
-    /// The end of a child.
+    /// The process waits for the end of a child.
     Child,
-    /// Bytes, or room for bytes, in a pipe whose other end these processes have.
+    /// The process waits for bytes, or for room for bytes, in a pipe whose other end these processes have.
     Pipe { writes: bool, others: Vec<u32> },
-    /// Bytes, or room for bytes, in a pipe whose other end the process has alone.
+    /// The process waits for bytes, or for room for bytes, in a pipe whose other end it has alone.
     OwnPipe,
-    /// Input of a terminal.
+    /// The process waits for input of a terminal.
     Terminal,
-    /// Bytes of a connection to this address; `None`: a local socket.
+    /// The process waits for bytes of a connection to this address; `None` stands for a local socket.
     Connection(Option<SocketAddr>),
-    /// A connection from outside, at this address.
+    /// The process waits for a connection from outside at this address.
     Accept(Option<SocketAddr>),
-    /// The lock of a file, which these processes have.
+    /// The process waits for the lock of a file, which these processes have.
     FileLock { path: String, holders: Vec<u32> },
-    /// Another thread of the process: a lock, a condition.
+    /// The process waits for another of its threads: a lock, a condition.
     Thread,
-    /// A time.
+    /// The process waits until a time has passed.
     Sleep,
-    /// A file, or a device.
+    /// The process waits for a file or a device.
     File(String),
-    /// Any of several descriptors.
+    /// The process waits for any of several descriptors.
     Poll,
-    /// A system call with this number.
+    /// The process waits in the system call with this number.
     Call(i64),
-    /// The kernel does not show the wait to this user.
+    /// The kernel does not show to this user what the process waits for.
     Unknown,
 }
 
@@ -100,7 +100,7 @@ impl Hang {
         self.processes.iter().find(|process| process.pid == pid)
     }
 
-    /// The processes that a process waits for.
+    /// The ids of the processes that a process waits for.
     pub fn awaited(&self, process: &HungProcess) -> Vec<u32> {
         let children = |process: &HungProcess| {
             let children = self.processes.iter();
@@ -127,8 +127,8 @@ impl Hang {
         }
     }
 
-    /// The processes in the order of the chains of waits that begin at COMMAND. Those that COMMAND does not wait for come
-    /// last.
+    /// COMMAND's processes in the order of the chains of waits that begin at COMMAND. The processes that
+    /// COMMAND does not wait for come last.
     pub fn in_order(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -138,7 +138,8 @@ impl Hang {
         found
     }
 
-    /// The ends of the chains of waits that begin at COMMAND. Without an end the processes wait for each other.
+    /// The processes at the ends of the chains of waits that begin at COMMAND. If there is none, the
+    /// processes wait for each other.
     pub fn ends(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -147,7 +148,7 @@ impl Hang {
         found
     }
 
-    /// Adds a process and those that it waits for, in the order of the chains.
+    /// Adds a process and the processes that it waits for to `found`, in the order of the chains.
     fn follow<'a>(&'a self, from: u32, found: &mut Vec<&'a HungProcess>) {
         let mut next = vec![from];
         while let Some(pid) = next.pop() {

@@ -1,4 +1,4 @@
-//! The metadata at the trace's beginning.
+//! Makes the metadata at the beginning of a trace.
 
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -9,11 +9,11 @@ use crate::config::{Config, Follow};
 use crate::host;
 use crate::source::Started;
 
-/// The machine's facts for the metadata.
+/// The facts about the machine that the metadata has.
 pub struct Machine {
     /// The CPUs that are online.
     pub cpus: Vec<CpuId>,
-    /// The names and values of [`host::hardware`].
+    /// The names and values of the facts about the hardware, from [`host::hardware`].
     pub hardware: Vec<(String, String)>,
 }
 
@@ -58,7 +58,7 @@ fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<
     host::allowed_cpus(child.into_iter().chain(pids.iter().copied()), online)
 }
 
-/// The metadata `base`, with the facts of the source that has started.
+/// The metadata `base` with the facts that the started source adds.
 pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata {
     Metadata {
         scope: started.scope.clone(),

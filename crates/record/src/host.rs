@@ -1,4 +1,4 @@
-//! Facts about the machine and its processes, from system calls, /proc and /sys.
+//! Reads facts about the machine and its processes, from system calls, /proc and /sys.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -89,8 +89,8 @@ fn offsets() -> Offsets {
     })
 }
 
-/// Checks that the time namespace of `tr` is also that of its children, because the kernel shows only the offsets of
-/// the children's namespace.
+/// Verifies that the time namespace of `tr` is also that of its children, because the kernel shows only the
+/// offsets of the children's namespace.
 pub fn check_time_namespace() -> Result<(), Error> {
     let [own, children] = ["time", "time_for_children"]
         .map(|name| fs::read_link(format!("/proc/self/ns/{name}")).ok());
@@ -101,7 +101,8 @@ pub fn check_time_namespace() -> Result<(), Error> {
     }
 }
 
-/// Sleeps. If the kernel refuses that, it returns at once, where `std::thread::sleep` would panic.
+/// Sleeps for this time. If the kernel refuses that, it returns at once, where `std::thread::sleep` would
+/// panic.
 pub fn pause(length: std::time::Duration) {
     let (clock, relative) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty());
     let _ = clock_nanosleep(clock, relative, &length.into());
@@ -153,7 +154,8 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// The CPUs that these processes may use; `None` if they may use all online CPUs, or if it is unknown for one of them.
+/// The CPUs that these processes may use; `None` if they may use all online CPUs, or if that is unknown for
+/// one of them.
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
@@ -166,7 +168,8 @@ pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Op
     (!allowed.is_empty() && allowed.len() < online().len()).then_some(allowed)
 }
 
-/// The CPUs of a task's affinity, from the text of `/proc/PID/status`. The limits of its cpuset are contained.
+/// The CPUs of a task's affinity, from the text of `/proc/PID/status`. The affinity respects the task's
+/// cpuset.
 fn allowed_in(status: &[u8]) -> Option<Vec<u16>> {
     let mut lines = status.split(|byte| *byte == b'\n');
     let list = lines.find_map(|line| line.strip_prefix(b"Cpus_allowed_list:"))?;
@@ -202,13 +205,13 @@ fn largest_ids(namespace: Option<&Path>, set: Option<u32>) -> u32 {
     }
 }
 
-/// The page size in bytes.
+/// The size of a page of memory in bytes.
 pub fn page_size() -> u32 {
     let size = sysconf(SysconfVar::PAGE_SIZE).and_then(|size| u32::try_from(size).ok());
     size.unwrap_or(4096)
 }
 
-/// The nanoseconds of a number of clock ticks.
+/// The nanoseconds that a number of clock ticks takes.
 pub fn of_ticks(ticks: u64) -> Option<u64> {
     let second = sysconf(SysconfVar::CLK_TCK).filter(|hz| *hz > 0)?;
     Some(ticks.saturating_mul(1_000_000_000 / second))
@@ -219,7 +222,7 @@ pub fn sysconf(name: SysconfVar) -> Option<u64> {
     u64::try_from(nix::unistd::sysconf(name).ok()??).ok()
 }
 
-/// The kernel (`uname -s -r -v`), the machine and the host name.
+/// The kernel (`uname -s -r -v`), the architecture and the host name of this machine.
 pub fn uname() -> (String, String, String) {
     let Ok(name) = nix::sys::utsname::uname() else {
         return Default::default();
@@ -234,7 +237,7 @@ pub fn uname() -> (String, String, String) {
     (kernel, text(name.machine()), text(name.nodename()))
 }
 
-/// The longest identifier in bytes. Longer values are not stored.
+/// The longest identifier of a CI run that is stored, in bytes. Longer values are not stored.
 const CI_LONGEST: usize = 512;
 
 /// The names and values of the variables that identify the CI run. No other variable of the environment is stored.
@@ -267,7 +270,7 @@ pub fn own_context() -> Option<TraceContext> {
     })
 }
 
-/// A new id of a span. Its randomness comes from the keys of the standard library's hash tables.
+/// A new random id of a span. The randomness comes from the keys of the standard library's hash tables.
 fn random() -> [u8; 8] {
     use std::hash::{BuildHasher, Hasher};
     let state = std::collections::hash_map::RandomState::new();
@@ -278,7 +281,7 @@ fn random() -> [u8; 8] {
 /// it than is read.
 const CPUINFO: u32 = 8192;
 
-/// The known facts of the hardware: their names and values.
+/// The names and values of the known facts about the machine's hardware.
 pub fn hardware() -> Vec<(String, String)> {
     let text = |path: &str| {
         let file = fs::File::open(path).ok()?;
@@ -297,8 +300,8 @@ pub fn hardware() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The facts of the hardware, from /proc/cpuinfo (x86, arm64), /proc/meminfo and the name of the product in the
-/// firmware.
+/// The facts about the hardware, from /proc/cpuinfo (x86, arm64), /proc/meminfo and the name of the product
+/// in the firmware.
 fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, String)> {
     let first = |text: &str, name: &str| {
         let value = field(text, name).filter(|value| !value.is_empty())?;
@@ -346,7 +349,7 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         .collect()
 }
 
-/// The first value of this name in lines of `name : value`.
+/// The first value with this name in a text of lines `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -354,7 +357,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// The first `limit` bytes, and whether there are more. A process can claim gigabytes of
+/// Reads the first `limit` bytes, and finds out whether there are more. A process can claim gigabytes of
 /// arguments (PR_SET_MM_MAP, prctl(2)): the read is bounded, not only the result.
 pub fn read_at_most(from: impl Read, limit: u32) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! COMMAND's user and environment.
+//! Finds the user and the environment of COMMAND.
 
 use std::ffi::{CString, OsString};
 use std::io::{Error, ErrorKind};
@@ -50,7 +50,7 @@ impl Identity {
         })
     }
 
-    /// The numbers of the user and of its group.
+    /// The numbers of this user and of the user's group.
     pub fn ids(&self) -> (Uid, Gid) {
         (self.uid, self.gid)
     }
@@ -60,7 +60,7 @@ impl Identity {
         self.uid != Uid::effective()
     }
 
-    /// Becomes this user, irrevocably.
+    /// Makes this process run as this user, irrevocably.
     pub fn assume(&self) -> Result<(), Errno> {
         if Uid::effective().is_root() {
             nix::unistd::setgroups(&self.groups)?;
@@ -89,7 +89,7 @@ fn entry(user: &str) -> Result<[String; 7], Error> {
     fields.try_into().map_err(|_| ErrorKind::InvalidData.into())
 }
 
-/// Standard output of a program that looks up users.
+/// The standard output of a program that looks up users.
 fn answer(program: &str, args: &[&str]) -> Result<String, Error> {
     let output = Command::new(program).args(args).output();
     let output = output.map_err(|error| Error::new(error.kind(), format!("{program}: {error}")))?;
@@ -148,7 +148,7 @@ pub fn environment(
     Some(variables)
 }
 
-/// Gives a variable this value, or removes it.
+/// Gives a variable of an environment this value, or removes it.
 fn replace(variables: &mut Vec<CString>, name: &str, value: Option<&[u8]>) {
     let begin = [name.as_bytes(), b"="].concat();
     variables.retain(|variable| !variable.as_bytes().starts_with(&begin));

@@ -5,21 +5,22 @@ use std::ffi::CString;
 
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 
-/// The state at the start of `tr`, which COMMAND inherits.
+/// The state with which `tr` was started, and which COMMAND inherits.
 #[derive(Clone, Debug)]
 pub struct Inherited {
     mask: SigSet,
-    /// The ignored signals.
+    /// For each of these signals, whether it was ignored when `tr` was started.
     ignored: [(Signal, bool); 3],
-    /// Whether standard input, output and error were closed. Rust's runtime opens /dev/null in their place.
+    /// For standard input, output and error, whether it was closed. Rust's runtime opens /dev/null in place
+    /// of a closed one.
     pub closed_streams: [bool; 3],
     /// The environment before the dynamic loader changed it; `None` if it did not.
     pub environment: Option<Vec<CString>>,
 }
 
 impl Inherited {
-    /// The present state, corrected by what was changed before `main`. Rust's runtime ignores SIGPIPE and opens closed
-    /// streams; the dynamic loader may change the environment (`None` if it did not).
+    /// The state of this process, corrected by what was changed before `main`. Rust's runtime ignores SIGPIPE
+    /// and opens closed streams; the dynamic loader may change the environment (`None` if it did not).
     pub fn now(
         sigpipe_ignored: bool,
         closed_streams: [bool; 3],
@@ -37,7 +38,7 @@ impl Inherited {
         }
     }
 
-    /// Gives the calling process this state, before its exec.
+    /// Gives this state to the calling process, before its exec.
     pub fn restore(&self) {
         for (signal, ignored) in self.ignored {
             let action = if ignored {
@@ -57,7 +58,7 @@ impl Inherited {
     }
 }
 
-/// Whether the action of a signal is to ignore it.
+/// Whether this process ignores a signal.
 pub fn is_ignored(signal: Signal) -> bool {
     // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
     unsafe {
@@ -72,8 +73,8 @@ fn set_action(signal: Signal, action: SigHandler) {
     let _ = unsafe { nix::sys::signal::signal(signal, action) };
 }
 
-/// Sets the signal actions of the recorder: a file size limit is a write error, and the
-/// kernel keeps COMMAND's status.
+/// Sets how the recorder reacts to signals: a limit of a file's size is a write error, and the kernel keeps
+/// COMMAND's status.
 pub fn own_actions() {
     set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
     set_action(Signal::SIGCHLD, SigHandler::SigDfl);

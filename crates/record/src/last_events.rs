@@ -1,4 +1,4 @@
-//! The end of a file: its last events, the names of its stacks, and its summary.
+//! Writes the end of a file: its last events, the names of its stacks, and its summary.
 
 use tr_format::event::{Ktime, Stream};
 use tr_format::meta::Summary;
@@ -14,7 +14,7 @@ use crate::source::{recorder, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 
-/// The parts of a recording that stay active during a wait for the output: signals are passed on to COMMAND.
+/// The parts of a recording that stay active while it waits for the output: signals are passed on to COMMAND.
 pub(crate) struct Waiting<'a> {
     pub running: Option<&'a Running>,
     pub signals: &'a Signals,
@@ -27,7 +27,7 @@ impl Waiting<'_> {
     }
 }
 
-/// The result of writing the end of the file.
+/// The result of writing the end of a file.
 pub(crate) struct Written {
     pub tally: Tally,
     pub error: Option<tr_format::Error>,
@@ -38,7 +38,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Adds the counts of the earlier parts, and the first part that lacks its end.
+    /// Adds the counts of the earlier parts of the recording, and the first part that lacks its end.
     pub fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
         self.parts = Some((parts.count, parts.file.clone()));
         let mut stall = Stall::new(|| {});
@@ -49,23 +49,23 @@ impl Written {
     }
 }
 
-/// The last events of a file that still lacks its summary.
+/// The end of a file whose summary is still missing.
 pub(crate) struct LastEvents {
     output: Output,
-    /// The batches that were not sent yet.
+    /// The batches of events that were not sent to the writer yet.
     batches: Vec<Batch>,
     symbols: Option<Search>,
 }
 
 impl LastEvents {
-    /// Writes the events now, because the summary comes later.
+    /// Writes these events now, because the summary comes later.
     pub fn settle(&mut self, waiting: &Waiting<'_>) {
         let mut stall = Stall::new(|| {});
         let batches = std::mem::take(&mut self.batches);
         self.output.settle(batches, || waiting.go_on(&mut stall));
     }
 
-    /// Writes the events and the summary.
+    /// Writes these events and the summary, and completes the file.
     pub fn finish(self, config: &Config, summary: Summary, waiting: &Waiting<'_>) -> Written {
         let mut stall = Stall::new(config.notices.on_wait);
         let go_on = || waiting.go_on(&mut stall);
@@ -83,7 +83,8 @@ impl LastEvents {
     }
 }
 
-/// Names the stacks of a file that begins at `start` and has this `summary`.
+/// Sends the last events of a file to the writer and names its stacks. The file begins at `start` and has
+/// this `summary`. Returns what is still to be written.
 pub(crate) fn write_events(
     config: &Config,
     last: LastBatches,
@@ -124,8 +125,9 @@ pub(crate) fn write_events(
     }
 }
 
-/// Searches for the functions of the stacks and writes them, with the time `end`. With `--no-symbols` only the paths of the
-/// files are searched, for `tr symbolize`. Returns the search if there were functions to find.
+/// Searches for the functions of the recorded stacks and writes them, with the time `end`. With
+/// `--no-symbols` only the paths of the files are searched, for `tr symbolize`. Returns the result of the
+/// search if there were functions to find.
 pub(crate) fn name_stacks(
     output: &Output,
     request: &Request,

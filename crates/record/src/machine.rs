@@ -1,5 +1,5 @@
-//! Samples of the machine's counters of CPU time and memory, including the CPU time and memory that a build did not
-//! get.
+//! Samples the machine's counters of CPU time and memory, including the CPU time and memory that a build did
+//! not get.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -13,24 +13,24 @@ use crate::config::Follow;
 use crate::free_space::FreeSpace;
 use crate::host;
 
-/// The length up to which the files are read. All values are before it.
+/// The number of bytes of each file with counters that are read. All values are within them.
 const LONGEST: usize = 4096;
-/// The most CPUs whose frequency is read.
+/// The largest number of CPUs whose frequency is read.
 const FREQUENCIES: usize = 8;
 
 /// The files with counters, which are open from the start. Reading all of them takes some 30 µs.
 #[derive(Debug)]
 pub struct Sampler {
     files: Vec<Open>,
-    /// The recorder's CPU time at the start.
+    /// The recorder's CPU time at the start of the recording, in ns.
     recorder: u64,
     /// The file system whose free space is read.
     disk: Option<FreeSpace>,
-    /// The last sample.
+    /// The last sample of the counters.
     last: Counters,
 }
 
-/// An open file, and its values at the start.
+/// An open file with counters, and its values at the start of the recording.
 #[derive(Debug)]
 struct Open {
     file: File,
@@ -52,25 +52,25 @@ impl Source {
     }
 }
 
-/// The syntax of a file, and the counters in it.
+/// The syntax of a file with counters, and the counters in it.
 #[derive(Clone, Copy, Debug)]
 enum Text {
     /// A pressure file (Documentation/accounting/psi.rst): the total of `some`, and of `full`.
     Pressure(Counter, Option<Counter>),
-    /// The file `/proc/stat` (proc(5)).
+    /// The text of `/proc/stat` (proc(5)).
     Stat,
-    /// The file `/proc/meminfo`.
+    /// The text of `/proc/meminfo`.
     MemInfo,
-    /// The file `cpu.stat` of a cgroup.
+    /// The text of the file `cpu.stat` of a cgroup.
     Quota,
-    /// The lines `cpu MHz` in `/proc/cpuinfo` of x86.
+    /// The lines `cpu MHz` in `/proc/cpuinfo` of x86 machines.
     CpuInfo,
-    /// A file that consists of one number.
+    /// A text that consists of one number, the value of this counter.
     Number(Counter),
 }
 
 impl Sampler {
-    /// Opens the files and reads them. A file that cannot be opened has no counters.
+    /// Opens the files with counters and reads them. A file that cannot be opened has no counters.
     pub fn new(follow: &Follow) -> Sampler {
         let (own, mountinfo) = own();
         let files = files(&followed(follow, own), &mountinfo);
@@ -112,14 +112,14 @@ impl Sampler {
         now
     }
 
-    /// Reads what can fall and rise again between two samples.
+    /// Reads the values that can fall and rise again between two samples.
     pub fn look(&mut self) {
         if let Some(disk) = &mut self.disk {
             disk.look();
         }
     }
 
-    /// The totals of the last sample.
+    /// The totals in the last sample of the time for which the machine withheld CPUs and memory.
     pub fn totals(&self) -> Machine {
         Machine {
             throttled_ns: self.last.get(Counter::Throttled),
@@ -140,7 +140,7 @@ impl Open {
         Some(open)
     }
 
-    /// The counters of the file. Totals are differences from the first values.
+    /// Reads the counters of the file. Totals are differences from the values at the start.
     fn read(&self) -> Counters {
         let text = beginning(&self.file).unwrap_or_default();
         let mut counters = self.text.parse(&text);
@@ -221,13 +221,13 @@ pub fn throttled(stat: &str) -> Option<u64> {
     Text::Quota.parse(stat).get(Counter::Throttled)
 }
 
-/// The number after a name at the start of a line.
+/// The number after a name that stands at the start of a line.
 fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The columns of all CPUs in `/proc/stat`, in ns.
+/// The columns of the line about all CPUs in `/proc/stat`, in ns.
 fn ticks(stat: &str) -> Vec<u64> {
     let all = stat
         .strip_prefix("cpu ")
@@ -237,7 +237,7 @@ fn ticks(stat: &str) -> Vec<u64> {
     ticks.collect()
 }
 
-/// The total in ns of the line of a pressure file that begins with `name`.
+/// The total in ns in the line of a pressure file that begins with `name`.
 fn stalled(pressure: &str, name: &str) -> Option<u64> {
     let line = pressure.lines().find(|line| line.starts_with(name))?;
     let mut fields = line.split_whitespace();
@@ -260,7 +260,7 @@ fn followed(follow: &Follow, own: String) -> String {
     }
 }
 
-/// All files with counters. `cgroups` is the text of a `/proc/PID/cgroup`.
+/// The files with counters that may exist. `cgroups` is the text of a `/proc/PID/cgroup`.
 fn files(cgroups: &str, mountinfo: &str) -> Vec<Source> {
     use Counter::*;
     let proc = Path::new("/proc");

@@ -1,5 +1,5 @@
-//! The files that contain the addresses of a process, for files without a build id: the process's mappings, which
-//! `/proc/PID/maps` lists while the process lives.
+//! Finds the files that contain the addresses of a process, for files without a build id, by the process's
+//! mappings. `/proc/PID/maps` lists them while the process lives.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -8,15 +8,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The most bytes of `/proc/PID/maps`, summed over all processes, from which mappings are kept. The mappings take some
-/// three times that memory. Beyond this limit all mappings are dropped; those of living processes are read again.
+/// The largest number of bytes of `/proc/PID/maps`, summed over all processes, whose mappings are kept. The
+/// mappings take some three times that memory. Beyond this limit all mappings are dropped; those of living
+/// processes are read again.
 const MOST: usize = 4 << 20;
 
 /// A program in a process: the process's id in `tr`'s own pid namespace, and the address of the program's arguments,
 /// which differs between the programs that the process executes.
 pub type Image = (u32, u64);
 
-/// The mappings of a process.
+/// The mappings of a process, as they were read.
 #[derive(Clone, Debug)]
 pub struct Mapped {
     pub image: Image,
@@ -26,11 +27,11 @@ pub struct Mapped {
     pub maps: Vec<u8>,
 }
 
-/// A file that is mapped executable.
+/// A file that a process has mapped executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     addresses: Range<u64>,
-    /// The first address's offset in the file.
+    /// The offset in the file of the first mapped address.
     offset: u64,
     /// The inode number of the file (`st_ino`).
     pub inode: u64,
@@ -68,14 +69,15 @@ impl Mapping {
 /// The mappings of the sampled processes.
 #[derive(Debug, Default)]
 pub struct Mappings {
-    /// The mappings of each program, in the order of their addresses.
+    /// The mappings of each program in a process, in the order of their addresses.
     images: HashMap<Image, Vec<Mapping>>,
-    /// The bytes of the texts from which the mappings were made.
+    /// The number of bytes of the texts from which the mappings were made.
     bytes: usize,
 }
 
 impl Mappings {
-    /// Takes the mappings of a process and replaces its earlier ones. Returns the executable files.
+    /// Takes the mappings of a process, which replace its earlier ones. Returns the paths of the executable
+    /// files.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
         // Those of a process that is gone are still those that it had.
         if !from.maps.is_empty() {

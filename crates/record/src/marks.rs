@@ -1,8 +1,8 @@
-//! The file `$TR_MARKS`, to which programs append marks, each a line of JSON. The recorder reads it during the
-//! recording, and removes it.
+//! Reads the file `$TR_MARKS`, to which programs append marks, each a line of JSON. The recorder reads it
+//! during the recording, and removes it.
 //!
-//! The programs that write the file are not trusted: the recorder reads a bounded amount, and counts lines that are no
-//! marks. It reads only the file that it has created, by the descriptor.
+//! The programs that write the file are not trusted: the recorder reads a bounded amount, and counts lines
+//! that are no marks. It reads only the file that it has created, by the descriptor.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,32 +20,32 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tgid, Tid};
 use crate::host;
 use crate::source::{recorder, ProgramClock};
 
-/// The environment variable with the path of the file.
+/// The environment variable with the path of the file for marks.
 pub const VARIABLE: &str = "TR_MARKS";
 
-/// The bytes that are read at once.
+/// The largest number of bytes of the file of marks that are read at once.
 const AT_ONCE: usize = 1 << 20;
-/// The bytes that are read in all.
+/// The largest number of bytes of the file of marks that are read in all.
 const BYTES: u64 = 32 << 20;
-/// The marks that are stored.
+/// The largest number of marks that are stored.
 const MARKS: u64 = 1 << 18;
-/// The longest line.
+/// The length in bytes of the longest line of the file of marks.
 const LINE: usize = 16 << 10;
 
 #[derive(Debug)]
 pub struct Marks {
     file: File,
-    /// The directory of the file, which is removed when this value is dropped.
+    /// The directory of the file of marks, which is removed when this value is dropped.
     _directory: Directory,
-    /// The value that the variable had before.
+    /// The value that the environment variable had before the recording.
     before: Option<OsString>,
-    /// The bytes read so far.
+    /// The number of bytes of the file that were read so far.
     read: u64,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line whose end has not been read yet.
     rest: Vec<u8>,
 }
 
-/// The user that may write the file in addition to the recorder's user.
+/// The user that may write the file of marks in addition to the recorder's user.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner {
     Nobody,
@@ -57,7 +57,8 @@ pub enum Owner {
 }
 
 impl Marks {
-    /// Creates the file in the first place that allows it, and sets the variable, which COMMAND inherits.
+    /// Creates the file of marks in the first place that allows it, and sets the environment variable, which
+    /// COMMAND inherits.
     ///
     /// # Errors
     /// The error of the first place.
@@ -75,7 +76,7 @@ impl Marks {
         Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
     }
 
-    /// Creates the file in a directory of its own.
+    /// Creates the file of marks in a new directory at `place`.
     fn create_in(place: &Path, owner: Owner) -> std::io::Result<Marks> {
         let directory = Directory::create(place)?;
         let (file, shared) = directory.new_file(owner)?;
@@ -95,7 +96,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// The next complete lines.
+    /// Reads the complete lines that were appended since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         let left = usize::try_from(BYTES - self.read).unwrap_or(AT_ONCE);
         let mut bytes = std::mem::take(&mut self.rest);
@@ -114,7 +115,7 @@ impl Marks {
         bytes
     }
 
-    /// All lines that are left, and the number of bytes beyond the limit.
+    /// Reads all lines that are left. Also returns the number of bytes beyond the limit.
     pub fn finish(&mut self) -> (Vec<u8>, u64) {
         let mut lines = Vec::new();
         loop {
@@ -139,15 +140,15 @@ impl Drop for Marks {
     }
 }
 
-/// The beginning of the directories' names.
+/// The beginning of the names of directories for marks.
 const PREFIX: &str = "tr-marks-";
-/// The file in the directory.
+/// The name of the file of marks in its directory.
 const FILE: &str = "marks";
-/// The most names in a directory among which a recorder searches for old directories.
+/// The largest number of names in a directory among which a recorder searches for old directories.
 const LOOKS: usize = 10_000;
 
-/// The directory of the file, which the recorder keeps locked. It is created, used and removed by descriptors, because
-/// the owner of the parent directory can replace its name by a link.
+/// The directory of the file of marks, which the recorder keeps locked. It is created, used and removed by
+/// descriptors, because the owner of the parent directory can replace its name by a link.
 #[derive(Debug)]
 struct Directory {
     parent: File,
@@ -182,7 +183,7 @@ impl Directory {
         Err(std::io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Creates the file. Returns it, and whether it belongs to another user.
+    /// Creates the file of marks in the directory. Returns it, and whether it belongs to another user.
     fn new_file(&self, owner: Owner) -> std::io::Result<(File, bool)> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
@@ -205,13 +206,13 @@ impl Drop for Directory {
     }
 }
 
-/// Opens a directory in another one. Links are refused.
+/// Opens the directory `name` in the directory `parent`. Links are refused.
 fn opened(parent: &File, name: &str) -> nix::Result<File> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty()).map(File::from)
 }
 
-/// Removes the file and its directory.
+/// Removes the file of marks and then its directory.
 fn remove(parent: &File, directory: &File, name: &str) {
     let _ = unlinkat(directory, FILE, UnlinkatFlags::NoRemoveDir);
     let _ = unlinkat(parent, name, UnlinkatFlags::RemoveDir);
@@ -220,7 +221,8 @@ fn remove(parent: &File, directory: &File, name: &str) {
 /// The result of locking a new directory.
 enum Locked {
     Yes(File),
-    /// Another recorder has removed the directory, which had no lock yet, as one that a killed recorder has left.
+    /// Another recorder has removed the directory. It had no lock yet, so that it looked like one that a
+    /// killed recorder has left.
     Removed,
 }
 
@@ -244,7 +246,7 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     }
 }
 
-/// Removes the directories that killed recorders of this user have left. They are not locked.
+/// Removes the directories for marks that killed recorders of this user have left. They are not locked.
 fn remove_old(parent: &Path, around: &File) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -264,12 +266,12 @@ fn remove_old(parent: &Path, around: &File) {
     }
 }
 
-/// A line of the file.
+/// A line of the file of marks, as it is parsed.
 #[derive(Deserialize)]
 struct Line<'a> {
-    /// The time by `CLOCK_MONOTONIC` in ns.
+    /// The time of the mark by `CLOCK_MONOTONIC` in ns.
     t: Option<u64>,
-    /// The time by `CLOCK_REALTIME` in ns, for programs that have no other clock.
+    /// The time of the mark by `CLOCK_REALTIME` in ns, for programs that have no other clock.
     real: Option<u64>,
     #[serde(borrow)]
     name: Cow<'a, str>,
@@ -293,7 +295,7 @@ enum Id<'a> {
     Text(Cow<'a, str>),
 }
 
-/// The reason why a line is refused.
+/// The reason why a line of the file of marks is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refused {
     /// The line is no mark.
@@ -304,17 +306,17 @@ enum Refused {
     TooMany,
 }
 
-/// Counts of the lines.
+/// The numbers of lines and bytes that gave no mark, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub stored: u64,
-    /// Lines that are no marks.
+    /// The number of lines that are no marks.
     pub no_marks: u64,
-    /// Lines with a time before the recording or in the future.
+    /// The number of lines with a time before the recording or in the future.
     pub wrong_times: u64,
-    /// Lines beyond the limit of their number.
+    /// The number of lines beyond the limit for marks.
     pub too_many: u64,
-    /// Bytes beyond the limit of the file's length.
+    /// The number of bytes beyond the limit of the file's length.
     pub unread: u64,
 }
 
@@ -335,20 +337,22 @@ impl Count {
     }
 }
 
-/// The most pids of living processes in other time namespaces, and the most offsets of these, that are kept.
+/// The largest number of living processes in other time namespaces whose clocks are kept, and of their
+/// distinct offsets.
 const CLOCKS: usize = 1 << 16;
 const OFFSETS: usize = 64;
 
 /// The nanoseconds that the time namespaces of programs add to the kernel's `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct Clocks {
-    /// The offset of the recorder's own namespace.
+    /// The offset of the recorder's own time namespace, in ns.
     own: i128,
-    /// The clocks of living processes in other namespaces, by their pids.
+    /// The clocks of living processes in other time namespaces, by the pids of the processes.
     processes: HashMap<u32, ProgramClock>,
-    /// The processes that have ended, as the kernel names them. Their last marks come after their ends.
+    /// The ids of the processes that have ended, as the kernel names them. Their last marks are read after
+    /// their ends.
     ended: Vec<u32>,
-    /// The distinct offsets of these processes.
+    /// The distinct offsets of the processes in other time namespaces, in ns.
     others: Vec<i128>,
 }
 
@@ -375,14 +379,14 @@ impl Clocks {
         }
     }
 
-    /// A process has ended: its clock is kept until its last marks are read.
+    /// Notes that a process has ended. Its clock is kept until its last marks have been read.
     pub fn end(&mut self, process: Tgid) {
         if self.processes.contains_key(&process.0) {
             self.ended.push(process.0);
         }
     }
 
-    /// Forgets the clocks of ended processes, whose pids others can have from now on.
+    /// Forgets the clocks of ended processes, because others can have their pids from now on.
     pub fn forget_ended(&mut self) {
         for process in std::mem::take(&mut self.ended) {
             let Some(clock) = self.processes.remove(&process) else {
@@ -396,9 +400,9 @@ impl Clocks {
         }
     }
 
-    /// Converts the time of a program to the kernel's clock; `None` if it is not between `start` and `end`. If the pid
-    /// of the program is unknown, the recorder's clock is assumed, or else the only other known clock by which the time
-    /// is inside the recording.
+    /// Converts the time of a program's mark to the kernel's clock; `None` if it is not between `start` and
+    /// `end`. If the pid of the program is unknown, the recorder's clock is assumed, or else the only other
+    /// known clock by which the time is inside the recording.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
         let by = |offset: i128| {
             let time = u64::try_from(i128::from(time) - offset).ok()?;
@@ -415,13 +419,13 @@ impl Clocks {
     }
 }
 
-/// Parses the lines of the file.
+/// Parses the lines of the file of marks.
 #[derive(Debug)]
 pub struct Reader {
     start: Ktime,
     /// The clocks of programs in other time namespaces.
     pub clocks: Clocks,
-    /// The counts so far.
+    /// The numbers of lines and bytes that gave no mark so far.
     pub count: Count,
 }
 
@@ -429,12 +433,12 @@ pub struct Reader {
 #[derive(Clone, Copy)]
 struct Present {
     now: Ktime,
-    /// The time in ns since 1970.
+    /// The present time by `CLOCK_REALTIME`, in ns since 1970.
     real: u64,
 }
 
 impl Reader {
-    /// A reader for a recording that began at `start`.
+    /// A reader of the marks of a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,
@@ -443,7 +447,7 @@ impl Reader {
         }
     }
 
-    /// The marks of lines that were read at `time`.
+    /// The marks in the lines that were read at `time`.
     pub fn events<'a>(
         &'a mut self,
         time: Ktime,
@@ -472,7 +476,7 @@ impl Reader {
         })
     }
 
-    /// The mark of a line; `None` for one that was set after `time`, the end of the recording.
+    /// The mark in a line. `None` if it was set after `time`, the end of the recording.
     fn event(
         &self,
         time: Ktime,

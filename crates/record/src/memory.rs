@@ -1,11 +1,11 @@
-//! Memory limits. A process that exceeds one is killed, or ends at its next allocation, so a recorder that has not
-//! enough memory does not start.
+//! Verifies limits of memory before a recording. A process that exceeds one is killed, or ends at its next
+//! allocation, so a recorder that has too little memory does not start.
 
 use tr_output::cgroups;
 
 use crate::error::Error;
 
-/// Refuses to start with less than `needed` bytes.
+/// Returns an error if less than `needed` bytes of memory are available.
 pub fn check(needed: u64) -> Result<(), Error> {
     let short = |limit| Error::Memory { needed, limit };
     if !can_map(needed) {

@@ -1,4 +1,4 @@
-//! The writer, which has a thread of its own, because packing must not delay the drains.
+//! Writes the trace in a thread of its own, because packing must not delay the drains of the source.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -33,38 +33,40 @@ use tr_symbols::Request;
 /// The longest time that COMMAND's start waits for a reader to take the header from a pipe.
 const NO_READER: Duration = Duration::from_millis(250);
 
-/// The most losses that are kept. A ring that is full for days reports three a second.
+/// The largest number of losses that are kept for the report at the end. A ring that is full for days reports
+/// three a second.
 const LOSSES: usize = 16;
 
 /// The events and marks that one message brings to the writer.
 pub struct Batch {
-    /// The source's events.
+    /// The events of the source.
     pub events: Box<dyn Drained>,
     /// The recorder's own events.
     pub own: Vec<LifeEvent>,
-    /// All events before this time have been drained.
+    /// The time before which all events have been drained.
     pub drained_until: Ktime,
-    /// The batch is one of the regular ones. Other batches come between these when many events were drained.
+    /// Whether the batch is one of the regular ones. Other batches come between these when many events were
+    /// drained.
     pub due: bool,
-    /// Close the blocks after this batch.
+    /// Whether to close the blocks of the file after this batch.
     pub flush: bool,
     pub marks: Lines,
 }
 
-/// Lines of `$TR_MARKS`.
+/// Lines of the file of marks (`$TR_MARKS`) that were read together.
 pub struct Lines {
-    /// Whole lines.
+    /// The text of whole lines.
     pub lines: Vec<u8>,
     /// The time at which the lines were read, or the end of the recording.
     pub time: Ktime,
-    /// The bytes of the file that are not read because of a limit.
+    /// The number of bytes of the file of marks that are not read because of a limit.
     pub unread: u64,
 }
 
 enum Message {
     Batch(Box<Batch>),
     Life(Stream, Vec<LifeEvent>),
-    /// Asks for the frames without names.
+    /// Requests the frames of stacks that have no names yet.
     Unnamed(SyncSender<Request>),
     Finish(Box<Summary>),
 }
@@ -72,20 +74,20 @@ enum Message {
 /// The result of [`Output::send`].
 enum Sent {
     Done,
-    /// The thread has ended.
+    /// The writer's thread has ended.
     Ended,
-    /// `go_on` has ended the wait.
+    /// The function `go_on` has ended the wait for room.
     GivenUp,
 }
 
-/// The number of execs whose arguments are not whole, by the reason.
+/// The numbers of execs whose arguments are not whole, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutArguments {
-    /// The arguments are longer than `--argv-limit`.
+    /// The number of execs whose arguments are longer than `--argv-limit`.
     pub limit: u64,
-    /// The ring had no room for them.
+    /// The number of execs for whose arguments the ring had no room.
     pub no_room: u64,
-    /// The process's memory could not be read.
+    /// The number of execs whose arguments could not be read from the process's memory.
     pub unreadable: u64,
 }
 
@@ -112,23 +114,23 @@ impl CutArguments {
     }
 }
 
-/// Counts of the written events.
+/// The numbers of the events that were written, and of what was lost or masked.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub written: Written,
     pub processes: u64,
-    /// The first `LOSSES` losses: stream, count, first and last time.
+    /// The first [`LOSSES`] losses of events.
     pub lost: Vec<LifeEvent>,
-    /// The number of all losses.
+    /// The number of all losses of events.
     pub losses: u64,
     pub cut_arguments: CutArguments,
-    /// Masked values in command lines.
+    /// The number of masked values in command lines.
     pub masked: u64,
     pub marks: MarkCount,
 }
 
 impl Tally {
-    /// Adds the counts of another part of the recording. Processes that run in both parts count twice.
+    /// Adds the numbers of another part of the recording. Processes that run in both parts count twice.
     pub fn add(&mut self, other: &Tally) {
         self.written.bytes += other.written.bytes;
         self.written.frames += other.written.frames;
@@ -150,10 +152,10 @@ impl Tally {
     }
 }
 
-/// The writer thread's result: its counts, and its first error.
+/// The result of the writer's thread: its counts, and its first error.
 pub type Outcome = (Tally, Result<(), tr_format::Error>);
 
-/// The writer thread's handle.
+/// The handle by which the recorder uses the writer's thread.
 #[derive(Debug)]
 pub struct Output {
     sender: SyncSender<Message>,
@@ -162,7 +164,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Writes the header and starts the thread.
+    /// Writes the header of the trace and starts the writer's thread.
     pub fn start(
         destination: Destination,
         meta: &Masked<Metadata>,
@@ -219,18 +221,18 @@ impl Output {
         })
     }
 
-    /// The bytes of the file up to its last flush.
+    /// The number of bytes of the file up to its last flush.
     pub fn written(&self) -> u64 {
         self.size.written()
     }
 
-    /// The size of the file.
+    /// The size of the file so far, for the limit of its size.
     pub fn size(&self) -> &Size {
         &self.size
     }
 
-    /// Sends a batch. `Err(Some(batch))` while the thread is busy; `Err(None)` if it has
-    /// ended (see [`Output::finish`]).
+    /// Sends a batch to the writer's thread. The result is `Err(Some(batch))` while the thread is busy, and
+    /// `Err(None)` if it has ended (see [`Output::finish`]).
     pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
         let memory = batch.events.bytes();
         // Before the thread can subtract it.
@@ -246,17 +248,18 @@ impl Output {
         }
     }
 
-    /// Sends events that come from no ring, before any batch, when the thread still has room.
+    /// Sends events that come from no ring to the writer's thread, before any batch, when the thread still
+    /// has room.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }
 
-    /// Whether the thread has ended early, because a write failed.
+    /// Whether the writer's thread has ended early, because a write failed.
     pub fn failed(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Sends the last batches, then a message; `go_on` waits for room.
+    /// Sends the last batches, then a message, to the writer's thread; `go_on` waits for room.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
         let batches = batches.into_iter().map(|batch| {
             self.size.sent(batch.events.bytes());
@@ -294,7 +297,8 @@ impl Output {
         }
     }
 
-    /// Sends the last batches of a file that gets its end later, and writes them. `go_on` waits for room.
+    /// Sends the last batches of a file that gets its end later, and lets the writer's thread write them.
+    /// `go_on` waits for room.
     pub fn settle(&self, mut batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) {
         if let Some(last) = batches.last_mut() {
             last.flush = true;
@@ -334,23 +338,25 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
-    /// The living processes whose fork is recorded. Some of them have a snapshot as well, but count once.
+    /// The living processes whose fork is recorded. Some of them have a snapshot as well, but they count
+    /// once.
     forked: HashSet<Tid>,
-    /// The most bytes of a program's arguments that are recorded.
+    /// The largest number of bytes of a program's arguments that are recorded.
     argv_limit: u32,
     cgroups: Cgroups,
     marks: marks::Reader,
     connections: Connections,
     disks: Names,
     files: SyncFiles,
-    /// The size of the file for the other threads.
+    /// The size of the file so far, which other threads read.
     size: Arc<Size>,
-    /// The memory of the events since the last flush in bytes.
+    /// The memory in bytes of the events since the last flush.
     unflushed: usize,
     stacks: Stacks,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
-    /// The kernel has killed a process for lack of memory since the last flush. The recorder may be next.
+    /// Whether the kernel has killed a process for lack of memory since the last flush. The recorder may be
+    /// next.
     killed: bool,
 }
 
@@ -501,13 +507,14 @@ impl State {
         self.write(Stream::Recorder, event)
     }
 
-    /// Masks an event and writes it.
+    /// Masks an event and writes it to the trace.
     fn write(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
         let event = Masked::new(event, &mut self.redactor)?;
         self.writer.life(stream, event)
     }
 
-    /// Writes the quotas of the containers that have ended, or of `all` containers at the end of the recording.
+    /// Writes for how long quotas have throttled the containers that have ended or, with `all` at the end of
+    /// the recording, all containers.
     fn quotas(&mut self, time: Ktime, all: bool) -> Result<(), tr_format::Error> {
         for container in self.quotas.ended(all) {
             self.container(time, container)?;
@@ -545,8 +552,8 @@ impl Take for State {
     }
 }
 
-/// The paths of the cgroups that events name. A cgroup that was created during the recording has its own event with the
-/// path. The paths of other cgroups are looked up.
+/// The paths of the cgroups that events name. A cgroup that was created during the recording has its own
+/// event with the path. The paths of other cgroups are looked up.
 #[derive(Debug, Default)]
 struct Cgroups {
     written: HashSet<u64>,

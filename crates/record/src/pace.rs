@@ -1,30 +1,30 @@
-//! The times at which the machine's counters and the sums of its disks are sampled.
+//! Decides when the machine's counters and the sums of its disks are sampled.
 //!
-//! A sample has the same size in a file of 1 KB a second as in one of 1 MB. The samples are totals, so that fewer
-//! samples do not lose any time, but only the moments at which it was spent.
+//! A sample has the same size in a file of 1 KB a second as in one of 1 MB. The samples are totals, so that
+//! fewer samples do not lose any time, but only the moments at which it was spent.
 
 use std::time::{Duration, Instant};
 
 /// The shortest interval between two samples. Samples are taken at drains.
 const LEAST: Duration = Duration::from_secs(1);
-/// The longest interval, however short the file is.
+/// The longest interval between two samples, however short the file is.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The bytes of an event in a sample, for the counters or for a disk: 71 to 92 in four builds. Most of it was measured
-/// while others used the disk, too.
+/// The approximate size in the file of an event of a sample, for the counters or for a disk, in bytes: 71 to
+/// 92 in four builds. Most of it was measured while others used the disk as well.
 const EVENT: u64 = 95;
-/// The divisor for the part of the file that samples may take: 1/40 or 2.5 %. Together with the disks of waits, which
-/// take 0.4 to 0.7 % for a build, the facts of the machine stay at 3 %.
+/// The divisor of the file's size for the part that samples may take: 1/40 or 2.5 %. Together with the disks
+/// of waits, which take 0.4 to 0.7 % for a build, the facts about the machine stay at 3 %.
 const PART: u64 = 40;
 
-/// Decides when a sample is due.
+/// Decides when a sample of the counters is due.
 #[derive(Debug)]
 pub struct Pace {
     /// The next time at which the clock and the size of the file are checked.
     next: Instant,
     last: Instant,
-    /// The bytes of the samples so far.
+    /// The number of bytes of all samples so far.
     spent: u64,
-    /// The bytes of the last sample.
+    /// The number of bytes of the last sample.
     cost: u64,
 }
 
@@ -66,8 +66,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The number of samples of a recording of so many seconds, with three events each, whose
-    /// file grows by so many bytes a second.
+    /// The number of samples that a recording of this many seconds takes, with three events each, if its file
+    /// grows by this many bytes a second.
     fn samples(seconds: u64, bytes: u64) -> u64 {
         let begin = Instant::now();
         let mut pace = Pace::new(begin);

@@ -1,4 +1,4 @@
-//! The parts of a recording (`--rotate`): consecutive files, each of which can be read alone.
+//! Divides a recording into parts (`--rotate`): consecutive files, each of which can be read alone.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -10,34 +10,35 @@ use crate::collector::LastBatches;
 use crate::config::Rotation;
 use crate::output::{Outcome, Tally};
 
-/// The shortest part. Names of files contain the second of the part's begin.
+/// The shortest time of a part. Names of files contain the second at which the part begins.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest wait before a file that cannot be opened is tried again.
+/// The longest wait before opening a file that could not be opened is tried again.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The interval between two checks of an output that has not taken the end of its part.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A part that lacks its end. It can be read like the file of a recorder that was killed.
+/// A part of a recording whose file lacks its end. It can be read like the file of a recorder that was
+/// killed.
 #[derive(Debug)]
 pub struct Cut {
     pub file: Target,
-    /// The write error; `None` if the recorder stopped waiting for an output that blocked.
+    /// The error of the write that failed; `None` if the recorder stopped waiting for an output that blocked.
     pub error: Option<tr_format::Error>,
 }
 
-/// The state of a recording in parts.
+/// The parts of a recording that were written, and the present one.
 #[derive(Debug)]
 pub struct Parts {
     rotation: Rotation,
-    /// The begin of the present part.
+    /// The time at which the present part began.
     begun: Instant,
-    /// The present part does not end before this time.
+    /// The time before which the present part does not end.
     not_before: Instant,
-    /// The present wait after the next file could not be opened; `None` if it could be.
+    /// The present time between two attempts, after the next file could not be opened; `None` if it could be.
     refused: Option<Duration>,
     /// The thread that writes the end of the previous part.
     closing: Option<JoinHandle<Outcome>>,
-    /// The sums over the complete parts.
+    /// The sums of the numbers of all complete parts.
     sum: Tally,
     /// The file of the previous part.
     before: Target,
@@ -67,8 +68,8 @@ impl Parts {
         }
     }
 
-    /// Whether the present part, which has `written` bytes, has to end now. It does not end before the previous part is
-    /// closed, so that at most two parts are open.
+    /// Whether the present part, whose file has `written` bytes, has to end now. It does not end before the
+    /// previous part is closed, so that at most two parts are open.
     pub fn is_due(&self, written: u64) -> bool {
         let age = self.begun.elapsed();
         let Rotation { every, size, .. } = self.rotation;
@@ -91,12 +92,12 @@ impl Parts {
         self.refused.replace(wait).is_none()
     }
 
-    /// The file of the next part.
+    /// The file of the next part, which begins at the time `real` in ns since 1970.
     pub fn next(&self, output: &Target, real: u64) -> Target {
         self.rotation.target(output, real)
     }
 
-    /// Begins the next part. A thread completes the previous one meanwhile.
+    /// Begins the next part with this file. A thread completes the previous part meanwhile.
     pub fn change(&mut self, file: Target, last: LastBatches, summary: Summary) {
         self.join();
         self.begun = Instant::now();
@@ -140,8 +141,8 @@ impl Parts {
         }
     }
 
-    /// Waits until the previous part is closed, or until `go_on` returns false. Returns the counts of all parts but the last,
-    /// and the first part that lacks its end.
+    /// Waits until the previous part is closed, or until `go_on` returns false. Returns the numbers of all
+    /// parts but the last, and the first part that lacks its end.
     pub fn finish(mut self, mut go_on: impl FnMut() -> bool) -> (Tally, Option<Cut>) {
         while self
             .closing

@@ -13,11 +13,11 @@ use rustix::net::{
 /// The largest number of descriptors in a message: the kernel's SCM_MAX_FD.
 const MOST: usize = 253;
 
-/// The bytes of memory for the descriptors of a message. It is not on the heap, because COMMAND's process sends between
-/// fork and exec.
+/// The bytes of memory for the descriptors of a message. It is not on the heap, because COMMAND's process
+/// sends a message between fork and exec.
 const ROOM: usize = rustix::cmsg_space!(ScmRights(MOST));
 
-/// Sends at least one byte, with descriptors.
+/// Sends at least one byte, with descriptors, to the other process.
 ///
 /// # Errors
 /// The errors of the kernel; there are too many descriptors; the socket's buffer is full.
@@ -36,7 +36,7 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> 
     }
 }
 
-/// Fills `bytes`, and returns the descriptors that came with the first byte.
+/// Receives as many bytes as `bytes` has, and returns the descriptors that came with the first byte.
 ///
 /// # Errors
 /// The errors of the kernel; the other end sent fewer bytes, or more descriptors than fit.

@@ -1,4 +1,4 @@
-//! The facts about tasks in `/proc`.
+//! Reads facts about tasks from `/proc`.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,12 +10,12 @@ use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
 /// A task's id in the recorder's pid namespace.
 pub type Id = libc::pid_t;
 
-/// A task's number in events.
+/// The number that a task has in events.
 pub fn tid(id: Id) -> Tid {
     Tid(id.unsigned_abs())
 }
 
-/// A process's number in events.
+/// The number that a process has in events.
 pub fn tgid(id: Id) -> Tgid {
     Tgid(id.unsigned_abs())
 }
@@ -23,7 +23,7 @@ pub fn tgid(id: Id) -> Tgid {
 /// A task's run time and its time in run queues in ns, and the number of its time slices.
 pub type Totals = (u64, u64, u64);
 
-/// A task's totals (`/proc/PID/schedstat`).
+/// The run time, the time in run queues and the number of time slices of a task (`/proc/PID/schedstat`).
 pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
@@ -46,7 +46,8 @@ fn schedstat(id: Id) -> Option<File> {
     File::open(format!("/proc/{id}/schedstat")).ok()
 }
 
-/// Reads the totals from an open file. Each read from the beginning of the file gets a new text from the kernel.
+/// Reads a task's totals from the open file `schedstat`. Each read from the beginning of the file gets a new
+/// text from the kernel.
 fn totals_in(file: &File) -> Option<Totals> {
     let mut text = [0; 80];
     let len = file.read_at(&mut text, 0).ok()?;
@@ -56,15 +57,15 @@ fn totals_in(file: &File) -> Option<Totals> {
     Some((next()?, next()?, next()?))
 }
 
-/// A process's facts in `/proc/PID/stat` (proc_pid_stat(5)).
+/// The facts about a process in `/proc/PID/stat` (proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub comm: Comm,
-    /// The process has ended, and no process has waited for it.
+    /// Whether the process has ended and no process has waited for it.
     pub zombie: bool,
     /// The letter of the process's state.
     pub state: u8,
-    /// The process is a kernel thread.
+    /// Whether the process is a kernel thread.
     pub kthread: bool,
     pub parent: Id,
     /// The number of the process's threads.
@@ -86,7 +87,7 @@ impl Stat {
     }
 }
 
-/// A process's facts; `None` if it is gone.
+/// The facts about a process in `/proc/PID/stat`; `None` if the process is gone.
 pub fn stat(id: Id) -> Option<Stat> {
     let mut stat = parse(&std::fs::read(format!("/proc/{id}/stat")).ok()?)?;
     // Of another user's process the kernel shows 0.
@@ -94,7 +95,7 @@ pub fn stat(id: Id) -> Option<Stat> {
     Some(stat)
 }
 
-/// The flag of kernel threads (include/linux/sched.h).
+/// The flag of kernel threads in `/proc/PID/stat` (include/linux/sched.h).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
 fn parse(text: &[u8]) -> Option<Stat> {
@@ -119,7 +120,7 @@ fn parse(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// A task's process, and that process's parent.
+/// The process of a task, and the parent of that process.
 pub fn lineage(id: Id) -> Option<(Id, Id)> {
     let status = std::fs::read(format!("/proc/{id}/status")).ok()?;
     // The name, which comes first, may hold any byte but a newline.
@@ -139,12 +140,12 @@ fn is_own(id: Id) -> bool {
             .is_ok_and(|process| process.uid() == own.as_raw())
 }
 
-/// The threads of a process.
+/// The ids of the threads of a process.
 pub fn threads(process: Id) -> Vec<Id> {
     ids(Path::new(&format!("/proc/{process}/task"))).collect()
 }
 
-/// The children of a process: of all of its threads.
+/// The ids of the children of a process, of all of its threads.
 pub fn children(process: Id) -> Vec<Id> {
     let lists = threads(process).into_iter().filter_map(|thread| {
         std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).ok()
@@ -154,7 +155,8 @@ pub fn children(process: Id) -> Vec<Id> {
     words.filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The bytes that a process has read and written by system calls (`/proc/PID/io`); `None` if the kernel hides them.
+/// The number of bytes that a process has read and written by system calls (`/proc/PID/io`); `None` if the
+/// kernel hides them.
 pub fn moved_bytes(process: Id) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
     let mut lines = text.lines();
@@ -165,7 +167,7 @@ pub fn moved_bytes(process: Id) -> Option<u64> {
     Some(number("rchar:")?.saturating_add(number("wchar:")?))
 }
 
-/// The ids in the names of a directory.
+/// The ids of tasks that are the names of the entries in a directory of `/proc`.
 pub fn ids(directory: &Path) -> impl Iterator<Item = Id> {
     let entries = std::fs::read_dir(directory);
     let names = entries.into_iter().flatten().flatten();
@@ -210,12 +212,12 @@ pub fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// The pid namespace of a task.
+/// The name of a task's pid namespace.
 fn namespace(id: impl std::fmt::Display) -> Option<std::path::PathBuf> {
     std::fs::read_link(format!("/proc/{id}/ns/pid")).ok()
 }
 
-/// Whether a task's ids are those that the recorder sees.
+/// Whether the task is in the recorder's pid namespace, so that its ids are those that the recorder sees.
 pub fn is_in_own_namespace(id: Id) -> bool {
     let own = namespace("self");
     own.is_some() && own == namespace(id)
@@ -227,10 +229,10 @@ pub fn are_in_one_namespace(one: Id, other: Id) -> bool {
     of.is_some() && of == namespace(other)
 }
 
-/// The auxiliary vector's tag of the executed file's name (getauxval(3)).
+/// The tag by which the auxiliary vector of a process names the executed file (getauxval(3)).
 const AT_EXECFN: usize = 31;
 
-/// The path that the last `execve` of a stopped process was given.
+/// The path that was passed to the last `execve` of a stopped process.
 pub fn filename(id: Id) -> Option<Vec<u8>> {
     let pairs = std::fs::read(format!("/proc/{id}/auxv")).ok()?;
     let word = |bytes: &[u8]| Some(usize::from_ne_bytes(bytes.try_into().ok()?));
@@ -277,7 +279,7 @@ fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// The most bytes of a new program's stack that are read.
+/// The largest number of bytes of a new program's stack that are read.
 const STACK: usize = 32 << 10;
 
 /// The path that was passed to the `execve` of a 64-bit process, and the arguments, from the stack with which the new
@@ -381,7 +383,7 @@ pub struct Alive {
     pub comm: Comm,
 }
 
-/// The living ones of these processes, except COMMAND.
+/// The processes of this list that still live, except COMMAND.
 pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
     let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
     let others = others.filter(|(_, pid)| Some(*pid) != command);

@@ -1,5 +1,5 @@
-//! The queue of packed bytes for an output that may stall. Packed events take a tenth of their size in the rings, so
-//! that the queue has room for seconds.
+//! A queue of packed bytes for an output that may stall. Packed events take a tenth of their size in the
+//! rings, so that the queue has room for seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,22 +8,23 @@ use std::time::Duration;
 
 use crate::urgency;
 
-/// The maximum of waiting bytes.
+/// The largest number of bytes that wait in the queue.
 const ROOM: usize = 12 << 20;
 
-/// A writer with a thread of its own, which writes in order. If a write fails, the next call returns the error.
+/// A queue of bytes for an output, and the thread that writes them in order. If a write fails, the next call
+/// returns the error.
 #[derive(Debug)]
 pub struct Queue {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Bytes for the thread, collected up to 64 KiB.
+    /// The bytes that are collected, up to 64 KiB, before the thread gets them.
     buffer: Vec<u8>,
 }
 
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// The output. Who writes holds it, after it has set [`State::writing`].
+    /// The output. The thread that writes locks it, after it has set [`State::writing`].
     out: Mutex<Box<dyn Write + Send>>,
 }
 
@@ -38,7 +39,7 @@ impl std::fmt::Debug for Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// The thread, or a [`Watch`], is writing.
+    /// Whether the thread, or a [`Watch`], is writing.
     writing: bool,
     ended: bool,
     error: Option<io::Error>,
@@ -56,7 +57,7 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is waiting as it comes, until the queue ends or a write fails.
+    /// Writes the bytes of the queue as they come, until the queue ends or a write fails.
     fn run(&self) {
         let mut bytes = Vec::new();
         loop {
@@ -70,7 +71,8 @@ impl Shared {
         }
     }
 
-    /// Writes what is waiting, by way of `bytes`, whose room is used again. Returns whether that succeeded.
+    /// Writes the bytes that are waiting, by way of `bytes`, whose memory is used again. Returns whether that
+    /// succeeded.
     fn write_waiting(&self, mut state: MutexGuard<'_, State>, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         std::mem::swap(bytes, &mut state.waiting);
@@ -92,7 +94,7 @@ impl Shared {
 }
 
 impl Queue {
-    /// Starts the thread.
+    /// Starts the thread that writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Queue> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -130,26 +132,26 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits until everything is written.
+    /// Waits until all bytes of the queue are written.
     pub fn drain(&mut self) -> io::Result<()> {
         self.hand_over()?;
         self.watch().drained(None)
     }
 
-    /// A handle to wait for this queue while it is being written to.
+    /// A handle to wait for this queue while others write to it.
     pub fn watch(&self) -> Watch {
         Watch(self.shared.clone())
     }
 }
 
-/// Waits for the thread of a [`Queue`].
+/// Waits for the thread of a [`Queue`] to write.
 #[derive(Debug)]
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Writes what the thread was given and has not begun to write. On a busy machine the thread may get a CPU only
-    /// after many milliseconds, in which the recording would have begun and COMMAND would not run. An output that can
-    /// stall, such as a fifo without a reader, is left to the thread.
+    /// Writes the bytes that the thread was given and has not begun to write. On a busy machine the thread
+    /// may get a CPU only after many milliseconds, in which the recording would have begun and COMMAND would
+    /// not run. An output that can stall, such as a fifo without a reader, is left to the thread.
     pub fn write(&self) {
         let state = self.0.lock();
         if !state.failed && !state.writing && !state.waiting.is_empty() {
@@ -157,7 +159,7 @@ impl Watch {
         }
     }
 
-    /// Waits until everything that the thread was given is written, at most for `longest`.
+    /// Waits until all bytes that the thread was given are written, at most for `longest`.
     pub fn drained(&self, longest: Option<Duration>) -> io::Result<()> {
         let busy =
             |state: &mut State| !state.failed && (state.writing || !state.waiting.is_empty());
@@ -185,7 +187,7 @@ impl Write for Queue {
         Ok(bytes.len())
     }
 
-    /// Gives everything to the thread; [`Queue::drain`] waits for it.
+    /// Gives all collected bytes to the thread; [`Queue::drain`] waits for it.
     fn flush(&mut self) -> io::Result<()> {
         self.hand_over()
     }

@@ -1,4 +1,4 @@
-//! The quotas of containers: how long the cgroup of each container was throttled. A runtime removes the cgroup together
+//! Reads how long quotas have throttled the cgroup of each container. A runtime removes the cgroup together
 //! with the container, so the file of the cgroup is kept open and is read until then.
 
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use tr_output::cgroups;
 use crate::containers::RuntimeContainer;
 use crate::machine;
 
-/// The most containers at a time.
+/// The largest number of containers that are watched at a time.
 const MOST: usize = 1024;
 
-/// The containers of recorded runtimes that have a cgroup.
+/// The containers of recorded runtimes that have a cgroup, and their throttled times.
 #[derive(Debug, Default)]
 pub struct Quotas {
     by_id: BTreeMap<Arc<[u8]>, Quota>,
@@ -33,7 +33,7 @@ struct Quota {
     path: PathBuf,
     /// The file `cpu.stat` of the cgroup, after the runtime has created the cgroup.
     file: Option<File>,
-    /// The last value of the throttled time, in ns.
+    /// The throttled time that was read last, in ns.
     throttled: Option<u64>,
     ended: bool,
 }
@@ -65,8 +65,8 @@ impl Quotas {
         }
     }
 
-    /// Notes that a cgroup was created. It is the cgroup of a container if the path ends in the path that the runtime
-    /// got.
+    /// Notes that a cgroup was created. It belongs to a container if its path ends in the path that the
+    /// runtime was given.
     pub fn made(&mut self, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);
@@ -120,8 +120,8 @@ impl Quota {
     }
 }
 
-/// The path of a container's cgroup below the mount point. A runtime gets this path, or, for systemd, a slice, a prefix
-/// and a name (docs/systemd.md of opencontainers/runc).
+/// The path of a container's cgroup below the mount point. A runtime is given this path, or, for systemd, a
+/// slice, a prefix and a name (docs/systemd.md of opencontainers/runc).
 fn relative(path: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = path.split(':').collect();
     let below = match parts[..] {
@@ -135,7 +135,7 @@ fn relative(path: &str) -> Option<PathBuf> {
     (plain && below.file_name().is_some()).then_some(below)
 }
 
-/// The path of a systemd slice: `a-b.slice` is inside `a.slice`.
+/// The path of the cgroup of a systemd slice: `a-b.slice` is inside `a.slice`.
 fn slices(slice: &str) -> PathBuf {
     let name = slice.strip_suffix(".slice").unwrap_or(slice);
     let ends = name.match_indices('-').map(|(at, _)| at);

@@ -1,8 +1,9 @@
-//! The handling of a panic: COMMAND runs on, and `tr` ends with the status of COMMAND.
+//! Handles a panic of the recorder: COMMAND runs on, and `tr` ends with the status of COMMAND.
 //!
-//! After a panic in any thread the recorder's state cannot be trusted. So nothing unwinds: `tr` executes itself again,
-//! as a waiter for COMMAND, which stays its child. By this exec the kernel ends all threads, releases tracees, detaches
-//! BPF programs and closes the file, which lacks its end like the file of a killed recorder.
+//! After a panic in any thread the recorder's state cannot be trusted. So nothing unwinds: `tr` executes
+//! itself again, as a waiter for COMMAND, which stays its child. By this exec the kernel ends all threads,
+//! releases tracees, detaches BPF programs and closes the file, which lacks its end like the file of a killed
+//! recorder.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -16,28 +17,28 @@ use tr_format::wait_status::in_shell;
 
 use tr_output::status;
 
-/// The first word of the waiter's command line; the process id and the session follow in the same word, so that
-/// it is no command line of the system's `tr`.
+/// The first word of the command line of the waiter, which is a `tr` that only waits for COMMAND. The process
+/// id and the session follow in the same word, so that it is no command line of the system's `tr`.
 const WAITER: &str = "command-waiter:";
 
-/// The thread that handles a panic.
+/// The name of the thread that handles a panic.
 const THREAD: &str = "tr-rescue";
 
 /// COMMAND's process after its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     pub pid: u32,
-    /// COMMAND leads a session of its own, which the terminal's signals do not reach.
+    /// Whether COMMAND leads a session of its own, which the terminal's signals do not reach.
     pub own_session: bool,
 }
 
 impl Child {
-    /// The waiter's argument.
+    /// The argument by which the waiter knows this process.
     fn argument(self) -> String {
         format!("{WAITER}{}:{}", self.pid, u8::from(self.own_session))
     }
 
-    /// Parses the argument of the waiter.
+    /// The process of COMMAND that the waiter's argument names.
     pub fn parse(argument: &str) -> Option<Child> {
         let (pid, own_session) = argument.strip_prefix(WAITER)?.split_once(':')?;
         Some(Child {
@@ -47,7 +48,7 @@ impl Child {
     }
 }
 
-/// The stage of COMMAND's life.
+/// How far COMMAND is when the recorder panics.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
     /// The process for COMMAND has been forked.
@@ -58,17 +59,17 @@ pub enum Stage {
     Ended(u32),
 }
 
-/// The plan for a panic.
+/// The functions that a panic of the recorder calls.
 pub struct Plan {
-    /// Reports the panic: its text, and whether COMMAND runs on or runs untraced.
+    /// Reports the panic to the user: its text, and whether COMMAND runs on or runs untraced.
     pub tell: fn(&str, bool),
-    /// Becomes COMMAND, which has not run yet. Returns the exit status if that fails.
+    /// Executes COMMAND, which has not run yet, in place of `tr`. Returns the exit status if that fails.
     pub untraced: Option<Box<dyn FnOnce() -> u8 + Send>>,
-    /// Waits for COMMAND and returns the exit status.
+    /// Waits for COMMAND and returns the exit status for `tr`.
     pub wait: fn(Child) -> u8,
 }
 
-/// The present plan; `None` outside a recording, and after the first panic.
+/// The functions that a panic calls now; `None` outside a recording, and after the first panic.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static STAGE: Mutex<Option<Stage>> = Mutex::new(None);
 
@@ -76,18 +77,19 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a panic of any thread follow `plan` from now on.
+/// Makes a panic of any thread call the functions of `plan` from now on.
 pub fn begin(plan: Plan) {
     *lock(&PLAN) = Some(plan);
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// Notes the stage of COMMAND; `None` if there is no process for it.
+/// Notes how far COMMAND is; `None` if there is no process for it.
 pub fn note(stage: Option<Stage>) {
     *lock(&STAGE) = stage;
 }
 
-/// Ends this thread, because its tracees would stay stopped otherwise. It does not return.
+/// Handles a panic and ends this thread, because its tracees would stay stopped otherwise. It does not
+/// return.
 fn panicked(info: &PanicHookInfo<'_>) {
     let plan = lock(&PLAN).take();
     let Some(plan) = plan else {
@@ -115,7 +117,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
     end_thread();
 }
 
-/// The exit status, if this process is still the recorder's.
+/// Does what `plan` says for a COMMAND in this stage. Returns the exit status of `tr`, if this process is
+/// still the recorder's.
 fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     match stage {
         Some(Stage::Runs(child)) => {
@@ -141,7 +144,7 @@ pub fn of_command(status: u32) -> u8 {
     u8::try_from(in_shell(status)).unwrap_or(u8::MAX)
 }
 
-/// Becomes the waiter.
+/// Executes the waiter for COMMAND in place of the recorder.
 fn execute(child: Child) {
     let name = std::env::args_os().next().map(OsString::into_vec);
     let words = [name.unwrap_or_default(), child.argument().into_bytes()];
@@ -150,13 +153,13 @@ fn execute(child: Child) {
     let _ = nix::unistd::execv(c"/proc/self/exe", &words);
 }
 
-/// Ends the process without the exit handlers, which other threads may use.
+/// Ends the process without the exit handlers, because other threads may use what these free.
 fn exit(status: u8) -> ! {
     // SAFETY: a plain system call.
     unsafe { libc::_exit(status.into()) }
 }
 
-/// Ends this thread, nothing on whose stack is freed.
+/// Ends this thread without freeing anything on its stack.
 fn end_thread() -> ! {
     loop {
         // SAFETY: a plain system call; what this thread has lent to others stays where it is.

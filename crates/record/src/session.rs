@@ -1,4 +1,4 @@
-//! One recording, from the detection of the kernel's features to the file's trailer.
+//! Makes one recording, from the detection of the kernel's features to the file's trailer.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,13 +34,13 @@ use crate::symbols::Search;
 use crate::{header, host, inherited, urgency, waiter};
 use tr_output::status;
 
-/// The interval between two checks for living descendants (`--wait-all`).
+/// The interval between two checks whether descendants of COMMAND live (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
 
-/// The reason for the user why `--syscalls` has no effect.
+/// The reason why `--syscalls` has no effect, as text for the user.
 const NO_CALLS: &str = "only BPF programs record them, by tp_btf (Linux 5.12)";
 
-/// The reason for the user why `--stacks` and `--off-cpu-stacks` have no effect.
+/// The reason why `--stacks` and `--off-cpu-stacks` have no effect, as text for the user.
 const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 
 /// The result of a recording.
@@ -48,43 +48,44 @@ const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 pub struct Report {
     /// COMMAND's raw `wait` status.
     pub status: Option<u32>,
-    /// The error of COMMAND's exec.
+    /// The error of COMMAND's exec, if it could not be executed.
     pub not_executed: Option<Errno>,
-    /// The limit that has ended COMMAND.
+    /// The limit that has ended COMMAND, if one has.
     pub limit: Option<HangLimit>,
-    /// Counts of the file's contents.
+    /// The numbers of the events in the file, and of what was lost.
     pub tally: Tally,
-    /// The write error that cut the file short.
+    /// The error of the write that cut the file short, if one failed.
     pub output_error: Option<tr_format::Error>,
-    /// The output stalled, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally` is empty then.
+    /// Whether the output stalled, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally` is
+    /// empty then.
     pub given_up: bool,
     /// The recorded time in ns.
     pub duration: u64,
-    /// The CPU time of the recorder and of the programs.
+    /// The CPU time of the recorder and of the BPF programs.
     pub cost: Cost,
     /// The CPU time of COMMAND and of its descendants that were waited for, in ns.
     pub command_cpu: u64,
     /// The start of the recording.
     pub start: Ktime,
-    /// The descendants of COMMAND that were still running at the end.
+    /// The descendants of COMMAND that were still running at the end of the recording.
     pub alive: Vec<Alive>,
-    /// The method of the recording.
+    /// The method by which the recording was made.
     pub method: Method,
-    /// A program ran without the rights of its setuid or setgid bit, because it was traced.
+    /// Whether a program ran without the rights of its setuid or setgid bit, because it was traced.
     pub took_rights: bool,
-    /// The refusals of better methods, best method first.
+    /// The reasons why better methods of recording were refused, best method first.
     pub refusals: Vec<Error>,
     /// The facts that were requested but that this method does not record, with the reasons.
     pub unmet: Vec<Missing>,
-    /// The reason why programs could not set marks.
+    /// The reason why programs could not set marks, if they could not.
     pub no_marks: Option<String>,
-    /// The search for the functions of stacks.
+    /// The result of the search for the functions of stacks, if there was one.
     pub symbols: Option<Search>,
     /// The number of parts and the file of the last part, if the recording has parts.
     pub parts: Option<(u64, Target)>,
     /// The first part, except the last one, that lacks its end.
     pub cut: Option<Cut>,
-    /// The limit of the file's size that ended the recording.
+    /// The limit of the file's size that ended the recording, if one did.
     pub full: Option<Full>,
 }
 
@@ -110,7 +111,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// A recording that is ready for COMMAND's release.
+/// A recording that is prepared up to the release of COMMAND.
 struct Prepared {
     session: Session,
     child: Option<Stopped>,
@@ -159,7 +160,8 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     }
 }
 
-/// The plan for a panic. The standard library panics at errors that hardly ever happen, such as a refused getrandom(2).
+/// The functions that a panic of the recorder calls. The standard library panics at errors that hardly ever
+/// happen, such as a refused getrandom(2).
 fn plan(config: &Config) -> Plan {
     let own = config.clone();
     let untraced = move || match program(&own) {
@@ -213,7 +215,7 @@ pub fn first_file(config: &Config) -> Target {
     }
 }
 
-/// Opens the output.
+/// Opens the output file of the recording.
 pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error> {
     let settings = OutputSettings {
         mode: 0o600,
@@ -225,7 +227,7 @@ pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error>
     Destination::open(file, &settings).map_err(Error::Output)
 }
 
-/// COMMAND and its user; `None` without a COMMAND.
+/// The program of COMMAND with its user; `None` without a COMMAND.
 pub fn program(config: &Config) -> Result<Option<Program>, Error> {
     if config.command.argv.is_empty() {
         return Ok(None);
@@ -253,20 +255,20 @@ struct Opened {
 /// A recording in progress.
 struct Session {
     collector: Collector,
-    /// Takes the announcements of COMMAND; `None` if COMMAND announces nothing.
+    /// The function that takes the announcements of COMMAND; `None` if COMMAND announces nothing.
     listen: Option<Listen>,
     start: Ktime,
     method: Method,
     refusals: Vec<Error>,
     unmet: Vec<Missing>,
-    /// The reason why programs cannot set marks.
+    /// The reason why programs cannot set marks, if they cannot.
     no_marks: Option<String>,
     before: Before,
     /// The part that is being written.
     part: Part,
-    /// The parts of a recording with `--rotate`.
+    /// The parts of the recording, if it is divided by `--rotate`.
     parts: Option<Parts>,
-    /// The limits of COMMAND, once it runs.
+    /// The guard of COMMAND's limits, once COMMAND runs.
     guard: Option<Guard>,
 }
 
@@ -279,16 +281,17 @@ struct Part {
 /// The times spent before a recording, or before a part of one, in ns.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time of the recorder.
+    /// The CPU time of the recorder before, in ns.
     recorder: u64,
-    /// The CPU time in the programs.
+    /// The CPU time in the BPF programs before, in ns.
     kernel: u64,
-    /// The time from the start of `tr` to the release of COMMAND. Only the first part has it.
+    /// The time from the start of `tr` to the release of COMMAND, in ns. Only the first part has it.
     setup: u64,
 }
 
 impl Before {
-    /// The cost of the recording, or of the part, by the CPU times that were spent so far.
+    /// The cost of the recording or of the part, if the recorder and the programs have spent these CPU times
+    /// in ns so far.
     fn cost(&self, recorder: u64, kernel: Option<u64>) -> Cost {
         Cost {
             recorder_ns: recorder.saturating_sub(self.recorder),
@@ -299,7 +302,8 @@ impl Before {
 }
 
 impl Session {
-    /// Starts the source and writes the beginning of the trace. `child` is COMMAND's process before its release.
+    /// Starts the source of events and writes the beginning of the trace. `child` is COMMAND's process before
+    /// its release.
     fn start(config: &Config, opened: Opened, child: Option<u32>) -> Result<Session, Error> {
         let online = host::online_cpus();
         // A thread reads the hardware meanwhile: before Linux 5.18 a read of /proc/cpuinfo takes 10 ms on hardware.
@@ -494,7 +498,7 @@ impl Session {
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
-    /// Looks at the limits of COMMAND.
+    /// Lets the guard examine COMMAND's processes, if COMMAND has limits.
     fn guard(&mut self, endings: &Endings) {
         let is_over = endings.command_ended;
         let source = &mut self.collector.source;
@@ -510,7 +514,7 @@ impl Session {
         self.collector.source.alive(command.map(Running::pid))
     }
 
-    /// Takes COMMAND's last events, detaches, and completes the file.
+    /// Takes COMMAND's last events, detaches the source, and completes the file.
     fn end(mut self, config: &Config, endings: Endings, end: End, signals: &Signals) -> Report {
         let End { reason, full } = end;
         if endings.command_ended {
@@ -619,10 +623,10 @@ impl Session {
     }
 }
 
-/// The end of a recording.
+/// The time of the end of a recording, and its reason.
 struct End {
     reason: EndReason,
-    /// The limit of the file's size, if it was the reason.
+    /// The limit of the file's size in bytes, if that ended the recording.
     full: Option<u64>,
 }
 

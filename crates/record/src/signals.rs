@@ -1,5 +1,5 @@
-//! The signals to `tr`: passed on to COMMAND, or the end of a recording without one. A
-//! recording waits for them and for its source's descriptor in one place.
+//! Takes the signals to `tr`: they are passed on to COMMAND, or end a recording without one. A recording
+//! waits for them and for its source's descriptor in one place.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::guard::Guard;
 use crate::inherited;
 use crate::source::Source;
 
-/// The longest wait for COMMAND's end, which SIGCHLD interrupts.
+/// The longest time between two checks of COMMAND's end, which SIGCHLD announces.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The signals whose default action ends a process, in addition to the real-time signals. SIGPIPE and SIGXFSZ are
@@ -40,7 +40,8 @@ const FATAL: [libc::c_int; 14] = [
 /// recording even if they are ignored: the user did not ask to ignore them, and scripts end a recorder by `kill -INT`.
 const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
-/// The signals that are taken: the fatal signals, SIGCHLD and SIGCONT, and, if `stop` is set, the terminal's stop.
+/// The signals that `tr` takes: those that end a process, SIGCHLD and SIGCONT, and, if `stop` is set, the
+/// terminal's stop.
 fn taken(stop: bool) -> SigSet {
     let numbers = FATAL
         .into_iter()
@@ -67,13 +68,13 @@ pub struct Signals {
     /// The signals that were ignored before, such as SIGHUP under nohup(1). The kernel queues a blocked signal even if
     /// it is ignored.
     ignored: SigSet,
-    /// Called before the terminal's stop stops `tr`.
+    /// The function that is called before the terminal's stop stops `tr`.
     pause: Option<fn()>,
 }
 
 impl Signals {
-    /// Blocks the signals and opens the descriptors. `pause` is called before the terminal's stop
-    /// (SIGTSTP) stops `tr`.
+    /// Blocks the signals that `tr` takes and opens the descriptors for them. `pause` is called before the
+    /// terminal's stop (SIGTSTP) stops `tr`.
     pub fn take(pause: Option<fn()>) -> std::io::Result<Signals> {
         let taken = taken(pause.is_some());
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
@@ -93,7 +94,7 @@ impl Signals {
         })
     }
 
-    /// Leaves SIGCHLD, which stays blocked, to a thread that waits for it.
+    /// Leaves SIGCHLD, which stays blocked, to another thread that waits for it.
     pub fn leave_children(&self) {
         let mut taken = taken(self.pause.is_some());
         taken.remove(Signal::SIGCHLD);
@@ -113,7 +114,7 @@ impl Signals {
         let _ = stop.thread_block();
     }
 
-    /// Ends a wait when `fd` becomes readable, once for each time.
+    /// Makes waits end when `fd` becomes readable, once for each time.
     pub fn watch(&self, fd: impl AsFd) -> std::io::Result<()> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         Ok(self.epoll.add(fd, EpollEvent::new(flags, 0))?)

@@ -1,46 +1,49 @@
-//! The limit of the file's size (`--max-size`): when a recording ends so that its file stays below it.
+//! Enforces the limit of the file's size (`--max-size`): decides when a recording ends so that its file stays
+//! below the limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The parts of the file's bytes in [`Size::rate`].
+/// The divisor of [`Size::rate`]: a rate is the file's bytes for this many bytes of events in memory.
 const PARTS: u64 = 1 << 16;
-/// The rate of a file of which nothing is known yet: 4 bytes for each event of 16 bytes.
+/// The rate that is assumed for a file whose rate is not known yet: 4 bytes in the file for each event of 16
+/// bytes.
 const UNKNOWN: u64 = PARTS / 4;
-/// The bytes for the summary, the second copy of the metadata and the trailer.
+/// The number of bytes for the summary, the second copy of the metadata and the trailer at the file's end.
 const END: u64 = 16 << 10;
-/// The index takes one part in this number of the file's bytes: it has ten bytes for each frame.
+/// The divisor of the file's size for its index, which has ten bytes for each frame.
 const INDEX: u64 = 1024;
 
 /// The size of the file so far, which the writing thread notes and the recording thread reads.
 #[derive(Debug, Default)]
 pub struct Size {
-    /// The bytes of the file up to its last flush.
+    /// The number of bytes of the file up to its last flush.
     written: AtomicU64,
-    /// The bytes of the file for [`PARTS`] bytes of events in memory; 0: not known yet.
+    /// The number of bytes in the file for [`PARTS`] bytes of events in memory; 0 if it is not known yet.
     rate: AtomicU64,
-    /// The bytes of the events in memory that are not in `written`.
+    /// The number of bytes in memory of the events that are not in `written`.
     open: AtomicU64,
-    /// The bytes of the events in memory that are in `written`.
+    /// The number of bytes in memory of the events that are in `written`.
     closed: AtomicU64,
 }
 
 impl Size {
-    /// The bytes of the file up to its last flush.
+    /// The number of bytes of the file up to its last flush.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Notes that the writing thread is given events of this size in memory.
+    /// Notes that the writing thread is given events that have `memory` bytes in memory.
     pub fn sent(&self, memory: usize) {
         self.open.fetch_add(memory as u64, Ordering::Relaxed);
     }
 
-    /// Notes that the writing thread was too busy for these events.
+    /// Notes that the writing thread was too busy for events that have `memory` bytes in memory.
     pub fn unsent(&self, memory: usize) {
         self.open.fetch_sub(memory as u64, Ordering::Relaxed);
     }
 
-    /// Notes that all blocks are closed, and that they have events of `memory` bytes since the last flush.
+    /// Notes that all blocks are closed, so that the file has `bytes` bytes, and that the events since the
+    /// last flush had `memory` bytes in memory.
     pub fn flushed(&self, bytes: u64, memory: usize) {
         let memory = memory as u64;
         let before = self.written.swap(bytes, Ordering::Relaxed);
@@ -51,13 +54,13 @@ impl Size {
         self.rate.store(rate, Ordering::Relaxed);
     }
 
-    /// Whether it is known how well the events pack.
+    /// Whether it is known by how much events shrink when they are packed.
     pub fn is_known(&self) -> bool {
         self.rate.load(Ordering::Relaxed) > 0
     }
 
-    /// The bytes that the file will probably have when all events so far are in it, with `memory` bytes of events that the
-    /// writing thread was not given.
+    /// The number of bytes that the file will probably have when all events so far are in it, with `memory`
+    /// bytes of events that the writing thread was not given.
     pub fn expected(&self, memory: usize) -> u64 {
         let open = self.open.load(Ordering::Relaxed) + memory as u64;
         let rate = match self.rate.load(Ordering::Relaxed) {
@@ -68,7 +71,8 @@ impl Size {
     }
 }
 
-/// The bytes of the file for [`PARTS`] bytes in memory; 0: too few events tell it.
+/// The number of bytes in the file for [`PARTS`] bytes of events in memory; 0 if there were too few events to
+/// know it.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {
@@ -77,11 +81,11 @@ fn rate(bytes: u64, memory: u64) -> u64 {
     (bytes.saturating_mul(PARTS) / memory).clamp(1, PARTS)
 }
 
-/// Decides when a recording ends because of its size.
+/// Decides when a recording ends because of the size of its file.
 #[derive(Debug)]
 pub struct SizeLimit {
     bytes: u64,
-    /// The expected size at the last check.
+    /// The size of the file in bytes that was expected at the last check.
     before: u64,
 }
 
@@ -90,8 +94,8 @@ impl SizeLimit {
         SizeLimit { bytes, before: 0 }
     }
 
-    /// Whether the recording has to end now: there is no room for as many events as since the last check, and for the
-    /// end of the file.
+    /// Whether the recording has to end now, because the file has no room for as many events as came since
+    /// the last check and for its end.
     pub fn is_reached(&mut self, expected: u64) -> bool {
         let growth = expected.saturating_sub(self.before);
         self.before = expected;

@@ -1,4 +1,4 @@
-//! Numbers files, frames and stacks for the file, in which each of them is stored once.
+//! Numbers files, frames and stacks for the trace, in which each of them is stored once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -14,54 +14,56 @@ use tr_symbols::Request;
 use crate::mappings::{Image, Mapped, Mapping, Mappings};
 use crate::symbols;
 
-/// A build id as the kernel returns it, with `BUILD_ID_SIZE_MAX` bytes. A shorter id is followed by zeros.
+/// A build id of a file as the kernel returns it, with `BUILD_ID_SIZE_MAX` bytes. A shorter id is followed by
+/// zeros.
 pub type BuildId = [u8; 20];
 
 /// The place of an instruction as the kernel returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// An address in the kernel.
+    /// The instruction is at this address in the kernel.
     Kernel(u64),
-    /// An offset in a file.
+    /// The instruction is at this offset in the file with this build id.
     File(BuildId, u64),
-    /// An address in the process.
+    /// The instruction is at this address in the process, in no file with a build id.
     Process(u64),
 }
 
-/// The stack of a task.
+/// The sampled stack of a task.
 #[derive(Clone, Debug)]
 pub struct Stacked {
     pub time: Ktime,
     pub cpu: Option<CpuId>,
     pub tid: Tid,
     pub tgid: Tgid,
-    /// Whether the task was on a CPU or off CPU.
+    /// Whether the task was on a CPU or off CPU at the sample.
     pub doing: Doing,
     /// The time that the sample stands for, in ns.
     pub ns: u64,
-    /// The outermost frames are missing.
+    /// Whether the outermost frames are missing, because the stack was deeper than the BPF programs copy.
     pub cut: bool,
-    /// The program that the task ran.
+    /// The program that the task ran, in its process.
     pub image: Image,
-    /// The frames, outermost first. The place of a caller is the last byte of its call instruction.
+    /// The frames of the stack, outermost first. The place of a caller is the last byte of its call
+    /// instruction.
     pub frames: Vec<At>,
 }
 
-/// The most frames and stacks that are kept, with some 30 bytes each. Beyond this limit all are dropped: later ones get
-/// new numbers, and the earlier ones get no symbols.
+/// The largest number of frames and stacks that are remembered, with some 30 bytes each. Beyond this limit
+/// all are forgotten: later ones get new numbers, and the earlier ones get no symbols.
 const MOST: usize = 1 << 20;
 
-/// The most paths that are kept.
+/// The largest number of paths that are remembered.
 const PATHS: usize = 1 << 14;
 
-/// The most files without a build id.
+/// The largest number of files without a build id that are remembered.
 const FILES: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub struct Stacks {
     modules: HashMap<BuildId, u32>,
     mappings: Mappings,
-    /// Files without a build id, by the number and the path that mappings have.
+    /// The files without a build id, by the inode number and the path that mappings have.
     files: HashMap<(u64, PathBuf), (u32, tr_symbols::File)>,
     last_module: u32,
     frames: HashMap<Place, u32>,
@@ -69,14 +71,14 @@ pub struct Stacks {
     /// The numbers of the stacks, by the number of the caller's stack and of the frame.
     stacks: HashMap<(u32, u32), u32>,
     last_stack: u32,
-    /// The ids in `tr`'s own pid namespace of the processes that have addresses outside files.
+    /// The ids in `tr`'s own pid namespace of the processes that have addresses outside of files.
     seen: HashMap<Tgid, u32>,
-    /// Files that were executed or mapped; `None`: no stacks are recorded.
+    /// The paths of files that were executed or mapped; `None` if no stacks are recorded.
     paths: Option<BTreeSet<PathBuf>>,
 }
 
 impl Stacks {
-    /// The stacks of a recording. `recorded`: the recording has stacks.
+    /// The numbers of a recording's stacks, none so far. `recorded` is whether the recording has stacks.
     pub fn new(recorded: bool) -> Stacks {
         Stacks {
             paths: recorded.then(BTreeSet::new),
@@ -99,7 +101,7 @@ impl Stacks {
         }
     }
 
-    /// Takes the mappings of a process.
+    /// Takes the mappings of a process into account.
     pub fn mapped(&mut self, from: &Mapped) {
         let paths = self.paths.get_or_insert_default();
         for path in self.mappings.take(from) {
@@ -109,7 +111,7 @@ impl Stacks {
         }
     }
 
-    /// The request to search for the functions of all frames.
+    /// The request to search for the functions of all frames so far.
     pub fn request(&self) -> Request {
         use tr_symbols::Module;
         let mut frames: Vec<(u32, Place)> = self.frames.iter().map(|(at, it)| (*it, *at)).collect();
@@ -131,7 +133,7 @@ impl Stacks {
         }
     }
 
-    /// The events of a sample: the files that were not named before, and the sample.
+    /// The events of a sample: the files that no event has named before, and the sample.
     pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
         if self.frames.len().max(self.stacks.len()) >= MOST {
             self.frames.clear();
@@ -182,10 +184,10 @@ impl Stacks {
         events
     }
 
-    /// The frames without the outermost ones that are in no file, and whether there were any. If a function keeps no
-    /// frame pointer, the kernel takes other values for addresses, and the stack ends soon. But such addresses are
-    /// functions if a JIT compiler lists the functions of the process. The innermost frame stays, because the task was
-    /// there.
+    /// The frames of a stack without the outermost ones that are in no file, and whether there were any. If a
+    /// function keeps no frame pointer, the kernel takes other values for addresses, and the stack ends soon.
+    /// But such addresses are functions if a JIT compiler lists the functions of the process. The innermost
+    /// frame stays, because the task was there.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
         let in_user_mode = all
@@ -204,7 +206,8 @@ impl Stacks {
         (all.get(foreign..).unwrap_or_default(), true)
     }
 
-    /// The place of an address in a stack. The events get a file that was not named before.
+    /// The place that stands for an address of a stack. If its file has not been named before, the event that
+    /// names it is added to `events`.
     fn place(&mut self, address: At, stack: &Stacked, events: &mut Vec<LifeKind>) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
@@ -231,7 +234,7 @@ impl Stacks {
         }
     }
 
-    /// Numbers a file, and adds its event.
+    /// The number of a file. The event that names the file is added to `events`.
     fn number(&mut self, module: Module, events: &mut Vec<LifeKind>) -> u32 {
         self.last_module = self.last_module.saturating_add(1);
         let number = self.last_module;
@@ -263,11 +266,11 @@ impl Stacks {
     }
 }
 
-/// The longest time by which a file's times lag behind (a tick of CONFIG_HZ_100).
+/// The longest time by which the times of a file lag behind the clock (a tick of CONFIG_HZ_100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// The file of a mapping; `None` if another file is at its path now, even if that has the inode number of the mapped
-/// file.
+/// The file that a mapping is of; `None` if another file is at its path now, even if that has the inode
+/// number of the mapped file.
 fn file(mapping: &Mapping) -> Option<tr_symbols::File> {
     let file = tr_symbols::File::at(&mapping.path)?;
     let times = std::fs::metadata(&mapping.path).ok()?;

@@ -1,4 +1,4 @@
-//! The wait for an output that does not take the end of the trace.
+//! Waits for an output that does not take the end of the trace.
 
 use std::time::{Duration, Instant};
 
@@ -6,26 +6,26 @@ use crate::command::Running;
 use crate::signals::Signals;
 use crate::source::Source;
 
-/// The time after which `Notices::on_wait` is called.
+/// The time of waiting for the output after which `Notices::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
 
-/// The longest wait after COMMAND's end: in CI, no one sends a signal.
+/// The longest wait for the output after COMMAND's end: in CI, no one sends a signal.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// One wait, by sleeps of 200 µs to 20 ms: most outputs finish within a few ms.
+/// One wait for the output, by sleeps of 200 µs to 20 ms: most outputs finish within a few ms.
 #[derive(Debug)]
 pub struct Stall {
     since: Instant,
     over_since: Option<Instant>,
-    /// A signal has come since COMMAND ended.
+    /// Whether a signal has come since COMMAND ended.
     signalled: bool,
     pause: Duration,
-    /// Called once, after [`LONG`].
+    /// The function that is called once, after [`LONG`].
     on_long: Option<fn()>,
 }
 
 impl Stall {
-    /// A wait that begins now.
+    /// A wait for the output that begins now.
     pub fn new(on_long: fn()) -> Stall {
         Stall {
             since: Instant::now(),
@@ -66,7 +66,7 @@ impl Stall {
         self.since.elapsed() >= LONG
     }
 
-    /// Sleeps once, each time longer.
+    /// Sleeps once, longer each time.
     pub fn sleep(&mut self) {
         crate::host::pause(self.pause);
         self.pause = (self.pause * 2).min(Duration::from_millis(20));

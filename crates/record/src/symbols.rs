@@ -1,4 +1,4 @@
-//! The search for the functions of recorded frames after COMMAND's end, by a separate process.
+//! Searches for the functions of recorded frames after COMMAND's end, by a separate process.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,37 +13,37 @@ pub use tr_symbols::Request;
 
 use crate::proc;
 
-/// The longest time of a search. The functions that were found until then are kept.
+/// The longest time of a search for functions. The functions that were found until then are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The longest time on a CPU.
+    /// The longest CPU time of the search.
     pub cpu: Duration,
-    /// The longest time by the clock.
+    /// The longest wall time of the search.
     pub wall: Duration,
 }
 
-/// The limit for the search at the end of a recording, for which COMMAND's caller has to wait. On a busy machine 5 s by
-/// the clock can be less than 1 s on a CPU, in which nothing is found.
+/// The limit of the search at the end of a recording, for which COMMAND's caller has to wait. On a busy
+/// machine 5 s of wall time can be less than 1 s of CPU time, in which nothing is found.
 pub(crate) const LIMIT: Limit = Limit {
     cpu: Duration::from_secs(5),
     wall: Duration::from_secs(20),
 };
-/// The most bytes of answers.
+/// The largest number of bytes of a search's answers that are read.
 const ANSWERS: u64 = 256 << 20;
 
-/// The result of a search.
+/// The result of a search for functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// The frames that had no names before.
+    /// The number of frames that had no names before the search.
     pub frames: usize,
-    /// The frames that got names.
+    /// The number of frames that got names by the search.
     pub found: usize,
     pub time: Duration,
-    /// The limit, or a signal, has ended the search.
+    /// Whether the limit, or a signal, has ended the search.
     pub ended_early: bool,
 }
 
-/// A search in progress.
+/// The process of a search in progress.
 struct Server {
     child: Child,
     answers: JoinHandle<Vec<Answer>>,
@@ -75,7 +75,8 @@ impl Server {
     }
 }
 
-/// The request for frames, by their numbers. `pid` gives a process's id in `tr`'s own pid namespace.
+/// The request to search for the functions of these frames, which are given with their numbers. `pid` gives a
+/// process's id in `tr`'s own pid namespace.
 pub fn request(
     frames: impl IntoIterator<Item = (u32, Place)>,
     modules: impl IntoIterator<Item = tr_symbols::Module>,
@@ -104,8 +105,8 @@ pub fn request(
     request
 }
 
-/// Searches for the functions of a request, within `limit`, and as long as `go_on`, which waits, returns true. The events
-/// are first modules with their paths, then symbols.
+/// Searches for the functions of a request, within `limit`, and as long as `go_on`, which waits, returns
+/// true. Returns events, first modules with their paths, then symbols, and the result of the search.
 pub fn search(
     request: &Request,
     limit: Limit,
@@ -148,13 +149,14 @@ fn wait(child: &mut Child, begun: Instant, limit: Limit, mut go_on: impl FnMut()
     true
 }
 
-/// The CPU time of a search, which has one thread.
+/// The CPU time of the process of a search, which has one thread.
 fn on_cpu(child: &Child) -> Duration {
     let totals = proc::totals(child.id().cast_signed());
     Duration::from_nanos(totals.map_or(0, |(run, ..)| run))
 }
 
-/// The events of the answers. If a frame has several answers, the last one counts.
+/// The events with the functions that a search has found. If a frame has several answers, the last one
+/// counts.
 fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
     let mut modules = Vec::new();
     let mut symbols = BTreeMap::new();

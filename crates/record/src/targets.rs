@@ -1,4 +1,4 @@
-//! The recorded CPUs and tasks, from the command line's choice.
+//! Determines the recorded CPUs and tasks from the settings.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -10,21 +10,22 @@ use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc;
 
-/// The CPUs and the tasks to follow from the start.
+/// The recorded CPUs, and the tasks to follow from the start.
 #[derive(Debug)]
 pub struct Targets {
     /// The CPUs whose scheduling events are recorded.
     pub cpus: Vec<u16>,
-    /// Processes, by their ids in `tr`'s own pid namespace.
+    /// The followed processes, by their ids in `tr`'s own pid namespace.
     pub pids: Vec<u32>,
-    /// The id of a cgroup.
+    /// The id of the followed cgroup, if a cgroup is followed.
     pub cgroup: Option<u64>,
-    /// The choice as it is stored in the trace.
+    /// The choice of processes as it is stored in the trace.
     pub scope: Scope,
 }
 
 impl Targets {
-    /// Checks the choice; `child` is COMMAND's process.
+    /// Determines the recorded CPUs and tasks, and returns an error if they do not exist. `child` is
+    /// COMMAND's process.
     pub fn of(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Targets, Error> {
         let cpus = match &config.scope.cpus {
             None => online.iter().map(|cpu| cpu.0).collect(),

@@ -16,21 +16,21 @@ use crate::signals::Signals;
 use crate::stall::Stall;
 use crate::{command, header, host, inherited, memory, session};
 
-/// The memory for the threads that write the trace, in bytes.
+/// The memory in bytes for the threads that write the trace of an untraced run.
 const OWN_MEMORY: u64 = 8 << 20;
 
-/// The result of running COMMAND.
+/// The result of running COMMAND without tracing.
 #[derive(Debug)]
 pub struct Untraced {
     /// COMMAND's raw `wait` status.
     pub status: u32,
-    /// COMMAND could not be executed.
+    /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
     /// The time from COMMAND's start to its end, in ns.
     pub duration: u64,
-    /// The limit that has ended COMMAND.
+    /// The limit that has ended COMMAND, if one has.
     pub limit: Option<HangLimit>,
-    /// The reason why no trace of this run could be written.
+    /// The reason why no trace of this run could be written, if none was.
     pub output_error: Option<Error>,
 }
 
@@ -96,7 +96,8 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     })
 }
 
-/// The header of the trace is in the file, which lacks its end.
+/// Executes COMMAND in place of `tr`, and returns the error if that fails. The header of the trace is in the
+/// file, which lacks its end.
 fn become_command(program: &Program) -> Error {
     let (errno, _) = program.exec(None);
     Error::Command(errno.into())

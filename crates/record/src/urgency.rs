@@ -1,5 +1,5 @@
-//! The scheduling priority of the recorder's threads. COMMAND keeps its own: it was
-//! forked before.
+//! Sets the scheduling priority of the recorder's threads. COMMAND keeps its own priority: it was forked
+//! before.
 
 use std::cell::Cell;
 
@@ -62,7 +62,7 @@ pub fn normal() {
     }
 }
 
-/// The scheduling of the calling thread; `None`: the kernel does not report it.
+/// The scheduling of the calling thread; `None` if the kernel does not report it.
 fn scheduling() -> Option<Before> {
     // SAFETY: plain system calls for the calling thread; `param` is a valid place for the result.
     unsafe {

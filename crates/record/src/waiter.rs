@@ -1,5 +1,5 @@
-//! Ends `tr` like COMMAND, with COMMAND's status, and waits for COMMAND in place of a recorder that has panicked
-//! ([`rescue`](crate::rescue)).
+//! Waits for COMMAND in place of a recorder that has panicked ([`rescue`](crate::rescue)), and ends `tr` with
+//! COMMAND's status.
 
 use nix::sys::signal::{raise, SigSet, Signal};
 use tr_format::wait_status::killed_by;

@@ -1,4 +1,4 @@
-//! The watcher that sees the events on their way to the file (`tr record --status`).
+//! Lets a watcher see the events on their way to the file (`tr record --status`).
 
 use tr_format::event::{Ktime, LifeEvent, SchedEvent};
 
@@ -7,15 +7,15 @@ use tr_format::event::{Ktime, LifeEvent, SchedEvent};
 pub trait Watcher: Send {
     fn sched(&mut self, event: &SchedEvent);
     fn life(&mut self, event: &LifeEvent);
-    /// Notes that all events before this time have come. It is called about every 0.7 s.
+    /// Notes that all events before this time have been received. It is called about every 0.7 s.
     fn until(&mut self, time: Ktime);
 }
 
-/// The functions that watch a recording.
+/// The functions by which a recording is watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Watching {
-    /// Makes the watcher of a recording that begins at this time.
+    /// The function that makes the watcher of a recording that begins at this time.
     pub start: fn(Ktime) -> Box<dyn Watcher>,
-    /// Called before the terminal stops `tr` (Ctrl-Z).
+    /// The function that is called before the terminal stops `tr` (Ctrl-Z).
     pub pause: fn(),
 }

@@ -1,4 +1,5 @@
-//! Whether anything of COMMAND runs: CPU time, execs, ends, bytes.
+//! Finds out whether any of COMMAND's processes is active, by CPU time, execs, ends and bytes that they read
+//! or write.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,33 +10,33 @@ use crate::proc::{self, Id};
 /// The number of bytes that a process may read and write between two examinations and still count as idle, because a
 /// ticker wakes a loop by an eventfd.
 const WAKE_BYTES: u64 = 16;
-/// The CPU time that a stalled COMMAND may use at any time.
+/// The CPU time that a COMMAND may use and still count as stalled.
 const SLACK: Duration = Duration::from_millis(50);
 
 /// The figures of a process at one examination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
-    /// The begin of the process, and the address of its arguments, which an exec changes.
+    /// The time at which the process began, and the address of its arguments, which an exec changes.
     program: (u64, u64),
     /// The CPU time of the process in nanoseconds.
     cpu: u64,
-    /// The bytes that the process has read and written. Where the kernel hides them, it is the number of the process's
-    /// slices of CPU time.
+    /// The number of bytes that the process has read and written. Where the kernel hides them, it is the
+    /// number of the process's slices of CPU time.
     bytes: u64,
-    /// The bytes of the process's TCP connections. `None` while other activity shows, because reading them takes
-    /// several system calls for each descriptor.
+    /// The number of bytes that the process's TCP connections have moved. `None` while other activity shows,
+    /// because reading them takes several system calls for each descriptor.
     connections: Option<u64>,
 }
 
 /// Measures the time in which COMMAND's processes show no activity.
 pub struct Activity {
     last: HashMap<Id, Seen>,
-    /// The slices of each thread, and when they last changed.
+    /// The number of time slices of each thread, and when that number last changed.
     threads: HashMap<Id, (u64, Instant)>,
     looked: Instant,
     every: Duration,
     quiet: Duration,
-    /// The CPU time in the quiet time.
+    /// The CPU time that COMMAND's processes have used while they counted as inactive.
     used: Duration,
 }
 
@@ -51,18 +52,18 @@ impl Activity {
         }
     }
 
-    /// The time in which nothing has run.
+    /// The time for which COMMAND's processes have not been active.
     pub fn quiet(&self) -> Duration {
         self.quiet
     }
 
-    /// The time since a thread ran last.
+    /// The time since a thread was seen to have run last.
     pub fn since(&self, thread: Id) -> Duration {
         let changed = self.threads.get(&thread);
         changed.map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
-    /// Looks at these processes.
+    /// Examines the activity of these processes at the time `now`. `root` is COMMAND's process.
     pub fn look(&mut self, now: Instant, root: Id, processes: &[Id]) {
         let mut threads = HashMap::new();
         let mut seen = HashMap::new();
@@ -97,7 +98,7 @@ impl Activity {
         }
     }
 
-    /// Whether a process began, ended or executed a program, or bytes moved, since the look before.
+    /// Whether a process began, ended or executed a program, or moved bytes, since the previous examination.
     fn has_moved(&self, last: &HashMap<Id, Seen>) -> bool {
         if self.last.len() != last.len() {
             return true;

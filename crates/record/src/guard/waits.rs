@@ -1,4 +1,4 @@
-//! What processes wait for, by `/proc`.
+//! Finds out what processes wait for, by `/proc`.
 
 use std::collections::HashSet;
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::proc::{self, Id};
 /// The largest number of descriptors of a process that are examined.
 const DESCRIPTORS: usize = 1024;
 
-/// The processes with what they wait for, and those outside of COMMAND for which they wait.
+/// The processes of a hanging COMMAND and what they wait for, and the other processes that they wait for.
 pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
     let ids: Vec<Id> = own.iter().map(|(id, _)| *id).collect();
     let mut found: Vec<HungProcess> = ids
@@ -140,7 +140,7 @@ fn is_lock(operation: u64) -> bool {
     i32::try_from(operation).is_ok_and(|operation| [libc::F_SETLKW, OFD].contains(&operation))
 }
 
-/// The calls that only older architectures have.
+/// The wait in a system call that only older architectures have.
 #[cfg(target_arch = "x86_64")]
 fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &[Id]) -> HangWait {
     match number {
@@ -156,7 +156,8 @@ fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
     HangWait::Call(number)
 }
 
-/// The wait for any of several descriptors: that for the first one which explains a hang.
+/// The wait for any of several descriptors. It is described as the wait for the first one that explains a
+/// hang.
 fn first_of(id: Id, descriptors: Vec<u64>, all: &[Id]) -> HangWait {
     if descriptors.is_empty() {
         return HangWait::Sleep;
@@ -168,7 +169,7 @@ fn first_of(id: Id, descriptors: Vec<u64>, all: &[Id]) -> HangWait {
     waits.find(explains).unwrap_or(HangWait::Poll)
 }
 
-/// The descriptors of poll(2).
+/// The descriptors that a call of poll(2) waits for.
 fn polled(id: Id, address: u64, count: u64) -> Vec<u64> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count * 8);
@@ -179,7 +180,7 @@ fn polled(id: Id, address: u64, count: u64) -> Vec<u64> {
     words.collect()
 }
 
-/// The descriptors that select(2) reads.
+/// The descriptors that a call of select(2) waits for to read them.
 fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count.div_ceil(8));
@@ -191,7 +192,7 @@ fn selected(id: Id, count: u64, address: u64) -> Vec<u64> {
     (0..count).filter(is_set).map(|at| at as u64).collect()
 }
 
-/// The descriptors that an epoll descriptor has.
+/// The descriptors that were added to an epoll descriptor.
 fn registered(id: Id, descriptor: u64) -> Vec<u64> {
     let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}"));
     let text = text.unwrap_or_default();
@@ -287,7 +288,7 @@ fn descriptors(id: Id) -> impl Iterator<Item = u64> {
     ids.take(DESCRIPTORS).map(|id| u64::from(id.unsigned_abs()))
 }
 
-/// The access mode of a descriptor.
+/// The access mode (read, write) with which a process has opened a descriptor.
 fn access(id: Id, descriptor: u64) -> Option<i32> {
     let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}")).ok()?;
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
@@ -295,7 +296,7 @@ fn access(id: Id, descriptor: u64) -> Option<i32> {
     Some(flags & libc::O_ACCMODE)
 }
 
-/// The wait for the lock of a file (`/proc/locks`).
+/// The wait for the lock of a file, with the processes that have the lock (`/proc/locks`).
 fn lock(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
     let path = link(id, descriptor).unwrap_or_default();
     let inode = std::fs::metadata(format!("/proc/{id}/fd/{descriptor}"));
@@ -326,7 +327,7 @@ fn lock(id: Id, descriptor: u64, all: &[Id]) -> HangWait {
     }
 }
 
-/// The bytes that the TCP connections of a process have received and sent.
+/// The number of bytes that the TCP connections of a process have received and sent.
 pub fn connection_bytes(id: Id) -> u64 {
     let sockets = descriptors(id)
         .filter(|descriptor| link(id, *descriptor).is_some_and(|name| name.starts_with("socket:")));

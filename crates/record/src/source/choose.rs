@@ -1,4 +1,5 @@
-//! The choice of a source: the requested one, or the best that works here and does not change what COMMAND does.
+//! Chooses the source of the events: the requested one, or the best one that works here and does not change
+//! what COMMAND does.
 
 use tr_bpf::Refusal;
 use tr_format::event::CpuId;
@@ -9,8 +10,8 @@ use crate::config::{Choice, Config};
 use crate::error::Error;
 use crate::proc;
 
-/// Starts the requested source, or the best that works here. Returns it with the refusals of the better ones. `child`
-/// is COMMAND's process before its release.
+/// Starts the requested source of events, or the best one that works here. Also returns the reasons why
+/// better ones were refused. `child` is COMMAND's process before its release.
 pub fn start(
     config: &Config,
     child: Option<u32>,
@@ -48,7 +49,7 @@ fn takes_ptrace(config: &Config) -> bool {
     config.method.may_ptrace && !config.facts.light && !gains_rights(config)
 }
 
-/// Whether COMMAND is a program with rights of its own, which it would lose under ptrace.
+/// Whether COMMAND is a program with special rights (setuid, capabilities), which it would lose under ptrace.
 fn gains_rights(config: &Config) -> bool {
     let file = config
         .command

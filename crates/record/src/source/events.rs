@@ -1,4 +1,4 @@
-//! Events that a thread of the recorder makes and that wait for the writer.
+//! Keeps the events that a thread of the recorder makes until the writer takes them.
 
 use tr_format::event::{
     Account, Argv, Comm, Exec, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, TaskEnd,
@@ -8,18 +8,18 @@ use tr_format::Error;
 use super::{recorder, Drained, Take};
 use crate::proc::{self, tgid, tid, Id, Totals};
 
-/// The most bytes of events that may wait.
+/// The largest memory in bytes of events that wait for the writer.
 const MOST: usize = 16 << 20;
 
 /// The ids of a task and of its process.
 type Task = (Id, Id);
 
-/// The events that no batch has taken yet.
+/// The events that wait to be taken into a batch.
 #[derive(Debug, Default)]
 pub struct Waiting {
     events: Vec<LifeEvent>,
     bytes: usize,
-    /// The times of the first and the last event that found no room, and the number of these events.
+    /// The times of the first and the last event for which there was no room, and the number of these events.
     lost: Option<(Ktime, Ktime, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl Waiting {
         self.events.push(recorder(time, kind));
     }
 
-    /// Adds COMMAND's process before its release, and its totals.
+    /// Adds events for COMMAND's process before its release, and for its totals.
     pub fn begin(&mut self, start: Ktime, root: Id) {
         let task = proc::command(root, start);
         self.push(start, LifeKind::Snapshot(task));
@@ -51,7 +51,7 @@ impl Waiting {
         }
     }
 
-    /// Adds a fork. The new task has the name of its parent.
+    /// Adds the event of a fork. The new task has the name of its parent.
     pub fn fork(&mut self, time: Ktime, parent: Task, child: Task, comm: Comm) {
         let fork = Fork {
             parent_tid: tid(parent.0),
@@ -66,7 +66,7 @@ impl Waiting {
         self.push(time, LifeKind::Fork(fork));
     }
 
-    /// Adds an exec. The task that called it had the id `before`.
+    /// Adds the event of an exec. The task that called it had the id `before`.
     pub fn exec(&mut self, time: Ktime, id: Id, before: Id, program: (Comm, Vec<u8>, Argv)) {
         let (comm, filename, argv) = program;
         let exec = Exec {
@@ -94,7 +94,7 @@ impl Waiting {
         self.push(time, LifeKind::Account(account));
     }
 
-    /// Adds the end of a task. The end of a leader comes after the ends of its other threads.
+    /// Adds the event that a task has ended. The end of a leader comes after the ends of its other threads.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),
@@ -106,7 +106,7 @@ impl Waiting {
         self.push(time, LifeKind::End(end));
     }
 
-    /// Names another task as the parent of a forked one, if that fork still waits.
+    /// Corrects the parent of a forked task to be `parent`, if the event of that fork still waits.
     pub fn correct_fork(&mut self, child: Id, parent: Task) {
         let mut events = self.events.iter_mut().rev();
         let fork = events.find_map(|event| match &mut event.kind {
@@ -130,7 +130,7 @@ impl Waiting {
         }
     }
 
-    /// The memory of the events, in bytes.
+    /// The memory of the waiting events, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -142,7 +142,7 @@ impl Waiting {
     }
 }
 
-/// Events on their way to the writer.
+/// Events that are on their way to the writer.
 pub struct Events {
     events: Vec<LifeEvent>,
     bytes: usize,

@@ -1,5 +1,5 @@
-//! The sources of a recording's events. A source collects events on the recorder's main thread, and the writing thread
-//! converts them. Each way to record is a folder or file below; `choose` chooses one.
+//! Defines the sources of a recording's events. A source collects events on the recorder's main thread, and
+//! the writing thread converts them. Each way to record is a folder or file below; `choose` chooses one.
 
 pub mod bpf;
 pub mod choose;
@@ -19,8 +19,8 @@ use crate::mappings::Mapped;
 use crate::proc::{self, Alive, Id};
 use crate::stacks::Stacked;
 
-/// The interval between two drains, unless the source is ready before. A drain of rings
-/// costs some 100 µs, most of it for the wake-up.
+/// The interval between two drains of a source, unless the source is ready before. A drain of rings costs
+/// some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
 /// The interval between two drains of a light recording, which has few events and a ring with room for a burst.
@@ -48,8 +48,8 @@ pub trait Source {
     /// Begins the recording, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
-    /// Reads the sums that the kernel keeps for the recorder: an event of each since the last
-    /// reading. A source without such sums has none.
+    /// Events with the sums that the kernel keeps for the recorder, since the last call. A source without
+    /// such sums has none.
     fn sums(&mut self) -> Vec<LifeEvent> {
         Vec::new()
     }
@@ -59,7 +59,8 @@ pub trait Source {
         None
     }
 
-    /// Ends a part of the recording and begins another. `None` if this source supports no parts.
+    /// Ends a part of the recording and begins another. Returns the events around that; `None` if this source
+    /// supports no parts.
     fn change_part(&mut self, _time: Ktime) -> Option<PartEvents> {
         None
     }
@@ -67,7 +68,7 @@ pub trait Source {
     /// The memory of the collected events in bytes, and whether one of them has to be written soon.
     fn waiting(&self) -> (usize, bool);
 
-    /// Hands the collected events on.
+    /// Hands over the collected events, which the writing thread converts.
     fn take(&mut self) -> Box<dyn Drained>;
 
     /// Drains COMMAND's last events, after the end of its process.
@@ -76,7 +77,7 @@ pub trait Source {
     /// The followed processes that have not ended, except `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 
-    /// The followed processes that have not ended, also those of servers.
+    /// The followed processes that have not ended, including those of servers.
     fn working(&mut self) -> Vec<u32> {
         self.alive(None).iter().map(|process| process.pid).collect()
     }
@@ -102,44 +103,44 @@ pub trait Source {
         false
     }
 
-    /// Collects the last events. Nothing is followed afterwards.
+    /// Collects the last events. The source follows nothing afterwards.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
 }
 
 /// The end of COMMAND, as returned by a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Reaped {
-    /// The raw `wait` status.
+    /// The raw `wait` status of COMMAND.
     pub status: i32,
     /// The resources of COMMAND and of the descendants that it waited for.
     pub usage: libc::rusage,
 }
 
-/// The facts that only the BPF programs see, in words for the user.
+/// The facts that only the BPF programs can record, as text for the user.
 pub(crate) const NEEDS_PROGRAMS: &str =
     "containers and servers that work for COMMAND: recorded only with BPF rights";
 
-/// The last results of a source.
+/// The last results of a source of events.
 #[derive(Debug, Default)]
 pub struct Last {
-    /// Losses that no drained event reports.
+    /// The losses of events that no drained event reports.
     pub losses: Vec<LifeEvent>,
-    /// The CPU time of the source in the kernel in ns, if it is counted.
+    /// The CPU time in ns that the source took in the kernel, if it is counted.
     pub kernel_ns: Option<u64>,
     /// The end of COMMAND, if the source has waited for it. No other wait is possible then.
     pub reaped: Option<Reaped>,
-    /// A program ran without rights that it would have had without the recording.
+    /// Whether a program ran without rights that it would have had without the recording.
     pub took_rights: bool,
 }
 
-/// The events around a change of the file.
+/// The events around the change from one part's file to the next.
 #[derive(Debug, Default)]
 pub struct PartEvents {
     /// The last events of the part that ends.
     pub last: Vec<LifeEvent>,
     /// The first events of the next part: the living tasks and their totals.
     pub first: Vec<LifeEvent>,
-    /// The CPU time of the source in the kernel so far in ns, if it is counted.
+    /// The CPU time in ns that the source took in the kernel so far, if it is counted.
     pub kernel_ns: Option<u64>,
 }
 
@@ -153,28 +154,29 @@ pub struct ProgramClock {
 }
 
 pub trait Drained: Send {
-    /// The memory of the events in bytes.
+    /// The memory of the collected events in bytes.
     fn bytes(&self) -> usize;
 
-    /// Converts them, in the order of each stream. `near` is a time of the recording.
+    /// Converts the collected events and gives them to `to`, in the order of each stream. `near` is a time of
+    /// the recording.
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 
-/// A receiver of events for the file. Its errors are those of the output.
+/// A receiver of the converted events, which writes them to the file. Its errors are those of the output.
 pub trait Take {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error>;
     fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error>;
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
-    /// Takes the mappings of a process, before its samples.
+    /// Takes the mappings of a process, before the process's samples.
     fn mapped(&mut self, from: &Mapped);
-    /// Takes the clock of a process in another time namespace, before its marks.
+    /// Takes the clock of a process in another time namespace, before the process's marks.
     fn clock_of(&mut self, clock: ProgramClock);
 }
 
 /// A function that takes the listener of COMMAND's filter, or `None` if the filter could not be installed.
 pub type Listen = Box<dyn FnOnce(Option<OwnedFd>)>;
 
-/// A source that is ready for the release of COMMAND.
+/// A source of events that has started, so that COMMAND can be released.
 pub struct Started {
     pub source: Box<dyn Source>,
     /// The function to which COMMAND has to announce calls of ptrace(2); `None` if COMMAND announces nothing.
@@ -182,21 +184,23 @@ pub struct Started {
     pub scope: Scope,
     /// The id of COMMAND's process on the host.
     pub root: Option<u32>,
-    /// How the facts are known; `None`: the kernel stamps all of them.
+    /// How the facts of the recording are known; `None` if the kernel stamps all events.
     pub origin: Option<Origin>,
-    /// The numbers of the [`Extra`](tr_format::meta::Extra)s that this source records.
+    /// The numbers of the kinds of optional facts ([`Extra`](tr_format::meta::Extra)) that this source
+    /// records.
     pub extras: Option<Vec<u8>>,
-    /// Facts that this source does not record here.
+    /// The facts that this source does not record on this machine.
     pub missing: Vec<Missing>,
-    /// Wake-ups by interrupts are recorded as such.
+    /// Whether wake-ups by interrupts are recorded as such.
     pub irq_known: bool,
-    /// The memory of all rings in bytes.
+    /// The memory of all rings of the source in bytes.
     pub buffer: u64,
     pub living: Vec<LifeEvent>,
 }
 
 impl Started {
-    /// A source that records COMMAND's process `root` by a method without BPF, which lacks these facts.
+    /// The started source of a method without BPF, which records COMMAND's process `root` and lacks these
+    /// facts.
     fn without_bpf(
         source: impl Source + 'static,
         root: Id,
@@ -218,7 +222,7 @@ impl Started {
     }
 }
 
-/// The id of COMMAND's process, if a method without BPF can record it by the totals in `/proc`.
+/// The id of COMMAND's process. An error if a method without BPF cannot record it by the totals in `/proc`.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let root =
@@ -230,13 +234,13 @@ fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     }
 }
 
-/// The event that the recording lacks these facts from now on, in words.
+/// The event that the recording lacks these facts from now on. `what` names them.
 pub fn degraded(what: impl Into<Vec<u8>>) -> LifeKind {
     let what = what.into().into();
     LifeKind::Degraded(Degraded { what })
 }
 
-/// An event of the recorder's own.
+/// An event that the recorder itself makes.
 pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
     LifeEvent {
         time,

@@ -1,4 +1,4 @@
-//! Reads the programs' sums of system calls once a second.
+//! Reads the BPF programs' sums of system calls once a second.
 
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,27 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Tgid};
 use crate::host;
 use crate::source::recorder;
 
-/// The interval between two readings.
+/// The interval between two readings of the sums.
 const EVERY: Duration = Duration::from_secs(1);
 /// The longest time for which the programs may still write to a table after they were given the other one.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The most sums of an event: a frame holds several events, and [`tr_format::limits::CALLS`] sums.
+/// The largest number of sums in one event: a frame holds several events, and [`tr_format::limits::CALLS`]
+/// sums.
 const SUMS: usize = 4096;
 
-/// The readings of the programs' tables.
+/// Reads the programs' two tables of sums in turn.
 pub struct Calls {
-    /// The time at which the programs were given the other table, if the first one is not read yet.
+    /// The time at which the programs were given the other table, if the first one was not read since.
     changed: Option<(Ktime, Instant)>,
-    /// The end of the last reading's interval.
+    /// The time up to which calls are in the sums that were read.
     since: Ktime,
     next: Instant,
 }
 
 impl Calls {
-    /// The readings of a recording that begins at `start`. Calls before that belong to no interval.
+    /// Begins to read the sums for a recording that begins at `start`. Calls before that belong to no
+    /// interval.
     pub fn new(tracer: &mut Tracer, start: Ktime) -> Calls {
         tracer.change_call_table();
         tracer.take_calls();
@@ -38,7 +40,7 @@ impl Calls {
         }
     }
 
-    /// The events of an interval that has ended, if one has.
+    /// The events with the sums of an interval that has ended, if one has.
     pub fn drain(&mut self, tracer: &mut Tracer) -> Vec<LifeEvent> {
         let now = Instant::now();
         if let Some((at, _)) = self.changed.filter(|(_, when)| now >= *when + SETTLED) {
@@ -57,7 +59,7 @@ impl Calls {
         tracer.change_call_table();
     }
 
-    /// The events of the remaining sums, after the programs have been detached.
+    /// The events with the sums that are left, after the programs have been detached.
     pub fn finish(&mut self, tracer: &mut Tracer, end: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         if let Some((at, _)) = self.changed.take() {

@@ -1,5 +1,5 @@
-//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace),
-//! one function for each kind. No other module knows both forms.
+//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace), with one function
+//! for each kind. No other module knows both forms.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::proc;
 use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
-/// A scheduling event; `None` for an unknown kind. `near` is a time of the recording.
+/// Converts a scheduling event; `None` for an unknown kind. `near` is a time of the recording.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     let event = slot.event(near.0);
     let flag = |flag: u8| event.flags & flag != 0;
@@ -59,7 +59,7 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     })
 }
 
-/// The event of a loss that a CPU's slots report.
+/// Converts a loss that a CPU's slots report.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
@@ -138,7 +138,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     kinds.map(|kind| at(&head, kind)).into_iter().collect()
 }
 
-/// The stack of a record; `None` if the record has no stack.
+/// The stack in a record; `None` if the record has no stack.
 pub fn stack(record: &[u8]) -> Option<Stacked> {
     let (sample, user) = sample(record)?;
     let user: Vec<At> = (0u64..)
@@ -171,7 +171,7 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
-/// The sample of a record, and its frames in user mode, innermost first; `None` if the record has no sample.
+/// The sample in a record, and its frames in user mode, innermost first; `None` if the record has no sample.
 pub fn sample(
     record: &[u8],
 ) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
@@ -198,7 +198,7 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-/// The clock of a record; `None` if the record has no clock.
+/// The clock of another time namespace in a record; `None` if the record has no clock.
 pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_CLOCK)?;
     let clock = parse::<wire::Clock>(record)?;
@@ -208,7 +208,7 @@ pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     })
 }
 
-/// The sums of a record; `None` if the record has none.
+/// The sums over tasks that are not followed in a record; `None` if the record has none.
 pub fn others(record: &[u8]) -> Option<wire::Others> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_OTHERS)?;
     parse(record)
@@ -259,7 +259,7 @@ struct DirectoryHead {
     length: i32,
 }
 
-/// The struct at the beginning of a record.
+/// The struct at the beginning of a record; `None` if the record is too short.
 pub fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
     T::read_from_prefix(record).ok().map(|(event, _)| event)
 }
@@ -388,7 +388,7 @@ fn reclaim(event: wire::Reclaim) -> LifeKind {
     })
 }
 
-/// Converts a disk wait, except for the disk's name.
+/// Converts an event about the disk that a task waits for, except for the disk's name.
 fn disk_wait(event: wire::DiskWait) -> LifeKind {
     LifeKind::DiskWait(Box::new(DiskWait {
         tid: Tid(event.tid),
@@ -427,7 +427,7 @@ fn outsider(event: wire::Outsider) -> LifeKind {
     }))
 }
 
-/// Converts a container, except for its id and names, which come with the exec.
+/// Converts an event about a container, except for the container's id and names, which come with the exec.
 fn container(event: wire::Container) -> LifeKind {
     LifeKind::Container(Box::new(Container {
         tid: Tid(event.tid),
@@ -455,7 +455,7 @@ fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
     })
 }
 
-/// A change of a connection, by the programs' number. `None` for an address of an
+/// Converts a change of a TCP connection, which the programs have numbered. `None` for an address of an
 /// unknown family.
 fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     let id = ConnectionId(event.socket);
@@ -493,7 +493,7 @@ fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     })
 }
 
-/// The copied bytes of a message.
+/// The bytes of a DNS message that the programs have copied.
 fn message(event: &wire::Dns) -> &[u8] {
     let message = event.message.get(..event.length as usize);
     message.unwrap_or(&event.message)
@@ -579,8 +579,8 @@ fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
     })
 }
 
-/// A task that came into the followed cgroup. If the record lacks the arguments, they are read from `/proc`, provided
-/// that the process still has the same name.
+/// Converts the event of a task that came into the followed cgroup. If the record lacks the arguments, they
+/// are read from `/proc`, provided that the process still has the same name.
 fn join(record: &[u8]) -> Option<LifeEvent> {
     let (event, tail) = wire::Join::read_from_prefix(record).ok()?;
     let task = &event.task;
@@ -597,7 +597,7 @@ fn join(record: &[u8]) -> Option<LifeEvent> {
     Some(snapshot(task, argv))
 }
 
-/// A living task; `argv` is empty unless the task is followed.
+/// Converts a living task to a snapshot event; `argv` is empty unless the task is followed.
 pub fn snapshot(task: &wire::Snapshot, argv: Argv) -> LifeEvent {
     let snapshot = Snapshot {
         tid: Tid(task.tid),

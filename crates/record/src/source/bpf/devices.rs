@@ -1,4 +1,4 @@
-//! The increase of the programs' sums over block devices between two samples.
+//! Computes by how much the BPF programs' sums over block devices have grown between two samples.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind};
 use crate::disks;
 use crate::source::recorder;
 
-/// The sums at the last reading, by the devices' numbers.
+/// The sums over each block device at the last reading, by the numbers of the devices.
 pub struct Devices {
     before: HashMap<u32, wire::BlockDevice>,
     last: Ktime,
 }
 
 impl Devices {
-    /// The devices of a recording that begins at `start`.
+    /// Begins with no block devices, in a recording that begins at `start`.
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),
@@ -24,7 +24,8 @@ impl Devices {
         }
     }
 
-    /// An event for each device that has completed requests since the last reading, without its name.
+    /// An event for each block device that has completed requests since the last reading. The events lack the
+    /// names of the devices.
     pub fn read(&mut self, devices: Vec<(u32, wire::BlockDevice)>, now: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         for (number, sums) in devices {
@@ -42,7 +43,7 @@ impl Devices {
     }
 }
 
-/// The increase of the sums of a device since `before`.
+/// By how much the sums of a block device have grown since `before`.
 fn increase(sums: &wire::BlockDevice, before: Option<&wire::BlockDevice>) -> Block {
     let mut block = Block {
         busy: sums.busy.wrapping_sub(before.map_or(0, |sums| sums.busy)),

@@ -1,35 +1,35 @@
-//! DNS messages (RFC 1035) as the programs copy them: perhaps cut, and written by strangers.
+//! Parses DNS messages (RFC 1035) as the BPF programs copy them: perhaps cut, and written by strangers.
 
 use tr_format::dns::ADDRESSES;
 use tr_format::network::Address;
 
-/// The types of records with an address.
+/// The number of the record type with an IPv4 address. The next number is that of an IPv6 address.
 const A: u16 = 1;
 const AAAA: u16 = 28;
-/// The class of the internet.
+/// The number of the class of the internet.
 const INTERNET: u16 = 1;
-/// Bytes of a message's header.
+/// The number of bytes of a DNS message's header.
 const HEADER: usize = 12;
-/// The longest name, its labels' lengths included.
+/// The number of bytes of the longest name in a DNS message, including the lengths of its labels.
 const NAME: usize = 255;
 
-/// The parts of a message that are recorded.
+/// The parts of a DNS message that are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// The id of the query and its answer.
+    /// The id of the message, which a query and its answer have in common.
     pub id: u16,
     pub is_answer: bool,
-    /// The response code (RCODE).
+    /// The response code (RCODE) of the message.
     pub code: u8,
-    /// The type of the question (QTYPE).
+    /// The type (QTYPE) of the question in the message.
     pub kind: u16,
-    /// The name that is asked for, without the last dot.
+    /// The name that is looked up, without the last dot.
     pub name: Vec<u8>,
-    /// The addresses of an answer, as far as they are there.
+    /// The addresses of an answer, as far as the copied bytes have them.
     pub addresses: Vec<Address>,
 }
 
-/// A place in a message.
+/// A place in the bytes of a DNS message.
 struct At<'a> {
     bytes: &'a [u8],
     place: usize,
@@ -48,7 +48,7 @@ impl<'a> At<'a> {
         Some(u16::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    /// A name that is written out, as that of a question.
+    /// Reads a name that is written out, like the name of a question.
     fn name(&mut self) -> Option<Vec<u8>> {
         let mut name = Vec::new();
         loop {
@@ -79,7 +79,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The next record: its address, if it has one.
+    /// Reads the next record: its address, if it has one.
     fn record(&mut self) -> Option<Option<Address>> {
         self.skip_name()?;
         let (kind, class) = (self.int()?, self.int()?);
@@ -98,7 +98,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// Reads a message; `None` unless its header and its question are there.
+/// Parses a DNS message; `None` unless its header and its question are complete.
 pub fn parse(bytes: &[u8]) -> Option<Message> {
     let mut at = At { bytes, place: 0 };
     let (id, flags) = (at.int()?, at.int()?);
@@ -128,7 +128,7 @@ pub fn parse(bytes: &[u8]) -> Option<Message> {
 mod tests {
     use super::*;
 
-    /// An answer with a CNAME, an A and an AAAA record.
+    /// The bytes of an answer with a CNAME, an A and an AAAA record.
     fn answer() -> Vec<u8> {
         let mut bytes = vec![0x12, 0x34, 0x81, 0x83, 0, 1, 0, 3, 0, 0, 0, 0];
         bytes.extend_from_slice(b"\x04pypi\x03org\x00\x00\x01\x00\x01");

@@ -1,6 +1,6 @@
-//! The loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. It attaches the programs, sends
-//! their descriptors over its standard input, which is a socket, and ends. It accepts only numbers: it opens no file
-//! and executes no program for the other side.
+//! Implements the loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. It attaches
+//! the programs, sends their descriptors over its standard input, which is a socket, and ends. It accepts
+//! only numbers: it opens no file and executes no program for the other side.
 //!
 //! Before it reads the request, it becomes the user who called sudo, and keeps only the capabilities for BPF.
 
@@ -19,45 +19,46 @@ use zerocopy::IntoBytes;
 use super::request::{Reply, Request};
 use crate::{capabilities, host, passing};
 
-/// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
+/// The time in seconds after which SIGALRM ends the loader, whatever it waits for.
 const LIMIT: u32 = 20;
-/// The time without a request after which a loader that opens iterators ends, in seconds: `tr` asks
-/// once a second, but may be stopped for a while.
+/// The time in seconds without a request after which a loader that opens iterators ends: `tr` sends one each
+/// second, but may be stopped for a while.
 const IDLE: u32 = 3600;
-/// A file that only root can open. A loader locks the byte of its user in it.
+/// The path of a file that only root can open. A loader locks the byte of its user in it.
 const LOCK: &str = "/run/tr-loader.lock";
 /// The byte that requests an iterator over the tasks.
 pub const ITERATOR: [u8; 1] = *b"i";
 
-/// The reason why the loader does nothing.
+/// The reason why the loader refuses to attach programs.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// Standard input is no Unix socket.
+    /// The loader's standard input is no Unix socket.
     #[error("standard input is no Unix socket: record --sudo runs this, as root")]
     NoSocket,
-    /// SUDO_UID is missing, or the loader does not run as root.
+    /// The environment variable SUDO_UID is missing, or the loader does not run as root.
     #[error("only sudo runs this, as root")]
     NoSudo,
-    /// Another user made the socket.
+    /// The socket was made by another user than the one who called sudo.
     #[error("the socket is of user {peer}, and user {caller} has called sudo")]
     Peer {
-        /// The user who made the socket.
+        /// The number of the user who made the socket.
         peer: u32,
-        /// The user who called sudo.
+        /// The number of the user who called sudo.
         caller: u32,
     },
     /// The kernel refuses a system call.
     #[error("cannot {action}: {errno}")]
     System { action: &'static str, errno: Errno },
-    /// The other side has ended, or has sent no request.
+    /// The `tr` on the other side has ended, or has sent no request.
     #[error("the request: {0}")]
     Request(io::Error),
 }
 
-/// Serves the request from standard input. `confine` restricts the loader to reading /proc and /sys.
+/// Serves the request that comes from standard input. `confine` restricts the loader to reading /proc and
+/// /sys.
 ///
 /// # Errors
-/// The loader has done nothing.
+/// The reason why the loader has attached no programs.
 pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     // SIGALRM has had its default action since the exec.
     alarm::set(LIMIT);
@@ -94,7 +95,8 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Waits for the end of this user's other loaders. The lock ends with the file.
+/// Waits for the end of this user's other loaders, and takes their place. The lock ends when the file is
+/// closed.
 fn lock(user: Uid) -> Result<File, Errno> {
     let mut file = OpenOptions::new();
     file.read(true).write(true).create(true).mode(0o600);
@@ -111,10 +113,10 @@ fn lock(user: Uid) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// Attaches the programs.
+/// Attaches the BPF programs by the settings of the request.
 ///
 /// # Errors
-/// The reason why they could not be attached, in words.
+/// The reason why they could not be attached, as text for the user.
 fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
     let memory = pages.saturating_mul(host::page_size().into());
@@ -122,8 +124,8 @@ fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     Programs::start(&settings).map_err(|error| error.to_string())
 }
 
-/// Opens iterators for a `tr` to which the kernel refuses them, until `tr` closes the socket. A `tr` that needs no
-/// iterators closes it at once.
+/// Opens iterators over the tasks for a `tr` to which the kernel refuses them, until `tr` closes the socket.
+/// A `tr` that needs no iterators closes it at once.
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
@@ -153,7 +155,7 @@ fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     (done && domain == rustix::net::AddressFamily::UNIX).then(|| Uid::from_raw(peer.uid))
 }
 
-/// Becomes this user, with the capabilities for BPF, as far as a container has them.
+/// Makes the process run as this user, with the capabilities for BPF alone, as far as a container has them.
 fn drop_rights(user: Uid, group: Gid) -> Result<(), Errno> {
     prctl::set_keepcaps(true)?;
     nix::unistd::setgroups(&[])?;

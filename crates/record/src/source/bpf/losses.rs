@@ -1,4 +1,4 @@
-//! Losses that no ring reports.
+//! Finds the losses of events that no ring reports.
 
 use tr_bpf::{Tracer, Usage};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
@@ -7,8 +7,8 @@ use super::convert;
 use super::rings::Sink;
 use crate::source::recorder;
 
-/// The losses that the programs counted and did not report, after they were detached.
-/// `span` is the recording's start and end.
+/// The losses of events that the programs counted and did not report, after they were detached. `span` is the
+/// recording's start and end.
 pub fn unreported(
     tracer: &Tracer,
     sink: &mut Sink,

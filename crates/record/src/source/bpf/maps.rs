@@ -13,17 +13,17 @@ use crate::mappings::{Image, Mapped};
 use crate::proc;
 use crate::stacks::BuildId;
 
-/// The most build ids that are kept.
+/// The largest number of build ids that are remembered.
 const IDS: usize = 1 << 14;
-/// The most processes whose mappings are read in a drain. A read takes 35 µs (node, 100
+/// The largest number of processes whose mappings are read in one drain. A read takes 35 µs (node, 100
 /// mappings).
 const PROCESSES: usize = 64;
-/// The most bytes of mappings of a process.
+/// The largest number of bytes of a process's mappings that are read.
 const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
-    /// Build ids of a process whose mappings were read.
+    /// The build ids of the files of processes whose mappings were read.
     known: HashSet<BuildId>,
 }
 
@@ -67,7 +67,7 @@ impl Maps {
     }
 }
 
-/// The mappings of a process, if it still runs that program.
+/// The text of a process's mappings; `None` if it no longer runs that program.
 fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     let id = proc::Id::try_from(pid).ok().filter(|id| *id > 0)?;
     let mut maps = Vec::new();

@@ -1,4 +1,5 @@
-//! The source of the events of BPF programs, which `tr` itself has attached, or the loader that sudo runs.
+//! Gets the events of a recording from BPF programs, which `tr` itself has attached, or the loader that sudo
+//! runs.
 
 mod calls;
 mod convert;
@@ -42,7 +43,7 @@ const LAST_SWITCH: Duration = Duration::from_millis(250);
 /// drops a task a grace period of RCU after its parent's wait, 10 to 40 ms on two idle CPUs.
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
-/// The facts that a light recording lacks, in words for the user.
+/// The facts that a light recording lacks, as text for the user.
 const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
@@ -51,20 +52,20 @@ const LIGHT: &str =
 /// programs that the kernel verifies.
 pub const OWN_MEMORY: u64 = 40 << 20;
 
-/// The BPF programs and their rings.
+/// The attached BPF programs and their rings, as a source of events.
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
-    /// The sums of block devices; `None` if this kernel lacks their tracepoints.
+    /// The sums of the requests to block devices; `None` if this kernel lacks their tracepoints.
     devices: Option<Devices>,
-    /// The sums of system calls, if they are recorded.
+    /// The reader of the sums of system calls, if they are recorded.
     calls: Option<Calls>,
-    /// The totals of tasks, if this is a light recording.
+    /// The reader of the totals of tasks, if this is a light recording.
     totals: Option<Totals>,
-    /// The followed tasks.
+    /// Which tasks are followed.
     scope: Scope,
     argv_limit: u32,
-    /// The number of waits without room for their stacks before the recording.
+    /// The number of waits before the recording for whose stacks there was no room.
     waits_before: u64,
     /// The process of sudo, until it has ended.
     sudo: Option<Sudo>,
@@ -73,13 +74,13 @@ struct Bpf {
 /// The process that attaches the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loader {
-    /// `tr` itself.
+    /// The process is `tr` itself.
     Own,
-    /// The loader, as sudo runs it.
+    /// The process is the loader, which sudo runs.
     Sudo,
 }
 
-/// Attaches the programs; `child` is COMMAND's process before its release.
+/// Attaches the programs and begins to collect events. `child` is COMMAND's process before its release.
 pub fn start(
     config: &Config,
     loader: Loader,
@@ -188,7 +189,7 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
     Ok((settings, buffer))
 }
 
-/// The processes of servers and their descendants.
+/// The ids of the processes of servers and of their descendants.
 fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     let is_one = |task: &&wire::Snapshot| task.followed == wire::FOLLOWED_SERVER;
     let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|task| task.tgid).collect();
@@ -226,7 +227,7 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
     living
 }
 
-/// About the most bytes of a sample in its ring.
+/// The approximate size in bytes of the largest sample in its ring.
 const SAMPLE: u64 = 5200;
 
 /// The settings for stacks on this number of CPUs; `None` if none are recorded. The ring has room for the samples of
@@ -323,7 +324,7 @@ fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
         .collect()
 }
 
-/// Attaches the programs.
+/// Attaches the programs, in this process or by the loader.
 pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     if loader == Loader::Sudo {
         return sudo::attach(settings);
@@ -343,7 +344,7 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
     u32::try_from(later).unwrap_or(u32::MAX)
 }
 
-/// The facts that cannot be recorded on this kernel.
+/// The facts that the attached programs cannot record on this kernel.
 pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
     let mut missing = chosen(&[
@@ -372,7 +373,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     missing
 }
 
-/// The notes about how the programs were attached, in words for the user. They concern no missing fact.
+/// Notes for the user about how the programs were attached. They concern no missing fact.
 pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
@@ -410,12 +411,12 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// A descriptor that becomes readable when a ring is half full.
+    /// A descriptor that becomes readable when a ring of the programs is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
 
-    /// Drains the rings. Without `room` the events stay in the rings.
+    /// Collects the events in the rings. Without `room` they stay in the rings.
     fn drain(&mut self, room: bool) {
         if let Some(sudo) = &mut self.sudo {
             sudo.reap();
@@ -502,7 +503,7 @@ impl Source for Bpf {
         Box::new(self.sink.take())
     }
 
-    /// Drains until the last switch-out of COMMAND's process has arrived.
+    /// Collects events until the last switch-out of COMMAND's process has arrived.
     fn drain_command(&mut self) {
         let latest = match self.totals {
             Some(_) => Instant::now() + LAST_TOTALS,
@@ -517,8 +518,8 @@ impl Source for Bpf {
         }
     }
 
-    /// The living followed processes, from the kernel's list, because a count from the events would be wrong after a
-    /// loss. Servers and their descendants are excluded: they also work for others.
+    /// The living processes that are followed, from the kernel's list, because a count from the events would
+    /// be wrong after a loss. Servers and their descendants are excluded: they also work for others.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         let tasks = self.tracer.snapshot().unwrap_or_default();
         let servers = servers(&tasks);

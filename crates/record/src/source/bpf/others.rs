@@ -1,7 +1,8 @@
-//! Joins the sums over the tasks that have a CPU while recorded tasks wait for it, and the names of threads.
+//! Joins the sums over the unrecorded tasks that have a CPU while recorded tasks wait for it, and the names
+//! of threads.
 //!
-//! The programs hand sums over for each wait. Sums of a CPU in sequence become one event as long as the tasks of
-//! each name have nearly the same share of each. Beside a steady load this is a tenth of the events.
+//! The BPF programs hand over sums for each wait. Sums of a CPU in sequence become one event as long as the
+//! tasks of each name have nearly the same share of each. Beside a steady load this is a tenth of the events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,12 +11,14 @@ use tr_format::event::{
     Comm, CpuId, Ktime, LifeEvent, LifeKind, Others, Outsider, Share, Tgid, Threads,
 };
 
-/// Shares are nearly the same if they differ by at most the whole divided by this number.
+/// The divisor by which shares count as nearly the same: they differ by at most the whole divided by this
+/// number.
 const NEARLY: u128 = 32;
-/// The smallest shares are part of the rest, if all of them together are at most the whole divided by this number.
+/// The divisor for the smallest shares: they become part of the rest if all of them together are at most the
+/// whole divided by this number.
 const SMALL: u64 = 128;
 
-/// The sums of one or more waits, in ns.
+/// How long unrecorded tasks had a CPU in one or more waits of recorded tasks, in ns.
 #[derive(Clone, Debug)]
 struct Sums {
     since: u64,
@@ -42,13 +45,13 @@ impl Sums {
         all.fold(self.rest, u64::saturating_add)
     }
 
-    /// The time of all tasks with a share's name.
+    /// The time in ns of all tasks that have the process and the name of a share.
     fn ns_of(&self, task: &wire::Share) -> u64 {
         let named = self.shares.iter().filter(|share| share.comm == task.comm);
         named.fold(0, |sum, share| sum.saturating_add(share.ns))
     }
 
-    /// Whether the tasks of each name have nearly the same shares of both.
+    /// Whether the tasks of each name have nearly the same shares of these sums and of the others.
     fn is_like(&self, other: &Sums) -> bool {
         let wholes = [self, other].map(|sums| u128::from(sums.whole()));
         let near = |ns: u64, of_other: u64| {
@@ -59,7 +62,7 @@ impl Sums {
         near(self.rest, other.rest) && tasks.all(|task| near(self.ns_of(task), other.ns_of(task)))
     }
 
-    /// Adds later sums.
+    /// Adds the sums of a later wait.
     fn add(&mut self, later: &Sums) {
         self.until = later.until;
         self.rest = self.rest.saturating_add(later.rest);
@@ -76,7 +79,7 @@ impl Sums {
         }
     }
 
-    /// The event, without the smallest shares.
+    /// The event with these sums, without the smallest shares.
     fn event(mut self, cpu: u32) -> LifeEvent {
         let whole = self.whole();
         let mut small = whole / SMALL;
@@ -128,7 +131,8 @@ fn is_same(one: &wire::Share, other: &wire::Share) -> bool {
 pub struct Joined(BTreeMap<u32, Sums>);
 
 impl Joined {
-    /// Takes the sums of a wait. Returns the event of the sums before, if these are not like them.
+    /// Takes the sums of a wait. If they cannot be joined with the earlier sums of the CPU, returns the event
+    /// with these.
     pub fn take(&mut self, record: &wire::Others) -> Option<LifeEvent> {
         let (cpu, sums) = (record.head.cpu, Sums::of(record));
         match self.0.get_mut(&cpu) {
@@ -140,19 +144,19 @@ impl Joined {
         }
     }
 
-    /// The events of the last sums.
+    /// The events with the last sums of all CPUs.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         self.0.into_iter().map(|(cpu, sums)| sums.event(cpu))
     }
 }
 
-/// The names of threads of the same process. One event has all that have the same name.
+/// The threads of the same process that have the same name. One event has all of them.
 #[derive(Debug, Default)]
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of a thread, unless it is the first one of its process and name, or began after the event of
-    /// the first one. Returns whether it is taken.
+    /// Takes the name of a thread, unless it is the first one of its process and name, or began after the
+    /// event of the first one. Returns whether the name was taken.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {
@@ -171,7 +175,7 @@ impl NamedThreads {
         true
     }
 
-    /// The events of the threads.
+    /// The events with the threads that were taken.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         let mut all: Vec<_> = self.0.into_values().collect();
         all.retain(|(_, threads)| !threads.tids.is_empty());

@@ -1,18 +1,20 @@
-//! The two messages between `tr` and the loader that sudo runs. Both have a fixed length and contain plain numbers,
-//! none of which the loader trusts.
+//! The two messages between `tr` and the loader that sudo runs. Both have a fixed length and contain plain
+//! numbers, none of which the loader trusts.
 
 use tr_bpf::{wire, Containers, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// The first bytes of the messages of this version.
+/// The bytes with which the messages of this version begin.
 const MAGIC: [u8; 8] = *b"trload06";
-/// The most targets. The programs' map of targets has the same number of entries.
+/// The largest number of target processes in a request. The programs' map of targets has the same number of
+/// entries.
 const MOST_TARGETS: usize = 4096;
 /// The number of words that have a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
-/// The largest ring in bytes.
+/// The size in bytes of the largest ring that the loader makes.
 const LARGEST_RING: u32 = 1 << 30;
-/// The most recordings at a time on the whole machine. Each of them adds some time to every switch.
+/// The largest number of recordings that run at a time on the whole machine. Each of them adds some time to
+/// every switch.
 const MOST_RECORDINGS: usize = 64;
 /// The largest task id of Linux, plus one.
 const PID_MAX: u32 = 1 << 22;
@@ -23,16 +25,16 @@ const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
 const SERVERS: u32 = 16;
 const LIGHT: u32 = 32;
-/// The place of the containers' number in the flags.
+/// The place in the flags at which the number of the setting for containers begins.
 const CONTAINERS: u32 = 64;
 
-/// The settings of the programs.
+/// The request to the loader, which has the settings of the programs.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Request {
     magic: [u8; 8],
-    /// The sizes of the programs' memory. If two versions of `tr` differ in the memory that both use, they differ in
-    /// these sizes.
+    /// The sizes in bytes of the programs' memory that both sides use. If two versions of `tr` differ in that
+    /// memory, they differ in these sizes.
     memory: [u64; 2],
     cgroup: u64,
     flags: u32,
@@ -43,18 +45,18 @@ pub struct Request {
     argv_limit: u32,
     pid_max: u32,
     target_count: u32,
-    /// The samples of stacks a second, or 0, and the bytes of their ring.
+    /// The number of samples of stacks a second, or 0. The next field is the size of their ring in bytes.
     sample_hz: u32,
     sample_ring: u32,
-    /// The shortest wait whose stack is recorded, in ns, or 0.
+    /// The shortest wait whose stack is recorded, in ns; 0 if no such stacks are recorded.
     wait_least: u64,
-    /// A bit for each CPU.
+    /// The set of recorded CPUs, with a bit for each CPU.
     cpus: [u64; CPU_WORDS],
     targets: [u32; MOST_TARGETS],
 }
 
 impl Request {
-    /// The message for these settings. `None`: more targets or CPUs than it has room for.
+    /// The request with these settings; `None` if they have more targets or CPUs than a request has room for.
     pub fn of(settings: &Settings) -> Option<Request> {
         let mut request = Request {
             magic: MAGIC,
@@ -94,13 +96,14 @@ impl Request {
         Some(request)
     }
 
-    /// An empty message, to be filled by a receive.
+    /// An empty request, which a receive fills.
     pub fn empty() -> Request {
         Request::new_zeroed()
     }
 
-    /// The checked settings, or the reason for a refusal in words. `memory` is the memory of the machine in bytes: the
-    /// rings take at most half of it, together with the rings of all running recordings.
+    /// The settings in the request, after they were verified, or the reason for a refusal as text. `memory`
+    /// is the memory of the machine in bytes: the rings take at most half of it, together with the rings of
+    /// all running recordings.
     pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
         if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
             return Err("the program was replaced by another version");
@@ -165,26 +168,26 @@ impl Request {
     }
 }
 
-/// The reply of the loader: the form of the programs, whose descriptors come with it, or the reason why they were not
-/// attached.
+/// The reply of the loader: which parts the attached programs have, whose descriptors come with it, or the
+/// reason why they were not attached.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Reply {
     attached: u32,
     raw: u32,
     irq_known: u32,
-    /// Stacks show the kernel's addresses.
+    /// Whether recorded stacks show the kernel's addresses, as a number.
     kernel_shown: u32,
     calls: u32,
     samplers: u32,
-    /// The number of events and links of the samplers.
+    /// The number of perf events and links that call the samplers of stacks.
     callers: u32,
     reason_len: u32,
     reason: [u8; 512],
 }
 
 impl Reply {
-    /// The reply for attached programs.
+    /// The reply that programs with these parts are attached.
     pub fn attached(parts: Parts) -> Reply {
         let callers = parts.callers.unwrap_or(0);
         Reply {
@@ -199,7 +202,7 @@ impl Reply {
         }
     }
 
-    /// The reply for a failure. A long reason is cut.
+    /// The reply that the programs are not attached for this reason. A long reason is cut.
     pub fn failed(reason: &str) -> Reply {
         let mut reply = Reply::empty();
         for (place, byte) in reply.reason.iter_mut().zip(reason.bytes()) {
@@ -209,12 +212,12 @@ impl Reply {
         reply
     }
 
-    /// An empty message, to be filled by a receive.
+    /// An empty reply, which a receive fills.
     pub fn empty() -> Reply {
         Reply::new_zeroed()
     }
 
-    /// The form of the attached programs, or the reason why they are not attached.
+    /// The parts that the attached programs have, or the reason why they are not attached.
     pub fn read(&self) -> Result<Parts, String> {
         if self.attached == 1 {
             return Ok(Parts {

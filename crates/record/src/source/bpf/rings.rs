@@ -1,5 +1,5 @@
-//! Collects the records of the rings on the recorder's main thread. This thread decodes only the end of COMMAND's
-//! process.
+//! Collects the records of the rings on the recorder's main thread. Of all records, this thread decodes only
+//! those about the end of COMMAND's process.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,21 +15,21 @@ use super::others::{Joined, NamedThreads};
 use crate::mappings::Mapped;
 use crate::source::{Drained, Take};
 
-/// The records drained for one message to the writer.
+/// The records that were drained for one message to the writer.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// Scheduling events of each CPU in its order, indexed by the CPU's number.
+    /// The scheduling events of each CPU in its order, indexed by the CPU's number.
     pub sched: Vec<Vec<wire::Slot>>,
-    /// Losses of scheduling events.
+    /// The losses of scheduling events.
     pub lost: Vec<(CpuId, wire::Lost)>,
-    /// Lifecycle records, each after its length (u32).
+    /// The lifecycle records, each after its length in bytes (u32).
     pub life: Vec<u8>,
     own: Vec<LifeEvent>,
     mapped: Vec<Mapped>,
-    /// Memory of the records, in bytes.
+    /// The memory of the records, in bytes.
     bytes: usize,
-    /// A container's runtime was executed, so the writer has to read the container's name from the runtime's files
-    /// soon.
+    /// Whether a container's runtime was executed, so that the writer has to read the container's name from
+    /// the runtime's files soon.
     urgent: bool,
     /// The size of a page in bytes.
     page: u32,
@@ -164,8 +164,9 @@ impl Drained for Records {
     }
 }
 
-/// The last totals of dead tasks. The time at which the kernel dropped a task is of no use, and would take a third of
-/// the event's bytes. So many totals share one time, which is before a new task gets one of the tids.
+/// The last totals of dead tasks. The time at which the kernel dropped a task is of no use, and would take a
+/// third of the event's bytes. So many totals share one time, which is before a new task gets one of the
+/// tids.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,
@@ -182,13 +183,13 @@ impl Dropped {
     }
 }
 
-/// The exec of a container's runtime.
+/// Whether a record is the exec of a container's runtime.
 fn is_runtime(record: &[u8]) -> bool {
     let exec = convert::parse::<wire::Exec>(record);
     exec.is_some_and(|exec| exec.head.kind() == wire::Kind::LIFE_EXEC && exec.runtime != 0)
 }
 
-/// A record without the unused end of its argv area.
+/// The part of a record before the unused end of its area for arguments.
 fn used_part(record: &[u8]) -> &[u8] {
     let kind = wire::Head::read_from_prefix(record).map_or(wire::Kind(0), |(head, _)| head.kind());
     let (tail, used) = match kind {
@@ -230,7 +231,7 @@ pub struct RootWatch {
 }
 
 impl RootWatch {
-    /// A watch of the process with this id on the host.
+    /// A watch of COMMAND's process, which has this id on the host.
     pub fn new(tgid: u32) -> RootWatch {
         RootWatch {
             tgid,
@@ -284,22 +285,23 @@ impl RootWatch {
 #[derive(Debug, Default)]
 pub struct Sink {
     records: Records,
-    /// The last records of a part of the recording, which are taken first.
+    /// The last records of a part of the recording. They are taken before those of the next part.
     old: Option<Records>,
     root: RootWatch,
     reported: Reported,
     maps: Maps,
-    /// The records of working directories, by their CPUs. The next record of a CPU is that of the exec.
+    /// The records of working directories, by the CPU that wrote them. The next record of that CPU is that of
+    /// the exec.
     directories: HashMap<u32, Box<[u8]>>,
 }
 
-/// The total of lost lifecycle events that each CPU has reported. The programs may
-/// report the same total twice.
+/// The number of lost lifecycle events that each CPU has reported so far. The programs may report the same
+/// number twice.
 #[derive(Debug, Default)]
 struct Reported(HashMap<u32, u64>);
 
 impl Reported {
-    /// The increase by a new total.
+    /// By how much the number of lost events of a CPU has grown if it is now `total`.
     fn add(&mut self, cpu: u32, total: u64) -> u64 {
         let before = self.0.entry(cpu).or_default();
         let new = total.saturating_sub(*before);
@@ -322,7 +324,7 @@ impl Reported {
 }
 
 impl Sink {
-    /// An empty sink. `page` is the size of a page in bytes.
+    /// A collection without records. `page` is the size of a page in bytes.
     pub fn new(page: u32) -> Sink {
         Sink {
             records: Records::of(page),
@@ -364,12 +366,12 @@ impl Sink {
         self.records.own.extend(events);
     }
 
-    /// Watches for the end of this process.
+    /// Makes the collection watch for the end of COMMAND's process.
     pub fn watch(&mut self, root: RootWatch) {
         self.root = root;
     }
 
-    /// The totals, as of their end, of tasks that ended before `time` and that the kernel has not dropped since. Some
+    /// The last totals of the tasks that ended before `time` and that the kernel has not dropped since. Some
     /// guests' kernels do not report every task that they drop.
     pub fn ended(&mut self, time: Ktime) -> Vec<wire::Total> {
         let ended = self.root.ended.extract_if(|_, end| end.head.time < time.0);
@@ -424,7 +426,7 @@ impl Sink {
         self.records.bytes
     }
 
-    /// Whether one of the waiting events has to be written soon.
+    /// Whether one of the waiting records has to be written soon.
     pub fn urgent(&self) -> bool {
         self.records.urgent
     }

@@ -1,4 +1,4 @@
-//! BPF programs that the loader has attached, which sudo runs: `tr` itself has no right to load
+//! Uses BPF programs that the loader has attached, which sudo runs. `tr` itself has no right to load
 //! programs, but may read their memory and their iterators.
 
 use std::io::{ErrorKind, Read};
@@ -16,9 +16,9 @@ use super::request::{Reply, Request};
 use crate::error::{Error, SudoRefusal as Refusal, LOADER_LIMIT};
 use crate::{host, passing};
 
-/// The first argument of the loader.
+/// The first argument with which `tr` is executed as the loader.
 pub const LOADER: &str = "bpf-loader";
-/// The longest wait for the end of sudo after an error, for its message.
+/// The longest wait for the end of sudo after an error, to read its message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Attached {
@@ -59,7 +59,7 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     })
 }
 
-/// Asks the loader for an iterator over the tasks.
+/// Requests an iterator over the tasks from the loader.
 fn iterator(loader: &UnixStream) -> std::io::Result<OwnedFd> {
     passing::send(loader, &ITERATOR, &[])?;
     let mut descriptors = passing::receive(loader, &mut [0])?;
@@ -100,7 +100,7 @@ impl Sudo {
         }
     }
 
-    /// Waits for sudo if it has ended.
+    /// Waits for the process of sudo if it has ended.
     pub fn reap(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if !matches!(child.try_wait(), Ok(None)) {
@@ -108,7 +108,7 @@ impl Sudo {
         }
     }
 
-    /// The reason of a loader that has closed its socket, from sudo's messages.
+    /// The reason why a loader has closed its socket, from sudo's messages.
     fn refusal(&mut self) -> Refusal {
         let Some(mut child) = self.0.take() else {
             return failed("sudo has ended");
@@ -133,7 +133,7 @@ impl Sudo {
     }
 }
 
-/// The path of this program for root.
+/// The path by which root can execute this program.
 fn program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| failed(&format!("/proc/self/exe: {error}")).into())
 }

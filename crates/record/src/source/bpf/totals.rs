@@ -1,4 +1,4 @@
-//! Reads the totals of the living tasks once a second. A light recording has no other times.
+//! Reads the totals of the living tasks once a second. They are the only times in a light recording.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,27 +15,28 @@ use crate::source::sampler::cpu_time;
 
 /// The shortest interval between two passes over the tasks.
 const EVERY: Duration = Duration::from_secs(1);
-/// The divisor for the part of a CPU's time that the passes may take. With 10,000 tasks the passes become rarer.
+/// The divisor of a CPU's time for the part that reading the totals may take. With 10,000 tasks the totals
+/// are read more rarely.
 const SHARE: u32 = 2500;
 /// The run time in ns by which a total has to grow before it is written. The kernel's totals lag by up to a tick.
 const LEAST: u64 = 1_000_000;
-/// A drain comes up to this much early.
+/// The time by which a drain may come early and still count as due.
 const EARLY: Duration = Duration::from_millis(50);
 /// The time in ns after which the kernel has dropped most ended tasks. The last totals of a zombie are written twice.
 const DROPPED: u64 = 3_000_000_000;
 
-/// The totals that the trace has.
+/// The totals that were read last, and which of them the trace has.
 #[derive(Debug)]
 pub struct Totals {
-    /// The totals of the last pass, and the run time in ns that was written last, by tid.
+    /// By tid: the totals of a task at the last reading, and the run time in ns that was written last.
     tasks: HashMap<u32, (wire::Total, u64)>,
     next: Instant,
-    /// The kernel counts the time in run queues.
+    /// Whether the kernel counts the time in run queues.
     has_delays: bool,
 }
 
 impl Totals {
-    /// The state before anything is written.
+    /// The state at the beginning, before totals are read.
     pub fn new(tracer: &mut Tracer) -> Totals {
         let has_delays = tracer
             .totals()
@@ -63,8 +64,8 @@ impl Totals {
         }
     }
 
-    /// Writes the totals that have changed, if a pass is due, and the totals of tasks that have ended and that the
-    /// kernel has not dropped yet.
+    /// Writes the totals that have changed, if it is time to read them, and the totals of tasks that have
+    /// ended and that the kernel has not dropped yet.
     pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
         if now + EARLY < self.next {
@@ -80,8 +81,8 @@ impl Totals {
         sink.push_own(events);
     }
 
-    /// Reads all totals and returns those that have grown. Their time is that before the pass, so that later tasks are
-    /// not included.
+    /// Reads all totals and returns events with those that have grown. The events have the time before the
+    /// reading, so that later tasks are not included.
     fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         let before = std::mem::take(&mut self.tasks);
         let mut grown = Vec::new();
@@ -99,13 +100,13 @@ impl Totals {
         grown
     }
 
-    /// The first totals of a file.
+    /// The events with the totals at the beginning of a file.
     pub fn first(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         self.all(time)
     }
 
-    /// The last totals of a file, of all tasks.
+    /// The events with the totals of all tasks at the end of a file.
     pub fn last(&mut self, tracer: &mut Tracer, sink: &mut Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         let ended = sink.ended(time);
@@ -114,8 +115,8 @@ impl Totals {
             .collect()
     }
 
-    /// The totals of all tasks at the last pass. At the end of a recording even unchanged totals matter: they show that
-    /// a task has slept.
+    /// The events with the totals of all tasks at the last reading. At the end of a recording even unchanged
+    /// totals matter: they show that a task has slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
         let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
         totals.sort_unstable_by_key(|total| total.tid);

@@ -1,5 +1,5 @@
-//! The tasks that the kernel does not list to BPF programs. Some guests' kernels hide the tasks of their agent,
-//! although the switches of these tasks are recorded.
+//! Finds the tasks that the kernel does not list to BPF programs. Some guests' kernels hide the tasks of
+//! their agent, although the switches of these tasks are recorded.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use crate::host;
 use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
-/// The age in ns up to which a task may have a recorded fork, at the time of the list. `/proc` has the starts of tasks
-/// only in ticks of a hundredth of a second.
+/// The age in ns at the time of the list up to which a task may have a recorded fork. `/proc` has the starts
+/// of tasks only in ticks of a hundredth of a second.
 const YOUNG: u64 = 20_000_000;
 
 /// The living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace there are none, because
@@ -76,7 +76,7 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
     Some(recorder(host::now(), LifeKind::Snapshot(snapshot)))
 }
 
-/// Converts a start in clock ticks since the boot to the clock of the events, in ns.
+/// Converts the start of a task, in clock ticks since the boot, to the clock of the events, in ns.
 fn start(ticks: u64) -> Option<u64> {
     let boot = host::of_ticks(ticks)?;
     let suspended = host::clock().boot.saturating_sub(host::now().0);
@@ -88,7 +88,7 @@ mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
 
-    /// The tasks of this process, as if the kernel had not listed them.
+    /// Takes the tasks of this process as if the kernel had not listed them.
     #[test]
     fn a_task_that_is_not_listed_has_its_name() {
         let id = Id::try_from(std::process::id()).expect("an id");

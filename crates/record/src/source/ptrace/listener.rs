@@ -10,21 +10,23 @@ use nix::poll::{poll, PollFd, PollFlags};
 
 use crate::proc::Id;
 
-/// The call that was announced.
+/// The task that an announced system call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// A call of ptrace(2) by which the caller becomes a tracee.
+    /// The caller becomes a tracee by its call of ptrace(2).
     Caller,
-    /// A call of ptrace(2) by which another task becomes a tracee, given by its id in the caller's pid namespace.
+    /// Another task becomes a tracee by the call of ptrace(2). The id is the one in the caller's pid
+    /// namespace.
     Task(Id),
-    /// A call of clone(2) that makes a child which cannot be traced.
+    /// The call of clone(2) makes a child that cannot be traced.
     Untraced,
 }
 
-/// A call that makes its caller, or another task, a tracee, or a child that cannot be one.
+/// An announced system call: it makes its caller or another task a tracee, or makes a child that cannot be
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The call's number for the answer.
+    /// The number of the announcement, which the answer repeats.
     id: u64,
     pub caller: Id,
     pub about: About,
@@ -98,7 +100,7 @@ pub fn install() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Waits for the next call; `None` after `timeout` ms without one.
+/// Waits for the next announced call; `None` after `timeout` ms without one.
 ///
 /// # Errors
 /// No task has the filter any more.
@@ -139,7 +141,7 @@ pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
     }))
 }
 
-/// Lets the call go on. It fails for a caller that has been interrupted: it calls again.
+/// Lets an announced call go on. The answer fails if the caller has been interrupted: it calls again.
 pub fn answer(listener: &OwnedFd, call: &Call) {
     let mut response = libc::seccomp_notif_resp {
         id: call.id,
@@ -151,11 +153,12 @@ pub fn answer(listener: &OwnedFd, call: &Call) {
     unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut response) };
 }
 
-/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE`.
+/// The flag of an answer that lets the call go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`).
 const CONTINUE: u32 = 1;
-/// `SECCOMP_IOCTL_NOTIF_RECV`: _IOWR('!', 0, struct seccomp_notif).
+/// The ioctl(2) number for receiving an announcement (`SECCOMP_IOCTL_NOTIF_RECV`): _IOWR('!', 0, struct
+/// seccomp_notif).
 const RECEIVE: libc::c_ulong = request::<libc::seccomp_notif>(0);
-/// `SECCOMP_IOCTL_NOTIF_SEND`: _IOWR('!', 1, struct seccomp_notif_resp).
+/// The ioctl(2) number for an answer (`SECCOMP_IOCTL_NOTIF_SEND`): _IOWR('!', 1, struct seccomp_notif_resp).
 const SEND: libc::c_ulong = request::<libc::seccomp_notif_resp>(1);
 
 const fn request<T>(number: libc::c_ulong) -> libc::c_ulong {

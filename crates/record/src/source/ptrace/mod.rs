@@ -1,5 +1,5 @@
-//! The source of events of ptrace(2), which the recorder stamps: forks, execs, ends, and the totals of each task.
-//! System calls are not stopped.
+//! Gets the events of a recording by ptrace(2): forks, execs, ends, and the totals of each task. The recorder
+//! stamps them. System calls are not stopped.
 
 pub mod listener;
 mod sys;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
-/// The facts of a recording by ptrace, and how they are known.
+/// How a recording by ptrace(2) knows each kind of fact.
 pub const FACTS: Facts = Facts {
     switches: Known::Totals,
     wakings: Known::Absent,
@@ -37,25 +37,25 @@ pub const FACTS: Facts = Facts {
     codes: Known::Recorder,
     memory: Known::Absent,
 };
-/// The other limits of a recording by ptrace, and the changes to COMMAND that the kernel's rules cause, in words for
-/// the user.
+/// The limits of a recording by ptrace(2), and the changes to COMMAND that the kernel's rules cause, as text
+/// for the user.
 pub const LIMITS: [&str; 3] = [
     NEEDS_PROGRAMS,
     "tasks that another tracer follows (gdb, strace, LSan): a task can have only one tracer",
     "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
 ];
-/// The longest wait for COMMAND's end to reach the tracer.
+/// The longest wait until the tracer has seen COMMAND's end.
 const LAST_END: Duration = Duration::from_secs(5);
-/// The longest wait of a call of ptrace(2) for its targets to be let go.
+/// The longest time that a call of ptrace(2) is kept waiting until the tracer has let go of its targets.
 const LET_GO: Duration = Duration::from_secs(2);
-/// The time within which a signal to COMMAND and one to `tr` count as one signal to both.
+/// The time within which a signal to COMMAND and one to `tr` count as one signal that was sent to both.
 const TO_BOTH: Duration = Duration::from_millis(100);
 
 /// The state that the tracer's thread and the recorder's main thread share.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The tracer has taken stops and ends.
+    /// The condition that is signalled when the tracer has handled stops and ends.
     changed: Condvar,
 }
 
@@ -74,7 +74,7 @@ struct Ptrace {
     root: Id,
 }
 
-/// Traces `child`, COMMAND's process before its release.
+/// Begins to trace `child`, which is COMMAND's process before its release.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());
@@ -121,7 +121,7 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     Ok(thread)
 }
 
-/// Answers calls of ptrace(2) in a thread of its own.
+/// Starts a thread that answers the announced calls of ptrace(2).
 fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     let Some(listener) = listener else {
         let what = "programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
@@ -135,7 +135,7 @@ fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     shared.lock().calls = thread.ok();
 }
 
-/// Lets the tracer let go of the targets of calls of ptrace(2), and then the calls go on.
+/// Answers announced calls of ptrace(2): first the tracer lets go of their targets, and then the calls go on.
 fn announce(shared: &Shared, listener: &OwnedFd) {
     while let Ok(call) = listener::next(listener, 100) {
         let mut state = shared.lock();
@@ -161,7 +161,7 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
     }
 }
 
-/// The totals of all tracees. The tracer goes on while they are read.
+/// Takes the totals of all tracees. The tracer goes on while they are read.
 fn sample(shared: &Shared) {
     let threads = shared.lock().threads();
     for threads in threads.into_values() {
@@ -171,7 +171,7 @@ fn sample(shared: &Shared) {
     }
 }
 
-/// Takes the tracees' stops and ends until the recording is over.
+/// Handles the stops and ends of tracees until the recording is over.
 fn run(shared: &Shared) {
     let (mut waits, mut tracees) = (Waits::new(), 1);
     loop {
@@ -193,13 +193,13 @@ fn run(shared: &Shared) {
     }
 }
 
-/// The tracer collects by itself.
+/// The tracer's thread collects the events by itself.
 impl Source for Ptrace {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.news.as_ref().map(AsFd::as_fd)
     }
 
-    /// SIGCHLD goes to the tracer, to which the kernel reports.
+    /// Always true, because SIGCHLD goes to the tracer, to which the kernel reports stops and ends.
     fn takes_children(&self) -> bool {
         true
     }
@@ -252,7 +252,7 @@ impl Source for Ptrace {
         std::mem::take(&mut self.shared.lock().new_stop)
     }
 
-    /// The end of the tracer's thread lets go of all tracees.
+    /// Ends the tracer's thread, which lets go of all tracees.
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {
         self.let_go();
         let mut state = self.shared.lock();

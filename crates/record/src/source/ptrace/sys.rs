@@ -1,4 +1,4 @@
-//! ptrace(2) and waitid(2), each call in its place.
+//! The calls of ptrace(2) and waitid(2), with one function for each.
 
 use nix::errno::Errno;
 
@@ -17,17 +17,17 @@ fn ptrace(request: libc::c_uint, id: Id, data: usize) -> Result<(), Errno> {
     Errno::result(done).map(drop)
 }
 
-/// Begins to trace a task; the calling thread is the tracer.
+/// Begins to trace a task. The calling thread is its tracer.
 pub fn seize(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_SEIZE, id, OPTIONS.unsigned_abs() as usize)
 }
 
-/// Lets a stopped tracee go on; `signal` is delivered to it, if it is not 0.
+/// Lets a stopped tracee go on. `signal` is delivered to it, if it is not 0.
 pub fn go_on(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_CONT, id, signal.unsigned_abs() as usize)
 }
 
-/// Leaves a tracee in its group stop; the next SIGCONT ends that.
+/// Leaves a tracee in its group stop, which the next SIGCONT ends.
 pub fn listen(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_LISTEN, id, 0)
 }
@@ -37,7 +37,7 @@ pub fn interrupt(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_INTERRUPT, id, 0)
 }
 
-/// Lets go of a stopped tracee; `signal` is delivered to it, if it is not 0.
+/// Lets go of a stopped tracee, which is no longer traced. `signal` is delivered to it, if it is not 0.
 pub fn detach(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_DETACH, id, signal.unsigned_abs() as usize)
 }
@@ -61,7 +61,7 @@ pub fn id_before_exec(id: Id) -> Result<Id, Errno> {
     })
 }
 
-/// The process that sent the signal for which a tracee has stopped; 0: the kernel.
+/// The process that sent the signal for which a tracee has stopped; 0 if the kernel sent it.
 pub fn sender(id: Id) -> Result<Id, Errno> {
     // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.
     unsafe {
@@ -78,7 +78,7 @@ pub fn is_thread_of(process: Id, id: Id) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, process, id, 0) == 0 }
 }
 
-/// A state of a tracee.
+/// A stop or the end of a tracee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub id: Id,
@@ -86,13 +86,13 @@ pub struct Found {
     pub status: i32,
 }
 
-/// The signal that ends [`next`] early. Its default is to be ignored.
+/// The signal that ends [`next`] early. By default it is ignored.
 const WAKE_UP: libc::c_int = libc::SIGURG;
 
 extern "C" fn nothing(_: libc::c_int) {}
 
-/// Lets [`wake`] end a wait. Without stops in SIGCHLD: they are many, and the tracer waits
-/// for them.
+/// Enables [`wake`] to end a wait. Stops of tracees cause no SIGCHLD then: they are many, and the tracer
+/// waits for them in another way.
 pub fn take_wake_ups() -> Result<(), Errno> {
     // SAFETY: all zeros are a valid `sigaction`; the handler does nothing.
     unsafe {
@@ -111,7 +111,7 @@ pub fn take_wake_ups() -> Result<(), Errno> {
     }
 }
 
-/// The calling thread. [`wake`] can wake it from now on.
+/// The id of the calling thread, which [`wake`] can wake from now on.
 pub fn own_thread() -> Id {
     // SAFETY: all zeros are a valid set, which `sigemptyset` initializes.
     unsafe {
@@ -124,7 +124,7 @@ pub fn own_thread() -> Id {
     }
 }
 
-/// Ends the wait of a thread of this process.
+/// Ends the wait of the thread of this process with this id.
 pub fn wake(thread: Id) {
     // SAFETY: a plain system call; the handler does nothing.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_UP) };
@@ -163,20 +163,20 @@ pub fn announced(longest: std::time::Duration) -> Option<Id> {
 /// The result of [`next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A stopped tracee, which is found again until it goes on, or [`take_stop`] takes its stop.
+    /// A tracee has stopped. It is found again until it goes on, or [`take_stop`] takes its stop.
     Stop(Found),
-    /// An ended tracee, which stays a zombie.
+    /// A tracee has ended. It stays a zombie.
     End(Found),
 }
 
-/// Finds a stop or an end of a tracee of this thread. With `wait`, waits for one, or for [`wake`].
-/// A stop that is not taken has to be found by no other call: the next one is about the next stop.
+/// Finds a stop or an end of a tracee of this thread. With `wait`, it waits for one, or for [`wake`]. A stop
+/// is found again until the tracee goes on or [`take_stop`] takes the stop.
 pub fn next(wait: bool) -> Option<Next> {
     let flags = if wait { 0 } else { libc::WNOHANG };
     found((libc::P_ALL, 0), flags)
 }
 
-/// Finds a stop or an end of this tracee, without a wait.
+/// Finds a stop or an end of this tracee, without waiting for one.
 pub fn next_of(id: Id) -> Option<Next> {
     found((libc::P_PID, id.unsigned_abs()), libc::WNOHANG)
 }
@@ -203,7 +203,7 @@ fn found(whose: (libc::idtype_t, libc::id_t), flags: libc::c_int) -> Option<Next
     Some(Next::End(Found { id, status }))
 }
 
-/// Takes the stop of a tracee that does not go on yet.
+/// Takes the stop of a tracee that does not go on yet, so that it is not found again.
 pub fn take_stop(id: Id) {
     let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
     // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.
@@ -213,7 +213,7 @@ pub fn take_stop(id: Id) {
     }
 }
 
-/// The stack pointer of a stopped 64-bit tracee: an address in its memory.
+/// The stack pointer of a stopped 64-bit tracee, which is an address in its memory.
 pub fn stack_pointer(id: Id) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     type Registers = libc::user_regs_struct;
@@ -243,14 +243,14 @@ pub fn stack_pointer(id: Id) -> Option<usize> {
 
 const REAP: libc::c_int = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
 
-/// Takes a zombie. The kernel adds up no resources, for which it would look at all threads of the process.
+/// Removes a zombie. The kernel adds up no resources, for which it would examine all threads of the process.
 pub fn reap(id: Id) {
     let usage = std::ptr::null_mut();
     // SAFETY: a plain system call, without places for results.
     unsafe { libc::wait4(id, std::ptr::null_mut(), REAP, usage) };
 }
 
-/// Takes a zombie: its status and, with its waited-for children, its resources.
+/// Removes a zombie. Returns its status, and its resources with those of the children that it waited for.
 pub fn reap_with_usage(id: Id) -> Option<(i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: all zeros are a valid `rusage`; both are valid places for the results.

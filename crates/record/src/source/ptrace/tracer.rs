@@ -1,4 +1,4 @@
-//! The tracer: the thread that takes the stops and ends of all tracees, one after the
+//! Implements the tracer, which is the thread that handles the stops and ends of all tracees, one after the
 //! other. Its end lets go of all tracees at once, in whatever state they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,7 +17,7 @@ use crate::rescue::{self, Stage};
 use crate::source::events::Waiting;
 use crate::source::{degraded, Reaped};
 
-/// The call would make a thread of the recorder a tracee.
+/// Whether a call of ptrace(2) would make a thread of the recorder a tracee.
 fn is_about_recorder(call: &Call) -> bool {
     let own = Id::try_from(std::process::id()).unwrap_or(0);
     let target = match call.about {
@@ -40,52 +40,54 @@ struct Task {
 /// A thread to be sampled: its id, and its [`Task::since`].
 pub type Thread = (Id, Ktime);
 
-/// The stops and ends that are taken in a row, while a child waits for the event of its fork.
+/// The largest number of stops and ends that are handled in a row, while a child waits for the event of its
+/// fork.
 const ROW: usize = 64;
 
-/// The tracees, and the events that no batch has taken yet.
+/// The tracees, and the events that wait to be taken into a batch.
 #[derive(Debug, Default)]
 pub struct State {
     tasks: HashMap<Id, Task>,
-    /// New tracees that stopped before the event of their fork.
+    /// The new tracees that stopped before the event of their fork.
     early: HashSet<Id>,
-    /// Tracees that were adopted without the event of their fork, and the process that `/proc`
-    /// showed as their parent. The event may come late, even after their end, or never.
+    /// The tracees that were adopted without the event of their fork, and for each the process that `/proc`
+    /// showed as its parent. The event may come late, even after their end, or never.
     adopted: HashMap<Id, Id>,
-    /// The thread that answers calls of ptrace(2).
+    /// The thread that answers the announced calls of ptrace(2).
     pub calls: Option<JoinHandle<()>>,
-    /// Another thread waits for what the tracer does next.
+    /// Whether another thread waits until the tracer has handled the next stop or end.
     pub awaited: bool,
-    /// The tracer's thread has to end.
+    /// Whether the tracer's thread has to end.
     pub stop: bool,
-    /// The tracer's thread.
+    /// The id of the tracer's thread.
     pub tracer: Id,
-    /// Tracees that the tracer lets go of at their next stop.
+    /// The tracees that the tracer lets go of at their next stop.
     leaving: HashSet<Id>,
-    /// Calls of ptrace(2) whose targets the tracer has to let go of, and whether it has.
+    /// The announced calls of ptrace(2) whose targets the tracer has to let go of. The next field is whether
+    /// it has.
     pub requests: Vec<Call>,
     root: Id,
     pub reaped: Option<Reaped>,
     /// Whether COMMAND's process is in a group stop.
     pub root_stopped: bool,
-    /// The main thread has not looked at that stop yet.
+    /// Whether COMMAND's process has stopped and the main thread has not noticed that yet.
     pub new_stop: bool,
     /// The descriptor that becomes readable when COMMAND has ended or stopped.
     news: Option<Arc<EventFd>>,
-    /// Processes some of whose children cannot be traced.
+    /// The processes that have children which cannot be traced.
     lost_children: HashSet<Id>,
-    /// The last signal of another process to COMMAND.
+    /// The last signal that another process sent to COMMAND, and its time.
     pub signal: Option<(i32, std::time::Instant)>,
-    /// The longest recorded argv in bytes.
+    /// The longest argument vector that is recorded, in bytes.
     argv_limit: u32,
-    /// A program that would have gained rights has been seen.
+    /// Whether a program that would have gained rights has been reported.
     pub told_rights: bool,
-    /// Absolute paths of executed programs that gain no rights.
+    /// The absolute paths of executed programs that gain no rights.
     plain: HashSet<Box<[u8]>>,
     pub waiting: Waiting,
 }
 
-/// The most paths of programs that are kept.
+/// The largest number of paths of executed programs that are remembered.
 const PLAIN: usize = 4096;
 
 impl State {
@@ -118,12 +120,12 @@ impl State {
         self.tasks.len()
     }
 
-    /// The living tracees.
+    /// The ids of the living tracees.
     pub fn ids(&self) -> Vec<Id> {
         self.tasks.keys().copied().collect()
     }
 
-    /// Lets the main thread look at COMMAND.
+    /// Makes the descriptor readable by which the main thread notices that COMMAND has ended or stopped.
     fn announce(&self) {
         if let Some(news) = &self.news {
             let _ = news.write(1);
@@ -140,8 +142,8 @@ impl State {
         self.tasks.contains_key(&self.root)
     }
 
-    /// Takes a stop or an end that has come, and those that follow while a child waits for the event
-    /// of its fork.
+    /// Handles a stop or an end of a tracee, and those that follow while a child waits for the event of its
+    /// fork.
     pub fn take(&mut self, mut next: Option<Next>, waits: &mut Waits) {
         for _ in 0..ROW {
             match next {
@@ -188,7 +190,7 @@ impl State {
         }
     }
 
-    /// A new tracee's first stop, a group stop, or the end of one.
+    /// Handles a new tracee's first stop, a group stop, or the end of one.
     fn paused(&mut self, id: Id, signal: i32) {
         const GROUP_STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
         if !self.tasks.contains_key(&id) {
@@ -219,7 +221,7 @@ impl State {
         }
     }
 
-    /// Takes the event of a fork; the child whose first stop has not come yet.
+    /// Handles the event of a fork. Returns the child if its first stop has not come yet.
     fn forked(&mut self, parent: Id) -> Option<Id> {
         // Without it, the parent is killed.
         let child = sys::message(parent).ok()?;
@@ -241,7 +243,7 @@ impl State {
         Some(child)
     }
 
-    /// A tracee begins to live: the leader of a process, or a thread.
+    /// Adds a new tracee: the leader of a process, or a thread.
     fn born(&mut self, child: Id, process: Id, parent: Id) {
         let time = host::now();
         let of = self.tasks.get(&parent).copied();
@@ -282,8 +284,8 @@ impl State {
         let _ = sys::go_on(child, 0);
     }
 
-    /// The event of an adopted tracee's fork: it names the thread, and the process if another
-    /// one is the parent by clone's `CLONE_PARENT`.
+    /// Handles the event of a fork whose child was adopted before. It names the thread that forked, and also
+    /// the process if clone's `CLONE_PARENT` made another one the parent.
     fn correct(&mut self, parent: Id, child: Id) {
         let process = self.process_of(parent);
         if let Some(task) = self.tasks.get_mut(&child) {
@@ -327,7 +329,8 @@ impl State {
         self.waiting.exec(time, id, before, program);
     }
 
-    /// Tells once if a program that a stopped process executes would have gained rights.
+    /// Notes, for one report, whether a program that a stopped process executes would have gained rights
+    /// without the tracing.
     fn look_at_rights(&mut self, time: Ktime, id: Id, filename: Option<&[u8]>) {
         let known = filename.is_some_and(|name| self.plain.contains(name));
         if self.told_rights || known {
@@ -350,7 +353,7 @@ impl State {
 
     // ---- Letting go ----
 
-    /// Begins to let go of the tasks that calls of ptrace(2) are about.
+    /// Begins to let go of the tasks that announced calls of ptrace(2) are about.
     pub fn serve(&mut self) {
         for call in std::mem::take(&mut self.requests) {
             let processes = self.targets(&call);
@@ -364,12 +367,13 @@ impl State {
         }
     }
 
-    /// A call of ptrace(2) has to wait: the tracer still has a task that it is about.
+    /// Whether a call of ptrace(2) has to wait, because the tracer has not yet let go of a task that it is
+    /// about.
     pub fn has_targets(&self, call: &Call) -> bool {
         !self.requests.is_empty() || !self.leaving.is_empty() || !self.targets(call).is_empty()
     }
 
-    /// The processes that a call of ptrace(2) is about.
+    /// The ids of the processes that a call of ptrace(2) is about.
     fn targets(&self, call: &Call) -> Vec<Id> {
         let process = |id: Id| self.tasks.get(&id).map(|task| task.process);
         match call.about {
@@ -388,7 +392,7 @@ impl State {
         }
     }
 
-    /// A process in words.
+    /// The name and id of a process, as text for the user.
     fn shown(&self, process: Id) -> String {
         let name = self.tasks.get(&process).map(|task| task.comm);
         let name = name.unwrap_or_default();
@@ -396,7 +400,7 @@ impl State {
         format!("{name} (pid {process})")
     }
 
-    /// Notes that this task begins a child that nobody can trace.
+    /// Notes that the task `caller` makes a child that nobody can trace.
     pub fn lose_children_of(&mut self, caller: Id) {
         let process = self.process_of(caller);
         if self.lost_children.len() < PLAIN && self.lost_children.insert(process) {
@@ -406,7 +410,7 @@ impl State {
         }
     }
 
-    /// Notes that these processes are let go.
+    /// Records that the tracer lets go of these processes, as text for the user.
     fn name(&mut self, processes: &[Id]) {
         for process in processes {
             let name = self.shown(*process);
@@ -417,7 +421,7 @@ impl State {
         }
     }
 
-    /// Begins to let go of these processes and of all below them.
+    /// Begins to let go of these processes and of all their descendants.
     fn let_go(&mut self, processes: &[Id]) {
         let time = host::now();
         let mut going: HashSet<Id> = processes.iter().copied().collect();
@@ -453,7 +457,8 @@ impl State {
         let _ = sys::interrupt(id);
     }
 
-    /// Lets go of a stopped tracee; of a child that it has just forked at its first stop.
+    /// Lets go of a stopped tracee. If it has just forked, the tracer also lets go of the child, at the
+    /// child's first stop.
     fn leave(&mut self, id: Id, signal: i32, event: i32) {
         let forked = [
             libc::PTRACE_EVENT_FORK,
@@ -514,14 +519,14 @@ impl State {
         }
     }
 
-    /// The totals of a task, which has the id `of` in the trace.
+    /// Adds an event with the totals of a task, which has the id `of` in the trace.
     fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
         }
     }
 
-    /// The living threads of each process, the leader first.
+    /// The living threads of each process, with the leader first.
     pub fn threads(&self) -> BTreeMap<Id, Vec<Thread>> {
         let mut threads: BTreeMap<Id, Vec<Thread>> = BTreeMap::new();
         for (id, task) in &self.tasks {
@@ -534,8 +539,8 @@ impl State {
         threads
     }
 
-    /// Takes the totals of a process's threads, which were read without the lock. Those of a
-    /// thread that has ended or executed a program meanwhile are out of date.
+    /// Takes the totals of a process's threads, which were read without the lock, into account. The totals of
+    /// a thread that has ended or executed a program meanwhile are out of date.
     pub fn sample(&mut self, threads: &[(Thread, Option<proc::Totals>)]) {
         let time = host::now();
         let is_same = |(id, since): Thread| {

@@ -1,14 +1,16 @@
-//! The tracer's wait for the next stop or end.
+//! Waits for the next stop or end of a tracee.
 //!
-//! A wait for any tracee looks at all of them, twice: with 20,000 threads that takes 2 ms for each event. So from
-//! [`MANY`] on, the tracer waits for the SIGCHLD that the kernel sends with the id of each, and asks for that one.
-//! The kernel keeps one such signal at a time. An event whose signal was left out is mostly the first stop of a new task,
-//! the next fork of a task that has just forked, or the end of the thread that was made after one that has ended, and
-//! those are asked for first. The others are found by a look at all, which comes when nothing else does for twenty times as
-//! long as one takes (a tracer that looks whenever others have the CPUs takes more of them), or after a hundred times as long
-//! while events come. Beside a load of 20 to 60 that saves 9 % of the CPU time of 20,000 threads and a third of their wall
-//! time, against four and twenty times (medians of five pairs). Where one that finds something takes long, every tracee is
-//! asked for by its id: a burst of ends leaves thousands without a signal.
+//! A wait for any tracee makes the kernel examine all of them, twice: with 20,000 threads that takes 2 ms for
+//! each event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the
+//! id of each, and asks the kernel about that tracee. The kernel keeps one such signal at a time. An event
+//! whose signal was left out is mostly the first stop of a new task, the next fork of a task that has just
+//! forked, or the end of the thread that was made after one that has ended, and the tracer asks about those
+//! first. The others are found by examining all tracees. That happens when nothing else comes for twenty
+//! times as long as it takes (a tracer that does so whenever others have the CPUs takes more of them), or
+//! after a hundred times as long while events come. Beside a load of 20 to 60 that saves 9 % of the CPU time
+//! of 20,000 threads and a third of their wall time, against four and twenty times (medians of five pairs).
+//! Where examining all tracees takes long although it finds an event, the tracer asks about every tracee by
+//! its id: a burst of ends leaves thousands without a signal.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -17,20 +19,20 @@ use super::sys::{self, Next};
 use crate::proc::Id;
 use crate::urgency;
 
-/// The number of tracees from which on the tracer waits for signals, and that below which it does not.
+/// The number of tracees from which on the tracer waits for signals. With fewer it waits for any tracee.
 const MANY: usize = 256;
 const FEW: usize = 128;
-/// The tasks of each kind that are asked for first.
+/// The number of tasks of each likely kind that the tracer asks about first.
 const FIRST: usize = 4;
-/// The ids after that of an ended task that are asked for.
+/// The number of ids after that of an ended task that the tracer asks about.
 const NEIGHBOURS: Id = 4;
-/// The shortest time without a signal after which all tracees are looked at.
+/// The shortest time without a signal after which all tracees are examined.
 const QUIET: Duration = Duration::from_micros(200);
-/// The shortest time between two looks at all tracees while signals come.
+/// The shortest time between two examinations of all tracees while signals come.
 const BETWEEN: Duration = Duration::from_millis(2);
-/// The time that a look at all tracees may take for the one event that it finds.
+/// The longest time that an examination of all tracees may take if it finds one event.
 const SLOW: Duration = Duration::from_micros(50);
-/// The tracees that are asked for by their ids between two looks at signals.
+/// The number of tracees that the tracer asks about by their ids before it looks for signals again.
 const AT_ONCE: usize = 64;
 /// The longest wait for a signal when every tracee was found running.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -38,22 +40,24 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Waits {
     by_signals: bool,
-    /// The tasks that forked last, the newest first.
+    /// The tasks that forked last, the newest one first.
     parents: Vec<Id>,
-    /// New tasks whose first stop has not been found, the oldest first.
+    /// The new tasks whose first stop has not been found, the oldest one first.
     newborn: VecDeque<Id>,
-    /// The last end that was found: threads that were made one after the other mostly end so.
+    /// The id of the task whose end was found last. Threads that were made one after the other mostly end in
+    /// the same order.
     ended: Option<Id>,
-    /// The last look at all tracees has found an event: there may be more.
+    /// Whether the last examination of all tracees has found an event, so that there may be more.
     has_found: bool,
     /// The last check of all tracees was slow, so the tracees have to be asked for by their ids.
     is_slow: bool,
-    /// The tracees that are still to be asked for.
+    /// The tracees that the tracer still has to ask about.
     open: Vec<Id>,
-    /// Since the last look at all tracees there was an event: the signal of another one may be missing.
+    /// Whether there was an event since the last examination of all tracees, so that the signal of another
+    /// one may be missing.
     is_unsure: bool,
     last_look: Instant,
-    /// The time of the last look that found nothing, and so went through all tracees.
+    /// The time of the last examination that found nothing, and so went through all tracees.
     cost: Duration,
 }
 
@@ -73,7 +77,7 @@ impl Waits {
         }
     }
 
-    /// A task has forked; `child` has not stopped for the first time yet.
+    /// Notes that a task has forked. `child` is the new task if it has not stopped for the first time yet.
     pub fn forked(&mut self, parent: Id, child: Option<Id>) {
         self.parents.retain(|known| *known != parent);
         self.parents.insert(0, parent);
@@ -83,12 +87,12 @@ impl Waits {
         }
     }
 
-    /// Whether [`Waits::ask`] is of use.
+    /// Whether [`Waits::ask`] should be called with the ids of all tracees.
     pub fn wants_ids(&self) -> bool {
         self.is_slow && self.open.is_empty()
     }
 
-    /// Lets the tracees be asked for by their ids.
+    /// Makes the tracer ask about the tracees with these ids one by one.
     pub fn ask(&mut self, mut ids: Vec<Id>) {
         // The oldest are asked for first: they tend to end first.
         ids.sort_unstable_by(|one, other| other.cmp(one));
@@ -96,7 +100,7 @@ impl Waits {
         self.is_slow = false;
     }
 
-    /// Waits for a stop or an end of one of so many tracees, or for [`sys::wake`].
+    /// Waits for a stop or an end of a tracee, of which there are `tracees`, or for [`sys::wake`].
     pub fn next(&mut self, tracees: usize) -> Option<Next> {
         self.choose(tracees);
         if !self.by_signals {
@@ -138,7 +142,7 @@ impl Waits {
         }
     }
 
-    /// A stop or an end that has come, without a wait.
+    /// A stop or an end of a tracee that has come, without waiting for one.
     pub fn ready(&mut self) -> Option<Next> {
         if !self.by_signals {
             return sys::next(false);
@@ -184,7 +188,7 @@ impl Waits {
         }
     }
 
-    /// The event of a task whose signal has come.
+    /// The event of the task whose signal has come.
     fn of(&mut self, id: Id) -> Option<Next> {
         self.is_unsure = true;
         sys::next_of(id).map(|next| self.found(next))
