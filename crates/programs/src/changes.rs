@@ -1,11 +1,11 @@
-//! The words for a change to a program: by its row, else by its role.
+//! The words by which advice suggests a change to a program: those of the program's row, or else of its role.
 
 use crate::command_line;
 use crate::job_tools;
 use crate::job_tools::JobTool;
 use crate::tools::{Change, Family, Role};
 
-/// The words for a change that a role has.
+/// The words for a change that applies to all programs of a role.
 pub fn of_role(role: Role) -> &'static str {
     match role {
         Role::Configure => "keep its results (a cache file, the build directory)",
@@ -21,11 +21,12 @@ pub struct Known {
     pub family: Family,
     jobs: Option<JobTool>,
     pub action: &'static str,
-    /// The number of jobs follows them.
+    /// Whether the number of jobs follows the words of the change.
     numbered: bool,
 }
 
-/// The facts about a program, by the name that [`command_line::program_of`] gives it, with its verb.
+/// The facts about a program that changes concern. The name is the one that [`command_line::program_of`]
+/// gives it, with its verb.
 pub fn known(program: &str) -> Option<Known> {
     let (tool, verb) = command_line::tool_of(program)?;
     let role = tool.role(verb)?;
@@ -56,7 +57,7 @@ impl Known {
             .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)
     }
 
-    /// The words for a change to this number of jobs; empty: there are none.
+    /// The words for a change to this number of jobs; empty if the program has none.
     pub fn change(&self, jobs: u64) -> String {
         if self.numbered {
             format!("{}{jobs}", self.action)
@@ -70,7 +71,7 @@ impl Known {
         self.jobs?.load_limit(args)
     }
 
-    /// The number of jobs among the arguments; `Some(None)`: the option without a number.
+    /// The number of jobs that the arguments set. `Some(None)` stands for the option without a number.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         self.jobs?.jobs(args)
     }

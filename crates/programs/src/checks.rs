@@ -1,13 +1,14 @@
-//! Programs that look at source files and write none, so that several can run at once.
+//! Recognizes programs that only read source files and write none, so that several can run at once.
 
 use crate::command_line::program_of_args;
 
-/// Linters and checkers of types, whatever their arguments are, apart from [`WRITES`].
+/// Linters and type checkers. They write nothing unless an option in [`WRITES`] is given.
 const LINTERS: &str = "ansible-lint bandit checkstyle clang-tidy codespell cppcheck dockerfilelint eslint flake8 golangci-lint \
     hadolint htmlhint jshint jsonlint luacheck markdownlint mypy phpcs phpstan psalm pycodestyle pydocstyle pyflakes pylint \
     pyright rubocop shellcheck standard staticcheck stylelint tflint vulture xmllint yamllint";
 
-/// The options by which these write what they find, or change the files.
+/// The options by which linters and type checkers write their findings to a file, or change the files that
+/// they check.
 const WRITES: [&[u8]; 8] = [
     b"--fix",
     b"--fix-errors",
@@ -19,7 +20,7 @@ const WRITES: [&[u8]; 8] = [
     b"--output-file",
 ];
 
-/// Programs that only look with one of these options, and the options.
+/// Programs that only check files if one of these options is given, each with its options.
 const LOOKING: [(&str, &[&[u8]]); 12] = [
     ("bash", &[b"-n"]),
     ("black", &[b"--check"]),

@@ -1,7 +1,8 @@
-//! The names of the programs that command lines start.
+//! Finds the names of the programs that command lines start.
 //!
-//! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`). The *label* distinguishes a process from
-//! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
+//! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`). The *label* distinguishes a
+//! process from its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels
+//! show.
 
 use crate::table;
 use crate::tools::{Children, Label, Role, Script, Tool};
@@ -13,24 +14,25 @@ use tr_format::event::{Argv, Comm};
 
 use tr_text::{escape, units};
 
-/// The call by which a text in Perl runs a module's tests, and the modules that have it.
+/// The call by which a Perl text runs the tests of a module. The next constant has the modules that have this
+/// function.
 const HARNESS: &str = "test_harness(";
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
-/// The most interpreters one inside the other that are looked through.
+/// The largest number of interpreters, one inside the other, that are followed.
 const MOST_NESTED: u8 = 4;
 
-/// The longest script text in a label.
+/// The longest script text in a label, in columns.
 const TEXT: usize = 60;
 
-/// A command line's program and the rest of its label.
+/// The program of a command line and the rest of its label.
 struct Said {
     program: String,
-    /// Empty if only the program was asked for.
+    /// The words of the label after the program; empty if only the program was requested.
     what: Vec<String>,
 }
 
-/// The part of [`Said`] that is needed. The program alone costs much less.
+/// The parts of a command line that are requested. The program alone costs much less than the label.
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     Program,
@@ -46,7 +48,7 @@ impl Ask {
     }
 }
 
-/// Reads a command line; `nested` is the number of interpreters before it.
+/// Finds the program and the label of a command line. `nested` is the number of interpreters before it.
 fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
@@ -131,7 +133,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     }
 }
 
-/// The name of the program in this file.
+/// The name of the program that is the file at this path.
 fn program_name(path: &str) -> String {
     if let Some(name) = of_package(path) {
         return name.to_owned();
@@ -142,14 +144,14 @@ fn program_name(path: &str) -> String {
     }
 }
 
-/// The argument from which on an interpreter's arguments say what it runs.
+/// The place of the argument that says what an interpreter runs.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
-    /// An option of [`Script::mode`].
+    /// The place of an option of [`Script::mode`].
     Mode(usize),
-    /// An option with a text; the text follows.
+    /// The place of an option with a text. The text is the next argument.
     Text(usize),
-    /// A script, or the name of a module or a jar.
+    /// The place of a script, or of the name of a module or a jar.
     Script(usize),
     Nothing,
 }
@@ -228,7 +230,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
     }
 }
 
-/// Whether this text in Perl, after these options, runs the tests of a module.
+/// Whether a Perl text, which follows these options, runs the tests of a module.
 fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     let names = |text: &[u8]| {
         let mut harnesses = HARNESSES.iter();
@@ -238,8 +240,8 @@ fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     contains(text, HARNESS.as_bytes()) && (options.iter().any(loads) || names(text))
 }
 
-/// The arguments from the script, module or class on that an interpreter runs, and another one inside that; all
-/// arguments of another program.
+/// The arguments from the script, module or class on that an interpreter runs, and likewise if that is
+/// another interpreter; all arguments of any other program.
 pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     let mut inner = args;
     for _ in 0..MOST_NESTED {
@@ -259,7 +261,7 @@ pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     inner
 }
 
-/// A script, module or class with its arguments.
+/// The program and label of a script, module or class with its arguments.
 fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
@@ -275,7 +277,7 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     read(args, nested + 1, ask)
 }
 
-/// A script among the arguments: one line, shortened, in quotes.
+/// A script that is an argument, for a label: on one line, shortened, in quotes.
 fn short(script: &[u8]) -> String {
     let script = script.get(..4 * TEXT * 4).unwrap_or(script);
     let words: Vec<&[u8]> = script
@@ -288,12 +290,12 @@ fn short(script: &[u8]) -> String {
     )
 }
 
-/// The program of a command line.
+/// The name of the program that a command line runs.
 pub fn program_of_args(args: &[&[u8]]) -> String {
     read(args, 0, Ask::Program).program
 }
 
-/// The program of an execution.
+/// The name of the program of an execution, by its arguments or else by the task's name (`comm`).
 pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     Some(program_of_args(&args))
@@ -327,7 +329,7 @@ pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
     }
 }
 
-/// The tool that such a program is, and its verb.
+/// The build tool that a program with this name is, and its verb.
 pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
     let (name, verb) = match program.split_once(' ') {
         Some((name, verb)) => (name, Some(verb)),
@@ -336,13 +338,13 @@ pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
     Some((table::by_name(name)?, verb))
 }
 
-/// The role of such a program.
+/// The role of a program with this name in a build.
 pub fn role_of(program: &str) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;
     tool.role(verb)
 }
 
-/// Whether one call of the program does for many files what several calls do.
+/// Whether one call of the program can do for many files what several calls do.
 pub fn handles_files(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.handles_files)
 }
@@ -352,13 +354,13 @@ pub fn converges(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.converges)
 }
 
-/// The change that saves the program's own time, for a program that only finds and starts another one.
+/// For a program that only finds and starts another one: the change that saves its own time.
 pub fn bypass(program: &str) -> Option<&'static str> {
     tool_of(program)?.0.bypass
 }
 
-/// The change that saves the own time of a program that runs the scripts of a package. A call of it is how a build
-/// begins; the calls below that one only start programs.
+/// For a program that runs the scripts of a package: the change that saves its own time. A call of it is how
+/// a build begins; the calls among the descendants of that one only start programs.
 pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
     let (name, verb) = program.split_once(' ')?;
     let runs = matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start");
@@ -376,8 +378,9 @@ pub fn pins(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.pins)
 }
 
-/// The manager of versions whose shim, or part of it, is run with this file and these arguments: `pyenv` for
-/// `env bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces itself by it.
+/// The manager of versions whose shim, or a part of it, is run with this file and these arguments: `pyenv`
+/// for `env bash /root/.pyenv/shims/python3`. The shim finds the program of the right version and replaces
+/// itself by it.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
     // An interpreter has the script among its first arguments.
     const FIRST: usize = 4;
@@ -401,7 +404,7 @@ pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
     })
 }
 
-/// The managers of versions that work by shims.
+/// The managers of versions that put shims into PATH.
 const SHIMS: [&str; 7] = ["pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "asdf"];
 
 /// Whether the program with these arguments changes files that it names, or any files (`git checkout`).
@@ -425,7 +428,8 @@ pub fn edits(program: &str, args: &[&[u8]]) -> bool {
 const EDITS_OF_GIT: &str =
     "am apply checkout cherry-pick merge pull rebase reset restore revert stash switch";
 
-/// The role of its execution with these arguments. cmake configures, unless an option says what else it does.
+/// The role of an execution of the program with these arguments. cmake configures, unless an option says what
+/// else it does.
 pub fn role(program: &str, argv: &Argv) -> Option<Role> {
     let (tool, verb) = tool_of(program)?;
     let others = tool.configures_unless;
@@ -434,7 +438,8 @@ pub fn role(program: &str, argv: &Argv) -> Option<Role> {
         .or_else(|| configures().then_some(Role::Configure))
 }
 
-/// The label of an execution; `forked`: of a child without an exec of its own.
+/// The label of an execution. `forked` is whether the process is a child that has executed no program of its
+/// own.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     let Said { program, what } = read(&args, 0, Ask::Label);
@@ -456,7 +461,7 @@ pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
 mod tests {
     use super::*;
 
-    /// Command lines that no row of the table stands for.
+    /// Command lines of programs that have no row in the table.
     const OTHERS: &str = "
         /usr/lib/go/pkg/tool/linux_amd64/compile -o x.a -p net/http => go compile | http
         /tmp/go-build12/b001/http.test -test.v => test http | -test.v

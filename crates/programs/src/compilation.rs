@@ -1,5 +1,5 @@
-//! Compilations on command lines: the sources, the output and the arguments that `compile_commands.json` has of a call of
-//! a compiler's driver.
+//! Reads compilations from command lines: the sources, the output and the arguments that
+//! `compile_commands.json` has for a call of a compiler's driver.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,8 @@ use crate::table;
 use crate::tools::Label;
 use crate::words::{has, is_source};
 
-/// The options of drivers whose value is the next argument. A value is no source, whatever its name is.
+/// The options of compiler drivers whose value is the next argument. A value is no source, whatever its name
+/// is.
 const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_device -Xarch_host -Xassembler -Xclang \
                       -Xcompiler -Xcuda-fatbinary -Xcuda-ptxas -Xlinker -Xpreprocessor -Xptxas -arch -aux-info \
                       -bundle_loader -ccbin -cxx-isystem -dumpbase -dumpbase-ext -dumpdir -framework -gencode \
@@ -18,21 +19,22 @@ const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_devic
                       --compiler-options --config --linker-options --options-file --output --param --sysroot \
                       --serialize-diagnostics --target";
 
-/// The options with which a driver compiles nothing: it preprocesses, lists dependencies, or prints facts.
+/// The options with which a compiler driver compiles nothing: it preprocesses, lists dependencies, or prints
+/// facts.
 const NO_COMPILATION: &str =
     "-E -M -MM -### -cc1 -cc1as -dumpversion -dumpmachine -dumpfullversion -dumpspecs \
                               -fsyntax-only -print-search-dirs -v -V --help --preprocess --version";
 
-/// The extensions of headers, which a driver compiles on their own.
+/// The extensions of headers. A driver can compile a header on its own.
 const HEADERS: [&[u8]; 7] = [b".h", b".hh", b".hp", b".hpp", b".hxx", b".h++", b".H"];
 
-/// The meaning of a command line for a list of compilations.
+/// The way in which a command line is or is not a compilation of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call<'a> {
     /// A compiler's driver is called with these arguments, the first of which is its name.
     Driver(&'a [&'a [u8]]),
-    /// The server of a cache of compilations, or a question to it. Its compilers work for calls that other command lines
-    /// have.
+    /// The command line is the server of a cache of compilations, or a query to it. Its compilers work for
+    /// calls that other command lines have.
     Cache,
     Other,
 }
@@ -63,22 +65,22 @@ pub fn call<'a>(args: &'a [&'a [u8]]) -> Call<'a> {
     }
 }
 
-/// A driver's compilation of one or more sources.
+/// A compilation of one or more sources by one call of a driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compilation<'a> {
     /// The places of the sources among the arguments.
     sources: Vec<usize>,
-    /// The output, if an option names it.
+    /// The output file, if an option names it.
     output: Option<&'a [u8]>,
-    /// The kind of output, which decides its name if no option does.
+    /// The stage at which the driver stops. It decides the name of the output if no option does.
     stage: Stage,
-    /// Whether the standard input is a source.
+    /// Whether the standard input is one of the sources.
     pub reads_input: bool,
     /// Whether further arguments stand in a file that the command line names.
     pub has_response_file: bool,
 }
 
-/// The end of a driver's work.
+/// The stage at which a driver stops: it makes an assembler file, an object file or a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
@@ -122,7 +124,7 @@ impl<'a> Compilation<'a> {
         compiles.then_some(found)
     }
 
-    /// The arguments for each source, with the source and the output: those of the call without its other sources.
+    /// For each source: the source, its output, and the arguments of the call without its other sources.
     pub fn entries<'b>(&'b self, args: &'b [&'a [u8]]) -> impl Iterator<Item = Entry<'a>> + 'b {
         self.sources.iter().filter_map(move |own| {
             let source = args.get(*own).copied()?;
@@ -136,7 +138,7 @@ impl<'a> Compilation<'a> {
         })
     }
 
-    /// The file that is made of a source; `None` if only the driver's default decides on it.
+    /// The file that is made of a source; `None` if only the driver's default decides its name.
     fn output_of(&self, source: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if let Some(output) = self.output {
             return Some(output.into());
@@ -155,7 +157,7 @@ impl<'a> Compilation<'a> {
     }
 }
 
-/// A source of a compilation.
+/// One source of a compilation, with its output and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub arguments: Vec<&'a [u8]>,
@@ -163,7 +165,7 @@ pub struct Entry<'a> {
     pub output: Option<Cow<'a, [u8]>>,
 }
 
-/// Whether an argument is `-oFILE`, and not another option that begins with the letter: `-objcmt-…`.
+/// Whether an argument is `-oFILE`, and not another option that begins with that letter, such as `-objcmt-…`.
 fn is_output(arg: &[u8]) -> bool {
     !arg.starts_with(b"-objcmt") && !arg.starts_with(b"-openmp") && arg.len() > 2
 }
@@ -184,7 +186,8 @@ mod tests {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
-    /// The entries of a command line: the output, then the arguments, and the sources between brackets.
+    /// The entries of the compilation on a command line, as text: the output, then the arguments, and the
+    /// sources between brackets.
     fn entries(line: &str) -> Vec<String> {
         let args = words(line);
         let Call::Driver(args) = call(&args) else {

@@ -1,28 +1,28 @@
-//! The tools that run several jobs at once: the options that set how many, and in which order
-//! they start them.
+//! The tools that run several jobs at once: the options that set the number of jobs, and the order in which
+//! the tools start them.
 
 /// The facts about a tool that runs several jobs at once.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTool {
     /// The options that set the number of jobs, separated by spaces.
     pub(crate) options: &'static str,
-    /// The short options without a value: they may stand before one that has a value, as in `-kj4`.
+    /// The short options without a value. They may stand before one that has a value, as in `-kj4`.
     pub(crate) flags: &'static str,
-    /// The options without a value that mean one, separated by spaces.
+    /// The options without a value that set the number of jobs to one, separated by spaces.
     pub(crate) one: &'static str,
-    /// The values that mean as many as there are CPUs, separated by spaces.
+    /// The values of the option that set the number of jobs to that of the CPUs, separated by spaces.
     pub(crate) auto: &'static str,
-    /// The short option, a letter, with which the tool goes on after the failure of a job.
+    /// The letter of the short option with which the tool goes on after the failure of a job.
     pub keep_going: &'static str,
-    /// The short options, letters, with which the tool only says what it would do.
+    /// The letters of the short options with which the tool only prints what it would do.
     pub asks: &'static str,
-    /// The order in which it starts its jobs, if that is known.
+    /// The order in which the tool starts its jobs, if that is known.
     pub starts: Option<Starts>,
-    /// The number of jobs at once if no argument tells one.
+    /// The number of jobs that the tool runs at once if no argument sets it.
     pub unless_told: Untold,
 }
 
-/// A tool of which only the option is to be named.
+/// A tool for which only the option for the number of jobs is known.
 pub(crate) const JOBS: JobTool = JobTool {
     options: "",
     flags: "",
@@ -37,31 +37,32 @@ pub(crate) const JOBS: JobTool = JobTool {
 /// The order in which a tool starts its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// Each as soon as the jobs that it needs have ended and a slot is free. What the tool waits
-    /// for tells which of the two it was.
+    /// The tool starts each job as soon as the jobs that it needs have ended and a slot is free. The recorded
+    /// wait of the tool shows which of the two came last.
     Needs,
-    /// Like [`Starts::Needs`], but a thread of the tool waits for each job.
+    /// The order is that of [`Starts::Needs`], but a thread of the tool waits for each job.
     Threads,
-    /// As they are listed, each as soon as a slot is free.
+    /// The tool starts its jobs in the order of a list, each as soon as a slot is free.
     Listed,
 }
 
-/// The number of jobs at once if no argument tells one.
+/// The number of jobs that a tool runs at once if no argument sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// One.
+    /// The tool runs one job at a time.
     One,
-    /// The number of CPUs.
+    /// The tool runs as many jobs as there are CPUs.
     Cpus,
-    /// The number of CPUs and two more, of one or two CPUs one more (`GuessParallelism` in ninja's
-    /// src/ninja.cc).
+    /// The tool runs two more jobs than there are CPUs; with one or two CPUs, one more (`GuessParallelism` in
+    /// ninja's src/ninja.cc).
     CpusAndMore,
-    /// The number of CPUs that it may use, which the recording does not tell: the most that ran.
+    /// The tool runs as many jobs as there are CPUs that it may use, which the recording does not show. The
+    /// largest number that ran is taken.
     Seen,
 }
 
 impl JobTool {
-    /// The number of jobs among the arguments; `Some(None)`: the option without a number.
+    /// The number of jobs that the arguments set. `Some(None)` stands for the option without a number.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         let told = self.told(args)?;
         // 0: as many as there are.
@@ -97,7 +98,8 @@ impl JobTool {
         !value.is_empty() && self.auto.split(' ').any(|word| word == value)
     }
 
-    /// The value of the option for the number of jobs; empty: it has none.
+    /// The value of the option for the number of jobs, if the arguments have that option; empty if it has no
+    /// value.
     fn told(&self, args: &[&[u8]]) -> Option<String> {
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|option| option.as_bytes() == *arg);
         if !self.one.is_empty() && args.iter().any(is_one) {
@@ -123,7 +125,8 @@ impl JobTool {
         None
     }
 
-    /// The letters of the short options among the arguments: what follows one that has a value is none.
+    /// The letters of the short options among the arguments. The text after an option that has a value is not
+    /// among them.
     pub fn letters<'a>(
         &'a self,
         args: impl Iterator<Item = &'a [u8]> + 'a,
@@ -141,7 +144,7 @@ impl JobTool {
         })
     }
 
-    /// The value that follows the option in an argument.
+    /// The value of the option that follows its name in the same argument.
     fn value<'a>(&self, arg: &'a str, option: &str) -> Option<&'a str> {
         let value = match arg.strip_prefix(option) {
             Some(value) => value,

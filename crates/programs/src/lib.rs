@@ -1,5 +1,6 @@
-//! What a command line is: the role of its program, its label, the step that it is, its number of jobs, its version.
-//! It reads arguments alone and knows nothing of recordings. [`table`] has a row for each known program.
+//! Finds out what a command line is: the role of its program, its label, the step that it is, its number of
+//! jobs, its version. The crate reads arguments alone and knows nothing of recordings. [`table`] has a row
+//! for each known program.
 #![forbid(unsafe_code)]
 
 pub mod changes;

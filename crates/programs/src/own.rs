@@ -1,4 +1,5 @@
-//! Steps of a team's own tools: rules from a file of settings, which come before those of the table.
+//! Names steps of a team's own tools by rules from a file of settings. These rules are tried before those of
+//! the table.
 
 use std::sync::OnceLock;
 
@@ -7,14 +8,15 @@ use regex::{Regex, RegexBuilder};
 use crate::steps::{found, Found, StepKind};
 use tr_text::{escape, units};
 
-/// The largest compiled pattern in bytes.
+/// The size in bytes of the largest compiled pattern of a rule.
 const LARGEST: usize = 1 << 20;
-/// The part of a command line in bytes that a pattern sees.
+/// The length in bytes of the part of a command line that is matched with a pattern.
 const SEEN: usize = 4096;
-/// The longest name of a step, in columns.
+/// The longest name of a step in columns.
 const WIDTH: usize = 120;
 
-/// The rules of this process. Every analysis of a process has the same ones, as it has one file of settings.
+/// The rules of this process. All analyses in a process have the same rules, because they have one file of
+/// settings.
 static RULES: OnceLock<Vec<OwnRule>> = OnceLock::new();
 
 /// A rule that names the executions whose command lines a pattern matches.
@@ -48,7 +50,7 @@ impl OwnRule {
         })
     }
 
-    /// The step of a command line, its arguments separated by spaces.
+    /// The step that a command line is by this rule. Spaces separate the arguments of the command line.
     fn step(&self, line: &str) -> Option<Found> {
         let groups = self.pattern.captures(line)?;
         let mut name = String::new();
@@ -63,7 +65,7 @@ pub fn set(rules: Vec<OwnRule>) {
     let _ = RULES.set(rules);
 }
 
-/// The step of a command line by the rules of the process. The first rule that matches counts.
+/// The step that a command line is by the rules of the process. The first rule that matches counts.
 pub(crate) fn step(args: &[&[u8]]) -> Option<Found> {
     by(RULES.get()?, args)
 }

@@ -1,30 +1,33 @@
-//! The name of a recipe: what make or ninja starts for a target, as far as no rule reads it.
+//! Names recipes, the commands that make or ninja starts for a target, if no rule names the step.
 //!
-//! The name comes from the command line alone, without the paths of this machine: two builds of one tree have equal names.
+//! The name comes from the command line alone, without the paths of this machine: two builds of one tree have
+//! equal names.
 
 use crate::command_line;
 use crate::rules;
 use crate::words::{has, is_assignment, relative};
 use tr_text::{escape, units};
 
-/// The most commands of a recipe that are read.
+/// The largest number of commands of a recipe that are read.
 const MOST: usize = 256;
 
-/// The longest name, in columns.
+/// The longest name of a recipe, in columns.
 const WIDTH: usize = 60;
 
-/// The commands that prepare others or speak, separated by spaces. No recipe is named after one, if it has another one.
+/// The commands that prepare others or print something, separated by spaces. No recipe is named after one of
+/// them, if it has another command.
 const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
                        read return rm select set shift source test trap true ulimit umask unset wait";
 
-/// The words before a command that belong to the shell, or that run the command, separated by spaces.
+/// The words that can stand before a command, because they belong to the shell or run the command, separated
+/// by spaces.
 const BEFORE: &str = "! command do elif else env exec if then time until while {";
 
-/// A command of a recipe.
+/// A command of a recipe's script.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Command {
     words: Vec<Vec<u8>>,
-    /// The file that its output goes to.
+    /// The file that the command's output goes to.
     output: Option<Vec<u8>>,
 }
 
@@ -75,7 +78,7 @@ fn of_command(command: &Command) -> String {
     )
 }
 
-/// A script, byte by byte, and what of it has been read.
+/// A shell's script that is read byte by byte, and what was read of it so far.
 #[derive(Default)]
 struct Reader {
     commands: Vec<Command>,
@@ -116,7 +119,7 @@ impl Reader {
     }
 }
 
-/// The commands of a shell's script. Text between quotes and inside of `$(…)` is not looked into.
+/// The commands in a shell's script. Text between quotes and inside of `$(…)` is not examined.
 fn commands(script: &[u8]) -> Vec<Command> {
     let mut reader = Reader::default();
     let mut bytes = script.iter().copied().peekable();

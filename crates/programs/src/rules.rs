@@ -1,4 +1,4 @@
-//! The step that a command line is: by the row of its program, or by its path.
+//! Finds the step that a command line is: by the row of its program, or by its path.
 
 use crate::command_line;
 use crate::own;
@@ -8,7 +8,7 @@ use crate::tools::{Label, TOOL};
 use crate::words;
 use tr_text::escape;
 
-/// The rules for paths, in this order; they hold for any program.
+/// The rules for paths, which apply to any program, in the order in which they are tried.
 const PATHS: &[(Read, &str)] = &[
     (
         github,
@@ -91,8 +91,8 @@ const PATHS: &[(Read, &str)] = &[
     ),
 ];
 
-/// Whether a command line's program has a rule of its own, or answers questions: without a step it is
-/// no test that a runner starts (`ninja --version`).
+/// Whether a command line's program has a rule of its own, or only prints facts. Without a step such a
+/// command line is not counted as a test that a runner starts (`ninja --version`).
 pub fn knows(all: &[&[u8]]) -> bool {
     let first = command_line::without_interpreter(all).first();
     let path = first.and_then(|first| std::str::from_utf8(first).ok());
@@ -105,7 +105,7 @@ pub fn step(all: &[&[u8]]) -> Option<Found> {
     own::step(all).or_else(|| of_tool(all))
 }
 
-/// The step by the row of the program, or by its path.
+/// The step that a command line is by the row of its program, or by its path.
 fn of_tool(all: &[&[u8]]) -> Option<Found> {
     let (first, args) = command_line::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
@@ -130,7 +130,8 @@ fn of_tool(all: &[&[u8]]) -> Option<Found> {
     PATHS.iter().find_map(|(read, _)| read(&line))
 }
 
-/// A script of a step, which GitHub's and Azure's runners write; or an action in JavaScript.
+/// The step of a script that the runner of GitHub or Azure has written for a step of a job, or of an action
+/// in JavaScript.
 fn github(line: &Line) -> Option<Found> {
     if let Some((_, action)) = line.path.split_once("/_actions/") {
         let mut parts = action.split('/');
@@ -197,7 +198,8 @@ fn go_test(line: &Line) -> Option<Found> {
     found(StepKind::Test, escape::raw(package.as_bytes()))
 }
 
-/// A script that GitLab's custom executor writes and runs, with the name of its stage.
+/// The step of a script that GitLab's custom executor writes and runs. The step has the name of the script's
+/// stage.
 fn gitlab_script(line: &Line) -> Option<Found> {
     let stage = line.args.first()?;
     let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
@@ -225,7 +227,7 @@ fn gradle_worker(line: &Line) -> Option<Found> {
     is.then(|| found(StepKind::Test, escape::raw(line.args.first()?)))?
 }
 
-/// JUnit and TestNG, by their main classes and the names of their archives.
+/// The step of a run of JUnit or TestNG, recognized by their main classes and the names of their archives.
 fn java_test(line: &Line) -> Option<Found> {
     const RUNNERS: [(&str, &str); 5] = [
         ("org.junit.runner.JUnitCore", "JUnit"),
@@ -240,7 +242,8 @@ fn java_test(line: &Line) -> Option<Found> {
     found(StepKind::Test, *name)
 }
 
-/// A program in a directory of tests, or with the name of a test; not the system's.
+/// The step of a program that is in a directory of tests or has the name of a test, and does not belong to
+/// the system.
 fn named_test(line: &Line) -> Option<Found> {
     // A script that an interpreter runs needs no directory.
     let script = line

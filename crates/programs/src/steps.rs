@@ -1,4 +1,4 @@
-//! Steps of command lines: what a rule reads, and what it finds.
+//! The steps that command lines are: what a rule reads, and what it returns.
 
 use crate::tools::{Role, Tool};
 use crate::words;
@@ -22,14 +22,16 @@ named! {
 pub struct Found {
     pub kind: StepKind,
     pub name: String,
-    /// The tests that it runs, apart from those that rules find.
+    /// The tests that the command runs, apart from those that are steps by rules.
     pub tests: Tests,
-    /// Whether a step inside another one of the same name is a step of its own. Otherwise both are the same
+    /// Whether a step inside another one with the same name is a step of its own. Otherwise both are the same
     /// step: `gcc -o lua` starts `ld -o lua`.
     pub nests: bool,
-    /// A runner's script with a random name: the first program that it starts tells more.
+    /// Whether the command is a runner's script with a random name, so that the first program that it starts
+    /// gives a better name.
     pub script: bool,
-    /// The argument at which a wrapped program begins, if the command ends with 0 whatever that program does.
+    /// The place of the argument at which a wrapped program begins, if the command ends with 0 whatever that
+    /// program does.
     pub wraps: Option<usize>,
 }
 
@@ -37,20 +39,20 @@ pub struct Found {
 pub enum Tests {
     #[default]
     None,
-    /// The programs that it starts.
+    /// The programs that the command starts are tests.
     Children,
-    /// The threads that it starts, named after the tests (libtest).
+    /// The threads that the command starts are tests and have their names (libtest).
     Threads,
 }
 
-/// A command line, and the program in it that a rule reads.
+/// A command line, and the program in it that a rule examines.
 pub struct Line<'a> {
-    /// The whole command line, with the interpreter's.
+    /// The whole command line, with the interpreter's arguments if there is one.
     pub(crate) all: &'a [&'a [u8]],
     pub(crate) path: &'a str,
     /// The name of the program. [`crate::command_line`] names the programs of reports in more detail.
     pub(crate) name: &'a str,
-    /// The row of the program.
+    /// The row of the program in the table.
     pub(crate) tool: &'static Tool,
     pub(crate) args: &'a [&'a [u8]],
 }
@@ -64,7 +66,7 @@ impl<'a> Line<'a> {
         args.any(|arg| options.iter().any(|option| option.as_bytes() == *arg))
     }
 
-    /// The argument after an option.
+    /// The argument that follows an option.
     pub(crate) fn after(&self, option: &str) -> Option<&'a [u8]> {
         let at = self.args.iter().position(|arg| *arg == option.as_bytes())?;
         self.args.get(at + 1).copied()
@@ -84,8 +86,8 @@ impl<'a> Line<'a> {
             .or_else(|| self.args.iter().find_map(joined))
     }
 
-    /// The arguments before `--` that are no options; `valued` ones, separated by spaces, and those of the tool have
-    /// their value in the next one.
+    /// The arguments before `--` that are no options. The options in `valued`, separated by spaces, and those
+    /// of the tool have their value in the next argument.
     pub(crate) fn words(&self, valued: &'static str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let of_tool = self.tool.valued();
         let is_valued = move |arg: &[u8]| has(valued, arg) || has(of_tool, arg);
@@ -100,7 +102,7 @@ impl<'a> Line<'a> {
 }
 
 impl Found {
-    /// A step without more to say of it.
+    /// A step with this kind and name, and without further facts.
     pub fn new(kind: StepKind, name: impl Into<String>) -> Found {
         Found {
             kind,
@@ -124,8 +126,8 @@ pub(crate) fn test_runner(name: impl Into<String>) -> Option<Found> {
     })
 }
 
-/// The step of a tool whose first word says what it does: `bazel build`, `cabal test all`. The row's verbs decide its kind.
-/// The words behind the verb belong to the name, unless they are paths of this machine.
+/// The step of a tool whose first word says what it does: `bazel build`, `cabal test all`. The row's verbs
+/// decide its kind. The words after the verb belong to the name, unless they are paths of this machine.
 pub(crate) fn call(line: &Line) -> Option<Found> {
     const SAYS: &str =
         "completion config describe env eval exec help info list log path query repl \
@@ -144,7 +146,7 @@ pub(crate) fn call(line: &Line) -> Option<Found> {
     found(kind, in_directory(line.tool.name(), None, words))
 }
 
-/// A file that a command makes; `None` for one that no build asks for.
+/// The step that makes a file; `None` for a file that no build is about.
 pub(crate) fn file(path: &[u8]) -> Option<Found> {
     let name = escape::raw(path);
     let base = words::base(&name);
@@ -161,8 +163,8 @@ pub(crate) fn file(path: &[u8]) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
-/// The name of a step by its program, the directory that the program works in, and words. Of an absolute path only the end
-/// belongs to the name.
+/// The name of a step: its program, the directory that the program works in, and further words. Of an
+/// absolute path only the end belongs to the name.
 pub(crate) fn in_directory<'a>(
     program: &str,
     directory: Option<&'a [u8]>,

@@ -1,5 +1,5 @@
-//! The programs of builds that `tr` knows: everything that is known of one is a row. Labels, steps, forecasts, advice,
-//! causes of failures, versions and imports ask the rows.
+//! The table of the programs that `tr` knows. A row has everything that is known of one program. Labels,
+//! steps, forecasts, advice, causes of failures, versions and imports use the rows.
 //!
 //! A new tool is a row in the file with its topic; a function that reads its steps stands beside it.
 
@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use crate::tools::Tool;
 
-/// The rows of all topics.
+/// The rows of all topics in the table of programs.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
     let topics: [&'static [Tool]; 8] = [
         compilers::ROWS,
@@ -33,7 +33,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
     topics.into_iter().flatten()
 }
 
-/// The program with exactly this name.
+/// The row of the program with exactly this name.
 pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
     // Looked up for every execution, of which there may be a million.
     static KNOWN: LazyLock<HashMap<&str, &Tool>> = LazyLock::new(|| {
@@ -43,8 +43,8 @@ pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
     KNOWN.get(name).copied()
 }
 
-/// The program with this name, or with that name without its version and its target (`gcc` for
-/// `x86_64-linux-gnu-gcc-12`).
+/// The row of the program with this name, or with the name that remains without a version and a target (`gcc`
+/// for `x86_64-linux-gnu-gcc-12`).
 pub fn by_name(name: &str) -> Option<&'static Tool> {
     if let Some(found) = exact(name) {
         return Some(found);
@@ -61,7 +61,7 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
     versioned.and_then(exact).or_else(|| exact(short()?))
 }
 
-/// The tool by the path of its file.
+/// The row of the program whose file has this path.
 pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)

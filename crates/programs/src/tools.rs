@@ -1,10 +1,10 @@
-//! The facts about a build tool: the columns of the table in [`crate::table`].
+//! The facts about a build tool, which are the columns of the table in [`crate::table`].
 
 use crate::job_tools::JobTool;
 use crate::steps::Read;
 
-/// The tools whose own ways other crates know, beside the facts of their rows: how make shares its slots, what cargo's
-/// file of times says.
+/// The tools for which other crates have rules of their own, beside the facts of their rows: how make shares
+/// its slots, how to read cargo's file of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     Archiver,
@@ -22,70 +22,70 @@ pub enum Family {
     Other,
 }
 
-/// The part of a program in a build.
+/// The role of a program in a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Translates a source file.
+    /// The program translates a source file.
     Compiler,
     Linker,
-    /// Finds out about the machine, before all else.
+    /// The program finds out about the machine before the build does anything else.
     Configure,
-    /// Fetches and unpacks packages.
+    /// The program fetches and unpacks packages.
     Packages,
-    /// Starts jobs, and can start several at once.
+    /// The program starts jobs, and can run several at once.
     Jobs,
     Tests,
     Shell,
 }
 
-/// The arguments of a tool that its label shows. Lists of options are separated
-/// by spaces.
+/// The arguments of a tool that its label shows. Lists of options in it are separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// All arguments.
+    /// The label shows all arguments.
     All,
-    /// The source file, or else the output; first the option that asks for less than to
-    /// compile (`-E`, `-MM`).
+    /// The label shows the source file, or else the output. If an option requests less than compiling (`-E`,
+    /// `-MM`), that option comes first.
     Compiler,
-    /// The output, unless it is a temporary file.
+    /// The label shows the output, unless it is a temporary file.
     Assembler,
-    /// The value of the option.
+    /// The label shows the value of this option.
     Named(&'static str),
-    /// The program has the first argument that is no option (`git clone`). These
-    /// options have their value in the next argument.
+    /// The first argument that is no option belongs to the program's name (`git clone`). The listed options
+    /// have their value in the next argument.
     Verbs(&'static str),
-    /// The program has the first argument if it is one of these, and otherwise the other name.
+    /// The first argument belongs to the program's name if it is one of the listed ones. Otherwise the second
+    /// text does.
     Commands(&'static str, &'static str),
-    /// The program is a script, a module, or a text among the arguments.
+    /// The program is named after a script, a module, or a text among the arguments.
     Interpreter(Script),
-    /// The first argument is another tool.
+    /// The label is that of the tool that the first argument names.
     Wrapper,
-    /// The program's directory has the name of a crate.
+    /// The label shows the directory of the program, which has the name of a crate.
     Crate,
 }
 
-/// The options of an interpreter.
+/// The options of an interpreter, which decide what it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Options with the program's text in the next argument.
+    /// The options with the program's text in the next argument.
     pub text: &'static str,
-    /// Options with the name of a module or a jar in the next argument.
+    /// The options with the name of a module or a jar in the next argument.
     pub named: &'static str,
-    /// Other options with a value in the next argument.
+    /// The other options with a value in the next argument.
     pub valued: &'static str,
-    /// Options that belong to the program's name.
+    /// The options that belong to the program's name.
     pub mode: &'static str,
-    /// One-letter options may stand together: `sh -ec TEXT`.
+    /// Whether one-letter options may stand together: `sh -ec TEXT`.
     pub clustered: bool,
-    /// The letter for a text may stand before others: `sh -ce TEXT`.
+    /// Whether the letter for a text may stand before others: `sh -ce TEXT`.
     pub text_anywhere: bool,
-    /// The program is a class, not a file.
+    /// Whether the interpreter runs a class and not a file.
     pub class: bool,
-    /// A text may call Perl's `test_harness`, which runs tests.
+    /// Whether a text may call Perl's `test_harness`, which runs tests.
     pub harness: bool,
 }
 
-/// An interpreter without options: rows name those that it has.
+/// An interpreter without known options. Rows add the options that it has.
 pub const SCRIPT: Script = Script {
     text: "",
     named: "",
@@ -103,17 +103,18 @@ pub enum Children {
     /// The consequence of the child's failure is not known. If the tool ends right after the child, the tool is taken to
     /// fail because of it.
     Unknown,
-    /// A shell ends with the status of one of its commands.
+    /// A shell, which ends with the status of one of its commands.
     Script,
     /// The tool fails if the child fails.
     Fail,
-    /// The tool fails, and it also fails by the steps that run inside its own process.
+    /// The tool fails if the child fails, and also if a step fails that runs inside its own process.
     FailOrOwn,
-    /// The tool lets its other children end, and fails.
+    /// The tool lets its other children end, and then fails.
     FailLate,
     /// The tool fails, unless the child was optional.
     FailUnlessOptional,
-    /// The tool fails late if its command line names the child; it runs programs of its own as well.
+    /// The tool fails after its other children if its command line names the child; it runs programs of its
+    /// own as well.
     FailIfNamed,
     /// The tool exits with the status of its child.
     Status,
@@ -130,15 +131,15 @@ pub enum Change {
 /// The places in which a path or an argument contains a tool's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The name of the tool whose version it is.
+    /// The name of the tool that has the version.
     pub called: &'static str,
-    /// The directories that stand for the tool before a version, separated by spaces.
+    /// The directories that stand for the tool in a path before the version, separated by spaces.
     pub homes: &'static str,
-    /// The argument whose value is the version, or nothing.
+    /// The argument whose value is the version; empty if there is none.
     pub argument: &'static str,
 }
 
-/// The places of a version that no argument has.
+/// The places of a tool's version in paths, for a tool whose arguments do not have it.
 pub(crate) const fn version(called: &'static str, homes: &'static str) -> Version {
     Version {
         called,
@@ -154,27 +155,27 @@ pub struct Tool {
     pub(crate) names: &'static str,
     pub family: Family,
     pub(crate) role: Option<Role>,
-    /// The first words that are no options, with which the tool has a role.
+    /// For each role, the first words (verbs) with which the tool has that role.
     pub(crate) verbs: &'static [(Role, &'static str)],
-    /// The options with which a tool does not configure, for a tool that does so without them.
+    /// For a tool that configures by default: the options with which it does not.
     pub(crate) configures_unless: &'static str,
     pub(crate) label: Label,
-    /// The step that a call of the tool is.
+    /// The function that finds the step that a call of the tool is.
     pub(crate) step: Option<Read>,
-    /// The option for the number of jobs, and their order.
+    /// How the tool runs jobs: the option for their number, and their order.
     pub jobs: Option<JobTool>,
     pub(crate) change: Option<Change>,
     pub(crate) version: Option<Version>,
     pub children: Children,
-    /// Whether what the tool starts are checks while it configures: most fail because something is not there, and
-    /// the tool goes on.
+    /// Whether the programs that the tool starts while it configures are checks. Most of these fail because
+    /// something is not there, and the tool goes on.
     pub probes: bool,
-    /// Whether the tool prints facts about the machine: scripts run it for its answer.
+    /// Whether the tool prints facts about the machine, so that scripts run it for its answer.
     pub answers: bool,
     /// Whether the tool takes job slots from the pipe of a job server (GNU make's protocol, "POSIX Jobserver
     /// Interaction" in its manual).
     pub client: bool,
-    /// A daemon runs its containers: they are no descendants of it.
+    /// Whether a daemon runs the tool's containers, so that they are no descendants of the tool.
     pub asks_daemon: bool,
     /// Whether the tool runs all its tests in one process or in a few, and can report them as JUnit XML.
     pub tells_tests: bool,
@@ -184,23 +185,26 @@ pub struct Tool {
     pub(crate) limits: bool,
     /// Whether the tool runs another program on given CPUs alone.
     pub(crate) pins: bool,
-    /// Whether the tool does for all files that it is given what it does for one: a script needs to call it once.
+    /// Whether one call of the tool can do for many files what it does for one, so that a script needs to
+    /// call it once.
     pub(crate) handles_files: bool,
-    /// Whether the tool is run until its output no longer changes: each run reads what the one before has written.
+    /// Whether the tool is run until its output no longer changes: each run reads what the previous run has
+    /// written.
     pub(crate) converges: bool,
-    /// Whether the tool is the driver of a compiler for C, C++, Fortran, CUDA or one of their relatives: its calls are
-    /// entries of a `compile_commands.json`.
+    /// Whether the tool is the driver of a compiler for C, C++, Fortran, CUDA or a related language, so that
+    /// its calls are entries of a `compile_commands.json`.
     pub(crate) drives: bool,
-    /// Command lines, each with the program and the rest of its label. A test reads them (`~`: a space in an
-    /// argument).
+    /// Examples of command lines, each with the program and the rest of its label. A test verifies them (`~`
+    /// stands for a space in an argument).
     #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
     pub(crate) labels: &'static str,
-    /// Command lines, each with the kind and the name of its step, or `-` if it is none. A test reads them.
+    /// Examples of command lines, each with the kind and the name of its step, or `-` if it is none. A test
+    /// verifies them.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests read the examples"))]
     pub(crate) steps: &'static str,
 }
 
-/// A program that is known by name alone: rows name what they have beside that.
+/// A program of which only the name is known. Rows add what else is known.
 pub(crate) const TOOL: Tool = Tool {
     names: "",
     family: Family::Other,
@@ -229,7 +233,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 impl Tool {
-    /// The name of the program in reports: its first one.
+    /// The name of the program in reports, which is the first of its names.
     pub fn name(&self) -> &'static str {
         self.names.split(' ').next().unwrap_or(self.names)
     }
@@ -253,11 +257,11 @@ impl Tool {
 /// The effect of a verb of a program for containers; `docker ps` has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerVerb {
-    /// The verb runs containers to their end: a step of a build.
+    /// The verb runs containers to their end. The call is a step of a build.
     Run,
-    /// A part of that, or it runs a program in a container that is there.
+    /// The verb does a part of running a container, or runs a program in an existing container.
     Part,
-    /// The verb transfers images: a step.
+    /// The verb transfers images. The call is a step.
     Image,
 }
 

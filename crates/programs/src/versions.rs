@@ -1,23 +1,23 @@
-//! The versions of build tools, where the path of a program or an argument contains them.
+//! Finds the versions of build tools, where the path of a program or an argument contains them.
 
 use crate::table;
 use crate::tools::Version;
 
-/// The directory of the programs that `go` starts.
+/// The directory in the paths of the programs that `go` starts.
 const GO_TOOLS: &str = "/pkg/tool/";
 
-/// The name of a tool whose versions are known, as a static string.
+/// The name of the tool that has this name and whose versions are known, as a static string.
 pub fn called(name: &str) -> Option<&'static str> {
     let mut versions = table::rows().filter_map(|tool| tool.version);
     versions.find_map(|version| (version.called == name).then_some(version.called))
 }
 
-/// The places of the version of the program with exactly this name.
+/// The places in which a path or an argument has the version of the program with exactly this name.
 fn places(program: &str) -> Option<Version> {
     table::exact(program)?.version
 }
 
-/// A program's name without target and version, and the file's name without its version.
+/// The name of a program without target and version, and the name of its file without the version.
 fn named(file: &str) -> (&str, &str) {
     let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
     // The digit of cc1 is no version.
@@ -57,7 +57,8 @@ fn value(args: &[&[u8]], argument: &str) -> Option<String> {
     number(value.trim_start_matches(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// `-12` or `3.11` behind a program's name; not the 3 of `python3`, which any version has.
+/// The version after a program's name, such as `-12` or `3.11`; not the 3 of `python3`, which any version
+/// has.
 fn in_name(rest: &str) -> Option<String> {
     let found = number(rest.trim_start_matches('-'))?;
     (rest.starts_with('-') || rest.contains('.')).then_some(found)

@@ -1,15 +1,15 @@
-//! Parts of command lines: names of files, options, verbs.
+//! Reads parts of command lines: names of files, options, verbs.
 
 use tr_text::escape;
 
-/// The extensions of compilers' source files.
+/// The extensions of source files that compilers read.
 const SOURCES: [&str; 36] = [
     ".c", ".cc", ".cp", ".cpp", ".CPP", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mi",
     ".mm", ".M", ".mii", ".f", ".F", ".for", ".ftn", ".fpp", ".FPP", ".f90", ".F90", ".f95",
     ".F95", ".f03", ".F03", ".f08", ".F08", ".i", ".ii", ".cu", ".adb", ".hs", ".swift",
 ];
 
-/// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
+/// The Python text that a worker of pytest-xdist runs (execnet). It reads its program from a pipe.
 pub const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
 
 /// The last part of a path.
@@ -20,7 +20,7 @@ pub fn base(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// Whether one of the options, separated by spaces, is this argument.
+/// Whether this argument is one of the options, which spaces separate.
 pub fn has(options: &str, arg: &[u8]) -> bool {
     let mut options = options.split_whitespace();
     options.any(|option| option.as_bytes() == arg)
@@ -38,7 +38,7 @@ pub fn is_assignment(word: &[u8]) -> bool {
     name.len() < word.len() && !name.is_empty() && name.iter().all(is_part)
 }
 
-/// Texts of arguments, escaped.
+/// The arguments as escaped texts.
 pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
     args.into_iter().map(|arg| escape::raw(arg)).collect()
 }
@@ -48,7 +48,7 @@ pub(crate) fn is_source(name: &[u8]) -> bool {
     SOURCES.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// The names of a compiler's source files.
+/// The names of the source files among a compiler's arguments.
 pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
     let sources = args
         .iter()
@@ -56,13 +56,13 @@ pub(crate) fn sources<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> 
     sources.map(|source| base(&escape::raw(source)).to_owned())
 }
 
-/// The first file of a compiler's sources.
+/// The first source file among a compiler's arguments.
 pub fn source(args: &[&[u8]]) -> Option<String> {
     sources(args).next()
 }
 
-/// The name of a program in a package of Node.js: that of its file, or of its package if the file's name is one that many
-/// have (`@playwright/test/cli.js`).
+/// The name of a program in a package of Node.js: that of its file or, if many files have that name, that of
+/// its package (`@playwright/test/cli.js`).
 pub(crate) fn of_package(path: &str) -> Option<&str> {
     const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
     let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {
@@ -87,19 +87,19 @@ pub(crate) fn of_package(path: &str) -> Option<&str> {
     }
 }
 
-/// The name of a test binary of cargo: `target/debug/deps/NAME-HASH`.
+/// The name of a test whose program cargo has built: `target/debug/deps/NAME-HASH`.
 pub fn test_of_cargo(path: &str) -> Option<&str> {
     let name = base(path);
     Some(unhashed(name)).filter(|plain| path.contains("/deps/") && *plain != name)
 }
 
-/// The package of a test binary of go: `/tmp/go-build1/b001/PACKAGE.test`.
+/// The package of a test whose program go has built: `/tmp/go-build1/b001/PACKAGE.test`.
 pub fn test_of_go(path: &str) -> Option<&str> {
     let package = base(path).strip_suffix(".test");
     package.filter(|_| path.contains("/go-build"))
 }
 
-/// A name without cargo's suffix of 16 hexadecimal digits.
+/// A name without the suffix of 16 hexadecimal digits that cargo appends.
 pub fn unhashed(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((plain, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
@@ -109,13 +109,13 @@ pub fn unhashed(name: &str) -> &str {
     }
 }
 
-/// One of gcc's temporary files: `ccXXXXXX.o`.
+/// Whether a file has a name of gcc's temporary files: `ccXXXXXX.o`.
 pub fn is_temporary(file: &str) -> bool {
     let stem = file.split('.').next().unwrap_or_default();
     stem.len() == 8 && stem.starts_with("cc")
 }
 
-/// A tool's verb, and the arguments after it.
+/// The verb among a tool's arguments, and the arguments after it.
 pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'a [&'a [u8]])> {
     let mut at = 0;
     while let Some(arg) = rest.get(at) {
@@ -131,8 +131,8 @@ pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'
     None
 }
 
-/// A program with its first argument if that is a known command, and otherwise with the other name, and the arguments after
-/// that; `None`: it only says something.
+/// The name of a program with its first argument if that is a known command, and otherwise with the name
+/// `other`, and the arguments after that; `None` if the call only prints something.
 pub(crate) fn command<'a>(
     name: &str,
     rest: &'a [&'a [u8]],
@@ -147,8 +147,8 @@ pub(crate) fn command<'a>(
     (!says).then(|| (format!("{name} {other}"), rest))
 }
 
-/// Whether an argument contains an absolute path or the name of a temporary file: another build of the same tree, in another
-/// directory, has another one.
+/// Whether an argument contains an absolute path or the name of a temporary file, which another build of the
+/// same tree in another directory would not have.
 pub fn is_of_machine(arg: &[u8]) -> bool {
     let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
     let is_temporary_name = name.starts_with(b"tmp.") || is_temporary(&escape::raw(name));
@@ -164,8 +164,8 @@ pub fn is_of_machine(arg: &[u8]) -> bool {
     is_absolute || is_option || is_temporary_name
 }
 
-/// The end of an absolute path, which another build of the same tree has as well; any other argument as it is. `//a:b` is a
-/// label of a build tool.
+/// The end of an absolute path, which another build of the same tree has as well; any other argument as it
+/// is. `//a:b` is a label of a build tool and no path.
 pub(crate) fn relative(arg: &[u8]) -> &[u8] {
     if !arg.starts_with(b"/") || arg.starts_with(b"//") {
         return arg;

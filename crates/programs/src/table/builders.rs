@@ -1,4 +1,4 @@
-//! Build tools: they start compilers, tests and other jobs.
+//! The rows of build tools, which start compilers, tests and other jobs.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, Found, Line, StepKind};
@@ -6,7 +6,7 @@ use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version
 use crate::words::{command, has, is_of_machine, relative};
 use tr_text::escape;
 
-/// A tool that builds what a build.ninja lists.
+/// The common part of the rows of tools that build what a build.ninja lists.
 const NINJA: Tool = Tool {
     family: Family::Ninja,
     role: Some(Role::Jobs),
@@ -24,20 +24,21 @@ const NINJA: Tool = Tool {
     ..TOOL
 };
 
-/// A build tool whose first word says what it does: `bazel build`, `gradle test`.
+/// The common part of the rows of build tools whose first word says what they do: `bazel build`, `gradle
+/// test`.
 const BUILDER: Tool = Tool {
     children: Children::Fail,
     step: Some(verb),
     ..TOOL
 };
 
-/// A build tool of [`BUILDER`]'s kind that runs steps in its own process, too.
+/// The common part of the rows of build tools like [`BUILDER`] that also run steps in their own process.
 const SCRIPTED: Tool = Tool {
     children: Children::FailOrOwn,
     ..BUILDER
 };
 
-/// A build tool whose verb and arguments name the step.
+/// The common part of the rows of build tools whose verb and arguments name the step.
 const CALLED: Tool = Tool {
     children: Children::Fail,
     step: Some(call),
@@ -528,7 +529,7 @@ fn cargo(line: &Line) -> Option<Found> {
     is.then(|| found(StepKind::Target, format!("cargo {}", escape::raw(verb))))?
 }
 
-/// `cargo-nextest nextest run`, as cargo executes it.
+/// The step of `cargo-nextest nextest run`, as cargo executes it.
 fn cargo_tool(line: &Line) -> Option<Found> {
     let words: Vec<String> = line.words("").take(2).map(escape::raw).collect();
     found(StepKind::Target, format!("cargo {}", words.join(" ")))
@@ -557,7 +558,7 @@ fn meson(line: &Line) -> Option<Found> {
     }
 }
 
-/// A tool whose arguments are what it makes.
+/// The step of a tool whose arguments are the goals that it makes.
 fn goals(line: &Line) -> Option<Found> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;
@@ -583,7 +584,7 @@ fn bitbake(line: &Line) -> Option<Found> {
     found(StepKind::Target, name)
 }
 
-/// The targets have a plus sign: `+build`, `./app+test`.
+/// The step of earthly, whose targets have a plus sign: `+build`, `./app+test`.
 fn earthly(line: &Line) -> Option<Found> {
     let mut targets = line
         .args
@@ -595,7 +596,7 @@ fn earthly(line: &Line) -> Option<Found> {
     found(StepKind::Target, in_directory("earthly", None, targets))
 }
 
-/// The program that `swift build` and `swift test` become.
+/// The step of the program that `swift build` and `swift test` become.
 fn swift(line: &Line) -> Option<Found> {
     if line.tool.name() == "swift-test" {
         return found(StepKind::Test, "swift test");
@@ -603,7 +604,7 @@ fn swift(line: &Line) -> Option<Found> {
     found(StepKind::Target, "swift build")
 }
 
-/// `deno run` is an interpreter as any other.
+/// The step of deno. `deno run` is an interpreter like any other.
 fn deno(line: &Line) -> Option<Found> {
     if line.words("").next() == Some(b"run") {
         return None;

@@ -1,14 +1,14 @@
-//! Compilers, assemblers, linkers and archivers.
+//! The rows of compilers, assemblers, linkers and archivers.
 
 use crate::steps::{file, found, in_directory, test_runner, Found, Line, StepKind};
 use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
 use crate::words;
 use tr_text::escape;
 
-/// The places of the version of GCC.
+/// The places in which paths and arguments have the version of GCC.
 const GCC: Version = version("gcc", "gcc");
 
-/// A driver that starts the passes of a compiler, or does them itself.
+/// The common part of the rows of drivers that start the passes of a compiler, or do them themselves.
 const DRIVER: Tool = Tool {
     children: Children::FailLate,
     label: Label::Compiler,
@@ -17,7 +17,7 @@ const DRIVER: Tool = Tool {
     ..TOOL
 };
 
-/// A linker that uses few of the CPUs.
+/// The common part of the rows of linkers that use few of the CPUs.
 const LINKER: Tool = Tool {
     change: Some(Change::Words("use a faster linker (mold, lld)")),
     children: Children::FailLate,
@@ -26,7 +26,7 @@ const LINKER: Tool = Tool {
     ..TOOL
 };
 
-/// A linker that uses all CPUs.
+/// The common part of the rows of linkers that use all CPUs.
 const FAST_LINKER: Tool = Tool {
     role: Some(Role::Linker),
     change: Some(Change::Words(
@@ -37,7 +37,7 @@ const FAST_LINKER: Tool = Tool {
     ..TOOL
 };
 
-/// The compiler of Rust, by its own name or by that of a driver of lints.
+/// The row of the compiler of Rust, which is run by its own name or by that of a driver of lints.
 const RUSTC: Tool = Tool {
     family: Family::Rustc,
     role: Some(Role::Compiler),
@@ -262,7 +262,7 @@ fn compiler(line: &Line) -> Option<Found> {
     file(b"a.out")
 }
 
-/// The compiler of Haskell, which names a program after its first source unless `-o` does.
+/// The step of the compiler of Haskell, which names a program after its first source unless `-o` names it.
 fn haskell(line: &Line) -> Option<Found> {
     if line.has(&["-c"]) || line.value("-o").is_some() {
         return compiler(line);
@@ -275,7 +275,8 @@ fn output(line: &Line) -> Option<Found> {
     file(line.value("-o")?)
 }
 
-/// The files that the compiler of protocol buffers reads. Its plugins decide the names of what it makes.
+/// The step of the compiler of protocol buffers, named after the files that it reads. Its plugins decide the
+/// names of the files that it makes.
 fn protoc(line: &Line) -> Option<Found> {
     let files = line.words("").filter(|word| word.ends_with(b".proto"));
     let names: Vec<&[u8]> = files.map(words::relative).collect();

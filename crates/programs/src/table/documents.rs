@@ -1,4 +1,4 @@
-//! Programs that typeset documents.
+//! The rows of programs that typeset documents.
 
 use crate::tools::{Tool, TOOL};
 

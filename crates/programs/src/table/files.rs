@@ -1,4 +1,4 @@
-//! Tools that create, copy, move and remove files.
+//! The rows of tools that create, copy, move and remove files.
 
 use crate::tools::{Tool, TOOL};
 

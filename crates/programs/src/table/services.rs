@@ -1,11 +1,12 @@
-//! Repositories, containers, machines and CI: tools that ask other machines, or are asked by them.
+//! The rows of tools for repositories, containers, machines and CI, which send requests to other machines or
+//! serve theirs.
 
 use crate::steps::{found, in_directory, Found, Line, Mark, StepKind};
 use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
 use crate::words::has;
 use tr_text::escape;
 
-/// A tool that runs containers.
+/// The common part of the rows of tools that run containers.
 const CONTAINERS: Tool = Tool {
     family: Family::Container,
     children: Children::Status,
@@ -134,7 +135,7 @@ fn gitlab(line: &Line) -> Option<Found> {
     found(StepKind::Job, escape::raw(verb))
 }
 
-/// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
+/// The step of `tr mark NAME -- COMMAND`. The other forms of `tr mark` are no steps of their own.
 fn mark(line: &Line) -> Option<Found> {
     match Mark::of(line.all)? {
         Mark::Command(name) => found(StepKind::Mark, escape::raw(name)),

@@ -1,4 +1,4 @@
-//! Small programs that build nothing, by what scripts do with them.
+//! The small programs that build nothing, by the use that scripts make of them.
 
 use crate::words::has;
 
