@@ -1,16 +1,17 @@
-//! The name by which the user has called the program, for the command lines and messages that name it.
+//! Knows the name by which the user has called the program, for the command lines and messages that name it.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The second name of the program. It names the same program, but then nothing is passed on to the system's `tr`.
+/// The second name of the program. The program called by it does the same, but passes nothing on to the
+/// system's `tr`.
 pub const SECOND: &str = "tr-trace";
 
 static BY_SECOND: AtomicBool = AtomicBool::new(false);
 
-/// The called name in a message: `format!("{TR} record")`.
+/// The name by which the program was called, for messages: `format!("{TR} record")`.
 pub const TR: Called = Called;
 
 /// The type of [`TR`].

@@ -50,8 +50,9 @@ pub fn text(bytes: &[u8]) -> String {
     out
 }
 
-/// Whether a character is invisible or changes how others are shown: controls, format characters (zero-width, bidirectional,
-/// tags), fillers, variation selectors, line and paragraph separators, private and unassigned planes.
+/// Whether a character is invisible or changes how other characters are shown: controls, format characters
+/// (zero-width, bidirectional, tags), fillers, variation selectors, line and paragraph separators, private
+/// and unassigned planes.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -74,7 +75,8 @@ const COMMANDS: [&str; 5] = [
     "section_end:",
 ];
 
-/// Whether a command to a CI system begins at this byte that is recognized anywhere in a line of a log.
+/// Whether a command to a CI system begins at this byte of a text. Only commands that are recognized anywhere
+/// in a line of a log count.
 pub fn is_command(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     COMMANDS.iter().any(|start| rest.starts_with(start))
@@ -97,12 +99,13 @@ pub fn raw(bytes: &[u8]) -> String {
     out
 }
 
-/// A command line for a terminal; arguments with other than plain characters are quoted.
+/// A command line as text for a terminal. Arguments with other than plain characters are quoted.
 pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     text(quoted(args).as_bytes())
 }
 
-/// A command line as the text of a fact; arguments with other than plain characters are quoted.
+/// A command line as the text of a fact, which is escaped only where it is shown. Arguments with other than
+/// plain characters are quoted.
 pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=+:,@%^".contains(b) || *b >= 0x80;
     let quoted = args.into_iter().map(|arg| {
@@ -134,8 +137,9 @@ pub fn commands(text: &str) -> Vec<usize> {
     all
 }
 
-/// Text of ours for a terminal or a log, its values already escaped. Hidden characters that
-/// remain, other than line feeds and colours, and the beginnings of commands to a CI system are escaped.
+/// Makes a text of this program safe for a terminal or a log. Its values are already escaped. Hidden
+/// characters that remain, other than line feeds and colours, and the beginnings of commands to a CI system
+/// are escaped.
 pub fn page(whole: &str) -> Cow<'_, str> {
     let commands = commands(whole);
     let is_hidden = |c: char| c != '\n' && is_hidden(c);
@@ -161,16 +165,16 @@ pub fn page(whole: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The length of the escape sequence of a colour (`ESC [ digits m`) at the beginning.
+/// The length in bytes of the escape sequence of a colour (`ESC [ digits m`) with which a text begins.
 fn colour(text: &str) -> Option<usize> {
     let digits = text.strip_prefix("\x1b[")?;
     let end = digits.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     digits.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
-/// A cell of CSV, without its quotes. A spreadsheet would take what begins with `=`, `+`,
-/// `-` or `@` for a formula, and a CI system a line that begins with `::` for a command: a
-/// `'` before it makes it text.
+/// The text of a cell of CSV, without quotes around it. A spreadsheet would take a text that begins with `=`,
+/// `+`, `-` or `@` for a formula, and a CI system a line that begins with `::` for a command: a `'` before it
+/// makes it text.
 pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
@@ -182,8 +186,8 @@ pub fn cell(value: &str) -> String {
     }
 }
 
-/// Text in Markdown outside of code. Words that a forge would turn into mentions, references
-/// or links (`@user`, `GH-1`, `#1`, a commit, `www.`) become code: entities would not stop it.
+/// A text for Markdown outside of code. Words that a forge would turn into mentions, references or links
+/// (`@user`, `GH-1`, `#1`, a commit, `www.`) become code: entities would not stop it.
 pub fn markdown(value: &str) -> String {
     let word = |word: &str| {
         if links(word) {
@@ -196,7 +200,8 @@ pub fn markdown(value: &str) -> String {
     words.join(" ")
 }
 
-/// Text in Markdown as code. An element, as backticks end at backticks.
+/// A text for Markdown as code. It becomes an element, because backticks in the text would end code between
+/// backticks.
 pub fn code(value: &str) -> String {
     if value.is_empty() {
         return String::new();
@@ -205,7 +210,7 @@ pub fn code(value: &str) -> String {
     format!("<code>{}</code>", entities(&value))
 }
 
-/// Whether a forge may turn the word into a link.
+/// Whether a forge may turn a word into a link.
 fn links(word: &str) -> bool {
     let hex = |part: &str| part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
     let parts = word.split(|c: char| !c.is_ascii_alphanumeric());
@@ -219,7 +224,7 @@ fn links(word: &str) -> bool {
         || parts.into_iter().any(hex)
 }
 
-/// A figure with its unit in Markdown, in which nothing can be a mention, a reference or a link.
+/// A figure with its unit for Markdown, in which nothing can be a mention, a reference or a link.
 pub fn figure(value: &str) -> String {
     entities(value)
 }
@@ -255,7 +260,7 @@ fn entities(value: &str) -> String {
     out
 }
 
-/// Text in HTML, in an element or an attribute.
+/// A text for HTML, in an element or an attribute.
 pub fn html(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in text(value.as_bytes()).chars() {

@@ -1,4 +1,4 @@
-//! Parts of JSON documents, and JSON that is safe on a terminal.
+//! Makes parts of JSON documents, and JSON that is safe on a terminal.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ macro_rules! object {
     )*};
 }
 
-/// Bytes as text; bytes that are not UTF-8 become U+FFFD.
+/// Bytes as text, in which bytes that are not UTF-8 become U+FFFD.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -63,7 +63,8 @@ pub fn document(value: &Value, indented: bool) -> io::Result<String> {
     Ok(text + "\n")
 }
 
-/// [`safe`], written as it comes: a document of a large recording takes no memory.
+/// Like [`safe`], but writes the JSON to `out` while it is made, so that the document of a large recording
+/// takes no memory.
 pub fn write_safe(
     value: &impl Serialize,
     formatter: impl Formatter,
@@ -73,7 +74,7 @@ pub fn write_safe(
     Ok(value.serialize(&mut json)?)
 }
 
-/// A value as JSON for a page, whose texts show their hidden characters as [`escape::text`] does.
+/// A value as JSON for a page. The texts in it show their hidden characters in the way of [`escape::text`].
 pub fn visible(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut json = serde_json::Serializer::with_formatter(&mut out, Visible);
@@ -81,7 +82,7 @@ pub fn visible(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Writes hidden characters as text that shows them.
+/// A formatter that writes hidden characters as text that shows them.
 struct Visible;
 
 impl Formatter for Visible {
@@ -117,10 +118,10 @@ impl Formatter for Visible {
     }
 }
 
-/// Writes each character that [`escape::text`] would escape as `\uXXXX`.
+/// A formatter that writes each character that [`escape::text`] would escape as `\uXXXX`.
 struct Safe<F>(F);
 
-/// Methods that the inner formatter provides.
+/// Defines methods that call those of the inner formatter.
 macro_rules! delegate {
     ($($name:ident($($arg:ident: $kind:ty),*)),* $(,)?) => {
         $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $arg: $kind)*) -> io::Result<()> {

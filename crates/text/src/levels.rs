@@ -1,21 +1,21 @@
-//! The lines that join the nodes of a tree in text.
+//! Draws the lines that join the nodes of a tree in text.
 
 use crate::style::Style;
 
-/// A line's place in the tree.
+/// The place of a line in a tree that is printed as text.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
-    /// A root has depth 1.
+    /// The depth of the node in the tree. A root has depth 1.
     depth: usize,
-    /// For each of the last levels, whether more of its lines follow.
+    /// For each of the last levels, whether further nodes of that level follow.
     last: Vec<bool>,
 }
 
 impl Levels {
-    /// No screen draws more levels.
+    /// The largest number of levels of a tree whose lines are drawn. No screen has room for more.
     const KEPT: usize = 64;
 
-    /// The place of a child; `more`: siblings of the child follow it.
+    /// The place of a child of this node. `more` is whether siblings of the child follow it.
     pub fn below(&self, more: bool) -> Levels {
         let kept = self.last.len().saturating_sub(Levels::KEPT - 1);
         let mut last = self.last.get(kept..).unwrap_or_default().to_vec();
@@ -26,8 +26,7 @@ impl Levels {
         }
     }
 
-    /// The lines from a process to its parents; only the last levels of a deep
-    /// one.
+    /// The lines that join a node to its ancestors. If the node is deep, only those of the last levels.
     pub fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = if style.ascii {
             ["|  ", "   ", "|- ", "`- ", ".. "]

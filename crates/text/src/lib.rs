@@ -1,5 +1,5 @@
-//! What `tr` prints, before anything of a recording is in it: tables, units, escaping, layout, JSON that is safe on a
-//! terminal, and the words that all outputs share.
+//! The parts of all outputs of `tr` that know nothing of recordings: tables, units, escaping, layout, JSON
+//! that is safe on a terminal, and the words that all outputs share.
 #![forbid(unsafe_code)]
 
 pub mod called;

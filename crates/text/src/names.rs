@@ -1,8 +1,7 @@
-//! Enums whose values have a name on the command line and in CSV and JSON, and a
-//! title in text.
+//! Defines enums whose values have a name on the command line and in CSV and JSON, and a title in text.
 
-/// Defines such an enum: `Variant = "name", "title";`. `ALL` has the order of
-/// the definition.
+/// Defines an enum whose values have a name and a title: `Variant = "name", "title";`. `ALL` has the values
+/// in the order of the definition.
 #[macro_export]
 macro_rules! named {
     (
@@ -21,20 +20,20 @@ macro_rules! named {
             #[allow(dead_code)] // not every enum is listed
             pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
 
-            /// The name on the command line, in CSV and in JSON.
+            /// The name of the value on the command line, in CSV and in JSON.
             pub fn name(self) -> &'static str {
                 match self {
                     $($enum::$variant => $name,)*
                 }
             }
 
-            /// The name as a key of JSON.
+            /// The name of the value as a key of JSON.
             #[allow(dead_code)] // not every enum is a key of JSON
             pub fn key(self) -> String {
                 self.name().replace('-', "_")
             }
 
-            /// The title in text.
+            /// The title of the value in text.
             pub fn title(self) -> &'static str {
                 match self {
                     $($enum::$variant => $title,)*

@@ -1,4 +1,5 @@
-//! A report as blocks of spans, and its renderers for a terminal and for Markdown: they escape, colour, wrap and align.
+//! A report as blocks of spans, and its renderers for a terminal and for Markdown. They escape, colour, wrap
+//! and align the text.
 
 use std::fmt::Write;
 
@@ -45,9 +46,9 @@ impl From<&str> for Span {
 /// A part of a page. A renderer decides where its lines end.
 #[derive(Clone, Debug)]
 enum Block {
-    /// One line, whatever its width.
+    /// One line, which is not wrapped, whatever its width is.
     Line(Vec<Span>),
-    /// A text after a lead, in as many lines as it needs, or shortened to so many.
+    /// A text after a lead, in as many lines as it needs, or shortened to a number of lines.
     Text {
         lead: Span,
         text: Vec<Span>,
@@ -58,7 +59,8 @@ enum Block {
         lead: Span,
         items: Vec<Span>,
     },
-    /// A name on the left and items on the right of a line; in lines of their own if it has no room for both.
+    /// A name on the left and items on the right of a line. If they have no room on one line, they have lines
+    /// of their own.
     Head {
         name: Span,
         items: Vec<Span>,
@@ -77,16 +79,16 @@ enum Block {
     },
 }
 
-/// A bar, the time and the count for each name.
+/// A block with a line for each name, which has a bar, a time and a count.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// The longest time first.
+    /// The rows in the order of their times, the longest first.
     pub rows: Vec<BarRow>,
-    /// The time in ns of which each time is a share.
+    /// The time in ns that a full bar stands for.
     pub whole: u64,
-    /// The width of the widest name.
+    /// The width of the widest name, in columns.
     pub name: usize,
-    /// The width of a line beside its name and its bar.
+    /// The width in columns of a line beside its name and its bar.
     pub beside: usize,
 }
 
@@ -94,22 +96,22 @@ pub struct Bars {
 #[derive(Clone, Debug)]
 pub struct BarRow {
     pub name: String,
-    /// The time in ns.
+    /// The time in ns that the bar shows.
     pub time: u64,
-    /// The words after the figures, such as a count.
+    /// The words after the time, such as a count.
     pub note: String,
 }
 
-/// A laid-out line.
+/// A line as a renderer lays it out.
 type Line = Vec<Span>;
 
-/// The length of the longest sentence, in lines.
+/// The largest number of lines of a sentence.
 const SENTENCE: usize = 3;
 
-/// The text between two items.
+/// The text between two items of a line.
 const BETWEEN: &str = " · ";
 
-/// A report, or a part of one.
+/// A report, or a part of one, before a renderer makes text of it.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     blocks: Vec<Block>,
@@ -124,50 +126,50 @@ impl Page {
         self.blocks.is_empty()
     }
 
-    /// Adds the blocks of another page.
+    /// Adds the blocks of another page to the end of this one.
     pub fn add(&mut self, page: Page) {
         self.blocks.extend(page.blocks);
     }
 
-    /// Adds an empty line.
+    /// Adds an empty line to the page.
     pub fn blank(&mut self) {
         self.blocks.push(Block::Line(Vec::new()));
     }
 
-    /// Adds one line, which is not wrapped.
+    /// Adds one line to the page, which is not wrapped.
     pub fn spans<S: Into<Span>>(&mut self, spans: impl IntoIterator<Item = S>) {
         let spans = spans.into_iter().map(Into::into);
         self.blocks.push(Block::Line(spans.collect()));
     }
 
-    /// Adds one line in one colour, which is not wrapped.
+    /// Adds one line in one colour to the page, which is not wrapped.
     pub fn painted(&mut self, paint: Paint, text: &str) {
         self.spans([Span::new(paint, text)]);
     }
 
-    /// Adds a text of any length after a lead, in one colour.
+    /// Adds a text of any length after a lead, in one colour, to the page.
     pub fn wrapped(&mut self, paint: Paint, lead: &str, text: &str) {
         self.led(Span::new(paint, lead), Span::new(paint, text));
     }
 
-    /// Adds a text of any length after a lead.
+    /// Adds a text of any length after a lead to the page.
     pub fn led(&mut self, lead: Span, text: Span) {
         let (text, most) = (vec![text], None);
         self.blocks.push(Block::Text { lead, text, most });
     }
 
-    /// Adds a sentence, in several lines if need be, as a figure in it must not be cut. A long one, as of a command
-    /// line, is shortened in the middle.
+    /// Adds a sentence to the page, in several lines if necessary, because a figure in it must not be cut. A
+    /// long sentence, for example with a command line, is shortened in the middle.
     pub fn line(&mut self, text: &str) {
         self.sentence("", text);
     }
 
-    /// Adds a sentence after a lead.
+    /// Adds a sentence after a lead to the page.
     pub fn sentence(&mut self, lead: &str, text: &str) {
         self.painted_sentence(Paint::Plain, lead, text);
     }
 
-    /// Adds a sentence after a lead, in one colour.
+    /// Adds a sentence after a lead, in one colour, to the page.
     pub fn painted_sentence(&mut self, paint: Paint, lead: &str, text: &str) {
         self.blocks.push(Block::Text {
             lead: Span::new(paint, lead),
@@ -176,7 +178,7 @@ impl Page {
         });
     }
 
-    /// Adds how many of `all` rows are not shown, if any.
+    /// Adds a line with how many of `all` rows are not shown, if any are not.
     pub fn more(&mut self, all: usize, shown: usize, what: &str) {
         if let Some(more @ 1..) = all.checked_sub(shown) {
             self.line(&format!("and {} more{what}", units::count(more as u64)));
@@ -196,7 +198,8 @@ impl Page {
         }
     }
 
-    /// Adds a line with a name on its left and items on its right, or several lines if one has no room for both.
+    /// Adds a line with a name on its left and items on its right, or several lines if they have no room on
+    /// one.
     pub fn head(&mut self, name: Span, items: Vec<Span>) {
         self.blocks.push(Block::Head { name, items });
     }
@@ -226,7 +229,7 @@ impl Page {
         self.grid(table.grid(rows), 0);
     }
 
-    /// Adds the first rows below a title with their number.
+    /// Adds a table of the first rows, at most `most`. Its title has their number and that of all rows.
     pub fn first<'r, R>(
         &mut self,
         table: Table<'_, &'r R>,
@@ -238,23 +241,23 @@ impl Page {
         self.table(&table.titled(title), rows.iter().take(most));
     }
 
-    /// Adds a table, `indent` columns from the left.
+    /// Adds a table that begins `indent` columns from the left.
     pub fn grid(&mut self, grid: Grid, indent: usize) {
         self.blocks.push(Block::Table { grid, indent });
     }
 
-    /// The number of lines on a terminal.
+    /// The number of lines of the page on a terminal.
     pub fn height(&self, style: &Style) -> usize {
         let blocks = self.blocks.iter();
         blocks.map(|block| block.lines(style).len()).sum()
     }
 
-    /// The page for a terminal or a log.
+    /// The page as text for a terminal or a log.
     pub fn text(&self, style: &Style) -> String {
         laid_out(&self.blocks, style)
     }
 
-    /// The page as Markdown: its tables, and its other lines as blocks of code.
+    /// The page as Markdown: its tables as tables, and its other lines as blocks of code.
     pub fn markdown(&self, title: &str, style: &Style) -> String {
         let is_table = |block: &Block| matches!(block, Block::Table { .. });
         let parts = self
@@ -281,7 +284,7 @@ impl Page {
     }
 }
 
-/// The lines of blocks for a terminal or a log.
+/// The lines of these blocks for a terminal or a log.
 fn laid_out(blocks: &[Block], style: &Style) -> String {
     let mut out = String::new();
     for line in blocks.iter().flat_map(|block| block.lines(style)) {
@@ -290,7 +293,7 @@ fn laid_out(blocks: &[Block], style: &Style) -> String {
     out
 }
 
-/// Writes a line; neighbouring spans of one colour have its codes once. No line ends with a space.
+/// Writes a line. Neighbouring spans of one colour have its codes once. No line ends with a space.
 fn write_line(out: &mut String, style: &Style, line: &[Span]) {
     let begin = out.len();
     for run in line.chunk_by(|span, next| span.paint == next.paint) {
@@ -303,7 +306,7 @@ fn write_line(out: &mut String, style: &Style, line: &[Span]) {
     out.push('\n');
 }
 
-/// Spans whose hidden characters are escaped.
+/// The spans with their hidden characters escaped.
 fn safe(spans: &[Span]) -> Line {
     let safe = |span: &Span| Span::new(span.paint, escape::text(span.text.as_bytes()));
     spans.iter().map(safe).collect()
@@ -341,7 +344,7 @@ impl Block {
     }
 }
 
-/// The lines of a text after a lead.
+/// The lines of a text after a lead, at most `most` of them if it is set.
 fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<Line> {
     let indent = lead.width();
     let room = style.width.saturating_sub(indent).max(20);
@@ -435,9 +438,9 @@ impl BarRow {
 }
 
 impl Bars {
-    /// A line for each name. Where names and bars have no room there are no bars.
+    /// A line for each row. Where names and bars have no room there are no bars.
     fn lines(&self, style: &Style) -> Vec<Line> {
-        /// The least widths of a name and of a bar.
+        /// The least width of a name in columns. The next constant is the least width of a bar.
         const NAME: usize = 10;
         const BAR: usize = 6;
         let safe = |name: &str| escape::text(name.as_bytes());

@@ -1,23 +1,23 @@
-//! A table of texts: the page refers to them by number.
+//! A table of texts, to which a page refers by number.
 
 use std::collections::HashMap;
 
-/// A table of texts.
+/// A table of texts, to which a page refers by number.
 #[derive(Debug)]
 pub struct Strings {
     all: Vec<String>,
     places: HashMap<String, u32>,
-    /// The remaining bytes for long texts.
+    /// The number of bytes of long texts for which there is still room.
     room: usize,
 }
 
-/// Longer texts are cut, and say by how much.
+/// The length in bytes to which longer texts are cut. They say by how much they were cut.
 const LONGEST: usize = 4096;
-/// The length to which texts are cut without remaining room.
+/// The length in bytes to which texts are cut when there is no room left.
 const SHORT: usize = 120;
 
 impl Strings {
-    /// A table with room for so many bytes of texts longer than a line.
+    /// A table with room for this many bytes of texts that are longer than a line.
     pub fn new(room: usize) -> Strings {
         Strings {
             all: Vec::new(),
@@ -26,7 +26,7 @@ impl Strings {
         }
     }
 
-    /// The number of a text; too long a text is cut.
+    /// Adds a text and returns its number. A text that is too long is cut.
     pub fn add(&mut self, text: String) -> u32 {
         if let Some(place) = self.places.get(&text) {
             return *place;
@@ -51,7 +51,7 @@ impl Strings {
         place
     }
 
-    /// All texts, by number.
+    /// All texts of the table, in the order of their numbers.
     pub fn list(self) -> Vec<String> {
         self.all
     }

@@ -1,6 +1,7 @@
-//! Strips of characters that show a value in time: each character is as full as the value is of its whole.
+//! Draws strips of characters that show a value over time: each character is as full as the share of the
+//! value in a whole.
 
-/// A character that is as full as the part of one CPU's time.
+/// A character that is as full as the share of `part` in `whole`.
 pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
     const FINE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PLAIN: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
@@ -13,7 +14,8 @@ pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
     steps.get(at).copied().unwrap_or(' ')
 }
 
-/// Columns of a strip per interval, and intervals per column: one of them is 1.
+/// Fits intervals to the columns of a strip: the number of columns for each interval, and the number of
+/// intervals for each column. One of them is 1.
 pub fn fit(intervals: u64, room: u64) -> (u64, u64) {
     let intervals = intervals.max(1);
     match room / intervals {

@@ -5,7 +5,7 @@ pub struct Style {
     pub width: usize,
     pub color: bool,
     pub ascii: bool,
-    /// Whether the page becomes Markdown, where a table has any width.
+    /// Whether the page becomes Markdown, in which a table may have any width.
     pub markdown: bool,
 }
 
@@ -19,7 +19,7 @@ pub enum Paint {
 }
 
 impl Paint {
-    /// The colour of a failure, or none.
+    /// The colour of a failure, or no colour.
     pub fn bad_if(failed: bool) -> Paint {
         if failed {
             Paint::Bad
@@ -54,8 +54,8 @@ impl Style {
         }
     }
 
-    /// Values as a row of columns in eighths of a line, the largest possible one `whole`; empty where the terminal has
-    /// ASCII alone. A value above 0 is never empty.
+    /// A row of characters that shows values as columns in eighths of a line. `whole` is the largest possible
+    /// value. The row is empty where the terminal has ASCII alone. A value above 0 is never drawn as empty.
     pub fn sparkline(&self, values: &[u64], whole: u64) -> String {
         const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         if self.ascii {
@@ -70,13 +70,13 @@ impl Style {
         values.iter().map(column).collect()
     }
 
-    /// A bar in eighths of a column; the whole takes `columns`. A part above 0 is
-    /// never empty.
+    /// A bar for `part` of `whole`, in eighths of a column. A full bar takes `columns`. A part above 0 is
+    /// never drawn as empty.
     pub fn bar(&self, part: u64, whole: u64, columns: usize) -> String {
         self.bar_of('#', part, whole, columns)
     }
 
-    /// A bar that has the given character where the terminal has ASCII alone.
+    /// Like [`Style::bar`], but consists of the character `ascii` where the terminal has ASCII alone.
     pub fn bar_of(&self, ascii: char, part: u64, whole: u64, columns: usize) -> String {
         const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
         let eighths = if whole == 0 {

@@ -12,19 +12,19 @@ pub use cell::Cell;
 use grid::{left, GridRow, Heading};
 pub use grid::{Grid, Title};
 
-/// A column's content in a row of type `R`.
+/// A function that makes a column's content for a row of type `R`.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
-/// The source of a column's cells.
+/// The source of the cells in a column.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
-    /// The row's name, which is in the last column of a text.
+    /// The column has the row's name, which comes last in a text.
     Name,
-    /// A value that only CSV and JSON have.
+    /// The column has a value that only CSV and JSON show.
     Data(Of<'a, R, Value>),
 }
 
-/// The formats that have a column's key.
+/// The formats in which a column has a key: CSV, JSON or both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Media {
     Both,
@@ -33,11 +33,12 @@ enum Media {
 }
 
 struct Column<'a, R> {
-    /// The title in tables. A column without a title is left out if it is empty.
+    /// The title of the column in tables for people. A column without a title is left out if it is empty.
     title: String,
-    /// The key in CSV and JSON, with its unit; `None` if only tables for people have the column.
+    /// The key of the column in CSV and JSON, with its unit; `None` if only tables for people have the
+    /// column.
     key: Option<String>,
-    /// The key in CSV, if it has another one.
+    /// The key of the column in CSV, if it is another one than in JSON.
     csv_key: Option<&'static str>,
     media: Media,
     right: bool,
@@ -47,13 +48,13 @@ struct Column<'a, R> {
     spare: bool,
     /// Whether tables for people leave zeros out.
     few: bool,
-    /// The place in tables for people, after the columns without one.
+    /// The place of the column in tables for people, after the columns without a place.
     place: Option<usize>,
     content: Content<'a, R>,
 }
 
 impl<R> Column<'_, R> {
-    /// The cell that people see.
+    /// The cell of a row in this column, as people see it.
     fn cell(&self, row: &R) -> Cell {
         match &self.content {
             Content::Cell(cell) => match cell(row) {
@@ -71,7 +72,7 @@ pub struct Table<'a, R> {
     title: Title,
     name: Of<'a, R, String>,
     paint: Of<'a, R, Paint>,
-    /// Whether the names are words of this program instead of code.
+    /// Whether the names are words of this program and not code.
     plain: bool,
 }
 
@@ -269,13 +270,14 @@ impl<'a, R> Table<'a, R> {
         }
     }
 
-    /// The width that a terminal leaves for the names of the given rows.
+    /// The width in columns that a terminal leaves for the names of the given rows.
     pub fn room(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> usize {
         let grid = self.grid(rows);
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
-    /// The columns with a key in one format, CSV or JSON: their keys and the columns.
+    /// The columns with a key in CSV or in JSON: for each, the key and its unit, and the column. `not` is the
+    /// other format.
     fn keyed<'t>(
         &'t self,
         not: Media,

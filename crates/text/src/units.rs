@@ -1,12 +1,12 @@
-//! Numbers with units, in text.
+//! Writes numbers with their units as text.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A duration with three digits and its unit.
+/// A duration as three digits and a unit.
 #[derive(PartialEq, Eq)]
 struct Duration {
     figure: String,
-    /// The unit; 0 has none.
+    /// The unit of the duration; empty for 0.
     unit: &'static str,
 }
 
@@ -55,12 +55,12 @@ impl std::fmt::Display for Duration {
     }
 }
 
-/// A duration with three digits and a unit; `–` for 0.
+/// A duration in ns as text with three digits and a unit; `–` for 0.
 pub fn time(ns: u64) -> String {
     Duration::of(ns).to_string()
 }
 
-/// Two durations with one unit, the second at least as long as the first: `1.1 to 1.3 s`.
+/// Two durations in ns as text with one unit, the second at least as long as the first: `1.1 to 1.3 s`.
 pub fn range(least: u64, most: u64) -> String {
     let (low, high) = (Duration::of(least), Duration::of(most));
     match low {
@@ -70,7 +70,7 @@ pub fn range(least: u64, most: u64) -> String {
     }
 }
 
-/// A duration and its bounds: `7.1 s (6.8 to 7.5)`.
+/// A duration in ns and its bounds as text: `7.1 s (6.8 to 7.5)`.
 pub fn interval(ns: u64, least: u64, most: u64) -> String {
     let [value, low, high] = [ns, least, most].map(Duration::of);
     if low == high {
@@ -82,12 +82,13 @@ pub fn interval(ns: u64, least: u64, most: u64) -> String {
     format!("{value} ({})", range(least, most))
 }
 
-/// A point in time, in seconds since the start of the trace.
+/// A time in ns since the start of the trace, as text in seconds.
 pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-/// A number of bytes in powers of 1024, rounded to a whole number of a unit, or to a tenth below ten.
+/// A number of bytes as text, with a unit that is a power of 1024, rounded to a whole number of it, or to a
+/// tenth below ten.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u32, &str); 5] = [(0, "B"), (10, "KiB"), (20, "MiB"), (30, "GiB"), (40, "TiB")];
     let rounded = |shift: u32, parts: u128| {
@@ -105,7 +106,7 @@ pub fn bytes(count: u64) -> String {
     format!("{} {name}", self::count(whole))
 }
 
-/// Two numbers of bytes with one unit, the second at least as large as the first: `171 to 213 MiB`.
+/// Two numbers of bytes as text with one unit, the second at least as large as the first: `171 to 213 MiB`.
 pub fn bytes_range(least: u64, most: u64) -> String {
     let (low, high) = (bytes(least), bytes(most));
     if low == high {
@@ -119,7 +120,7 @@ pub fn bytes_range(least: u64, most: u64) -> String {
     }
 }
 
-/// The number of things: `1 process`, `2 processes`.
+/// A number and the noun for what it counts, as text: `1 process`, `2 processes`.
 pub fn plural(number: u64, one: &str, more: &str) -> String {
     match number {
         1 => format!("1 {one}"),
@@ -127,7 +128,7 @@ pub fn plural(number: u64, one: &str, more: &str) -> String {
     }
 }
 
-/// A number of CPUs: `1 CPU`, `2 CPUs`.
+/// A number of CPUs as text: `1 CPU`, `2 CPUs`.
 pub fn cpus(number: u64) -> String {
     plural(number, "CPU", "CPUs")
 }
@@ -139,7 +140,7 @@ pub fn sentence(text: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// A number with commas between thousands: 28253 is 28,253.
+/// A number as text with commas between thousands: 28253 is 28,253.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -163,7 +164,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A date and time in UTC from ns since 1970, if the time is known.
+/// The date and time in UTC of a time in ns since 1970, as text, if the time is known.
 pub fn date(unix_ns: Option<u64>) -> String {
     unix_ns.map_or_else(
         || "time of day unknown".into(),
@@ -174,19 +175,19 @@ pub fn date(unix_ns: Option<u64>) -> String {
     )
 }
 
-/// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
+/// The day in UTC of a time in ns since 1970, as text: `2026-11-23`.
 pub fn day(unix_ns: u64) -> String {
     moment(unix_ns / 1_000_000_000).0
 }
 
-/// A moment as RFC 3339 has it, in UTC, from ns since 1970.
+/// A time in ns since 1970 as text in the form of RFC 3339, in UTC.
 pub fn rfc3339(unix_ns: u64) -> String {
     let (date, [hour, minute, second]) = moment(unix_ns / 1_000_000_000);
     let part = unix_ns % 1_000_000_000;
     format!("{date}T{hour:02}:{minute:02}:{second:02}.{part:09}Z")
 }
 
-/// The date, hour, minute and second of a number of seconds since 1970.
+/// The date, and the hour, minute and second, of a number of seconds since 1970.
 fn moment(seconds: u64) -> (String, [u64; 3]) {
     // Days to a date: Howard Hinnant, "chrono-compatible low-level date algorithms".
     let z = seconds / 86_400 + 719_468;
@@ -206,8 +207,8 @@ fn moment(seconds: u64) -> (String, [u64; 3]) {
     (format!("{year}-{month:02}-{day:02}"), time)
 }
 
-/// The days from 1970-01-01 to a date of the years from 1 on. A year begins in March here, so
-/// that a leap day is its last.
+/// The number of days from 1970-01-01 to a date of a year from 1 on. A year begins in March here, so that a
+/// leap day is its last day.
 pub fn days(year: i64, month: i64, date: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
@@ -215,18 +216,18 @@ pub fn days(year: i64, month: i64, date: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }
 
-/// Bytes as hexadecimal digits, two each.
+/// Bytes as hexadecimal digits, two for each byte.
 pub fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
     let bytes = bytes.into_iter();
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The width of a text in columns.
+/// The width of a text on a terminal, in columns.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// A text padded to `columns`.
+/// A text padded with spaces to `columns`. With `right` it is aligned on the right.
 pub fn pad(text: &str, columns: usize, right: bool) -> String {
     let space = " ".repeat(columns.saturating_sub(width(text)));
     if right {
@@ -236,7 +237,7 @@ pub fn pad(text: &str, columns: usize, right: bool) -> String {
     }
 }
 
-/// The lines of a text, each of at most `columns`. A longer word is divided.
+/// The lines of a text, each at most `columns` wide. A longer word is divided.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -263,7 +264,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text of at most `columns`, shortened in the middle.
+/// A text that is at most `columns` wide. A longer one is shortened in the middle.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -289,7 +290,7 @@ pub fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The words of a text that fit into `columns`, cut between words.
+/// The first words of a text that fit into `columns`.
 pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

@@ -1,35 +1,35 @@
-//! The terms of all outputs: one word a fact, perf's and the kernel's. `docs/glossary.md` explains
-//! them; the keys of JSON and CSV keep their names.
+//! The terms that all outputs use: one word for each fact, the one of perf and the kernel. `docs/glossary.md`
+//! explains them; the keys of JSON and CSV keep their names.
 
-/// The state from a switch-in to the next switch-out.
+/// The term for the state of a task from a switch-in to the next switch-out.
 pub const ON_CPU: &str = "on CPU";
-/// A runnable task's time off CPU, as a column and a state.
+/// The term for a runnable task's time off CPU, as a column and a state.
 pub const RUN_QUEUE: &str = "run queue";
-/// The time in a run queue, as a word in a sentence.
+/// The term for the time in a run queue, as a word in a sentence.
 pub const RUN_QUEUE_WAIT: &str = "run-queue wait";
-/// The state off CPU in an interruptible sleep.
+/// The term for the state off CPU in an interruptible sleep.
 pub const SLEEP: &str = "sleep";
-/// The state off CPU in an uninterruptible sleep.
+/// The term for the state off CPU in an uninterruptible sleep.
 pub const BLOCKED: &str = "blocked";
-/// The state of a sleeping or blocked task where the kernel's totals do not distinguish the two.
+/// The term for the state of a sleeping or blocked task where the kernel's totals do not distinguish the two.
 pub const SLEEP_OR_BLOCKED: &str = "sleep or blocked";
-/// The time from a switch-out to the next switch-in.
+/// The term for the time from a switch-out to the next switch-in.
 pub const OFF_CPU: &str = "off CPU";
-/// Time whose events are lost or were not recorded.
+/// The term for time whose events are lost or were not recorded.
 pub const UNKNOWN: &str = "unknown";
-/// The states of a thread, in the order in which pages draw them.
+/// The terms for the states of a thread, in the order in which pages draw them.
 pub const STATES: [&str; 5] = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN];
-/// Waits for disks, files and pages of files.
+/// The term for waits for disks, files and pages of files.
 pub const IO_WAIT: &str = "I/O wait";
-/// A step's time that is neither on CPU nor in a run queue.
+/// The term for the time of a step that is neither on CPU nor in a run queue.
 pub const OTHER_WAITS: &str = "other waits";
-/// The mean number of CPUs that the recorded tasks ran on at once.
+/// The term for the mean number of CPUs that the recorded tasks ran on at once.
 pub const UTILIZED: &str = "CPUs utilized";
-/// The kernel's pressure of CPUs (PSI).
+/// The term for the kernel's figure of pressure on CPUs (PSI).
 pub const STALLED_CPU: &str = "some tasks stalled on CPU";
-/// The kernel's pressure of memory.
+/// The term for the kernel's figure of pressure on memory (PSI).
 pub const STALLED_MEMORY: &str = "some tasks stalled on memory";
-/// The kernel's pressure of disks.
+/// The term for the kernel's figure of pressure on disks (PSI).
 pub const STALLED_IO: &str = "some tasks stalled on I/O";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The cell of a table: a value with its unit, and its text for people and its plain value in CSV and JSON.
+//! A cell of a table: a value with its unit, its text for people, and its plain value in CSV and JSON.
 
 use serde_json::{json, Value};
 
@@ -10,23 +10,23 @@ pub enum Cell {
     Empty,
     /// An unknown value, shown as `?`.
     Unknown,
-    /// A duration in ns.
+    /// A duration in ns, shown with a unit that fits.
     Time(u64),
     /// The recorded part, in ns, of a duration that continues outside the trace: `>1.0 s`.
     AtLeast(u64),
-    /// The known part of a wait, in ns: `≥ 1.0 s`.
+    /// The known part of a wait, in ns, shown as `≥ 1.0 s`.
     WaitAtLeast(u64),
     /// A duration in ns, shown in seconds.
     Seconds(u64),
     /// A timestamp in ns since the start of the trace.
     At(u64),
     Count(u64),
-    /// A pid, tid, CPU or exit code.
+    /// A number that identifies something: a pid, a tid, a CPU or an exit code.
     Id(u32),
     Bytes(u64),
-    /// The known part of a size in bytes: `≥ 12 KiB`.
+    /// The known part of a size in bytes, shown as `≥ 12 KiB`.
     BytesAtLeast(u64),
-    /// A part and the whole.
+    /// A part and the whole, shown as a share in percent.
     Share(u64, u64),
     /// Words in place of a value that is not known.
     Note(&'static str),
@@ -51,7 +51,8 @@ impl Cell {
         value.map_or(Cell::Unknown, known)
     }
 
-    /// The length of a wait; a lower bound unless both its ends are known.
+    /// The cell of a wait's length in ns. It is a lower bound unless `whole` is set, because both ends of the
+    /// wait are known.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {
             Cell::Time(ns)
@@ -92,7 +93,8 @@ impl Cell {
         }
     }
 
-    /// The cell in Markdown: text of a trace as code, and figures without the rules for words.
+    /// The text of the cell in Markdown. Text of a trace becomes code, and figures are not escaped like
+    /// words.
     pub(super) fn markdown(&self, right: bool) -> String {
         match self {
             Cell::Empty => String::new(),
@@ -102,7 +104,7 @@ impl Cell {
         }
     }
 
-    /// The value in CSV and JSON, where a lower bound of bytes counts as unknown.
+    /// The plain value of the cell in CSV and JSON. A lower bound of bytes counts as unknown there.
     pub(super) fn plain(&self) -> Value {
         match self {
             Cell::Empty | Cell::Unknown | Cell::Note(_) => Value::Null,
@@ -119,7 +121,7 @@ impl Cell {
         }
     }
 
-    /// The unit in the key of CSV and JSON.
+    /// The unit that the column's key has in CSV and JSON.
     pub(super) fn unit(&self) -> &'static str {
         match self {
             Cell::Bytes(_) | Cell::BytesAtLeast(_) => "bytes",

@@ -11,12 +11,13 @@ use crate::{escape, units};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Title {
     pub noun: String,
-    /// The figures that follow in brackets.
+    /// The figures that follow the title in brackets.
     pub figures: Option<String>,
 }
 
 impl Title {
-    /// The title of a table that shows some of its rows, with their number and that of all.
+    /// The title of a table that shows some of its rows: the noun, the number of shown rows and the number of
+    /// all rows.
     pub fn top(noun: &str, shown: usize, all: usize) -> Title {
         let figures = format!("top {} of {}", shown.min(all), units::count(all as u64));
         Title {
@@ -58,7 +59,7 @@ pub(super) struct Heading {
     pub spare: bool,
 }
 
-/// A row of a grid: its cells, its name, its colour.
+/// A row of a table for people: its cells, its name, its colour.
 #[derive(Clone, Debug)]
 pub(super) struct GridRow {
     pub cells: Vec<Cell>,
@@ -71,12 +72,13 @@ pub(super) struct GridRow {
 pub struct Grid {
     pub(super) headings: Vec<Heading>,
     pub(super) title: Title,
-    /// Whether the names are words of this program instead of code.
+    /// Whether the names are words of this program and not code.
     pub(super) plain: bool,
     pub(super) rows: Vec<GridRow>,
 }
 
-/// The least width of the names, unless all are shorter; and on a narrow terminal.
+/// The least width in columns of the names of rows, unless all are shorter; and their width on a narrow
+/// terminal.
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
@@ -86,14 +88,14 @@ pub(super) fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
     style.width.saturating_sub(used).max(LEAST)
 }
 
-/// The width of all columns, with the space behind each.
+/// The width of all columns together, with the space after each.
 fn used_by(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 2).sum()
 }
 
 impl Grid {
-    /// The texts of each row's cells, and then its name.
+    /// The texts of the cells of each row, and then its name.
     pub(super) fn texts(&self) -> Vec<(Vec<String>, String)> {
         let text = |row: &GridRow| {
             let cells = row.cells.iter().map(Cell::text);
@@ -102,8 +104,8 @@ impl Grid {
         self.rows.iter().map(text).collect()
     }
 
-    /// The width of each column; 0 if it is left out: a column without title and content, and on a narrow terminal
-    /// what has no room.
+    /// The width of each column of the table. It is 0 for a column that is left out: one without title and
+    /// content, and on a narrow terminal one for which there is no room.
     pub(super) fn widths(
         &self,
         texts: &[(Vec<String>, String)],
@@ -136,7 +138,8 @@ impl Grid {
         widths
     }
 
-    /// The title of the names. If the whole title has no room there, its figures have lines of their own.
+    /// The title above the names. If the whole title has no room there, its figures get lines of their own,
+    /// which are added to `lines`.
     fn heading(&self, lines: &mut Vec<Vec<Span>>, room: usize, style: &Style) -> String {
         let whole = self.title.to_string();
         match &self.title.figures {
@@ -153,7 +156,8 @@ impl Grid {
         }
     }
 
-    /// The lines of the table on a terminal, `indent` columns from the left. A narrow table has no spare columns.
+    /// The lines of the table on a terminal. They begin `indent` columns from the left. A narrow table has no
+    /// spare columns.
     pub(crate) fn lines(&self, style: &Style, indent: usize) -> Vec<Vec<Span>> {
         let texts = self.texts();
         let widths = self.widths(&texts, style, indent);
@@ -183,7 +187,7 @@ impl Grid {
         lines
     }
 
-    /// The columns with a title or a content, and their places.
+    /// The columns that have a title or a content, with their places.
     fn used(&self) -> Vec<(usize, &Heading)> {
         let filled = |at: usize| {
             let mut cells = self.rows.iter().filter_map(|row| row.cells.get(at));
@@ -194,7 +198,7 @@ impl Grid {
             .collect()
     }
 
-    /// The rows as a table in Markdown, names last.
+    /// The rows as a table in Markdown, in which the names come last.
     pub fn markdown(&self) -> String {
         self.rows_of_markdown(|mut cells, name| {
             cells.push(name);
@@ -202,12 +206,12 @@ impl Grid {
         })
     }
 
-    /// The rows as a table in Markdown, names first.
+    /// The rows as a table in Markdown, in which the names come first.
     pub fn comment(&self) -> String {
         self.rows_of_markdown(|cells, name| std::iter::once(name).chain(cells).collect())
     }
 
-    /// A table in Markdown; `put` adds the name to a row's cells.
+    /// The rows as a table in Markdown. `put` adds the name to a row's cells.
     fn rows_of_markdown(&self, put: impl Fn(Vec<String>, String) -> Vec<String>) -> String {
         let used = self.used();
         let line = |cells, name| format!("| {} |\n", put(cells, name).join(" | "));
@@ -233,7 +237,7 @@ impl Grid {
         out
     }
 
-    /// The rows as a table in HTML, names first.
+    /// The rows as a table in HTML, in which the names come first.
     pub fn html(&self) -> String {
         let used = self.used();
         let class = |right| if right { "num" } else { "text" };
