@@ -1,4 +1,4 @@
-//! Cgroups: their directories (cgroups(7), proc_pid_mountinfo(5)) and ids.
+//! Finds cgroups: their directories (cgroups(7), proc_pid_mountinfo(5)) and ids.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
 
-/// A mounted hierarchy.
+/// A mounted hierarchy of cgroups.
 struct Mount {
     /// The cgroup at the mount point. In a container it can be the container's cgroup; its ancestors
     /// are not visible then.
@@ -15,7 +15,7 @@ struct Mount {
     point: PathBuf,
 }
 
-/// The mounts of a controller's hierarchy; "" is cgroup v2.
+/// The mounts of the hierarchy that has a controller; "" stands for cgroup v2.
 fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
     // Of two mounts at one point, the later one is visible.
     mountinfo.lines().rev().filter_map(move |line| {
@@ -94,7 +94,7 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         .unwrap_or_default()
 }
 
-/// The limit in a file of a cgroup; `None` for "max".
+/// The limit in a file of a cgroup's directory; `None` for "max".
 pub fn limit(directory: &Path, file: &str) -> Option<u64> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     text.trim().parse().ok()
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(found, expected.map(PathBuf::from));
     }
 
-    /// On the host, in a container without and with a cgroup namespace.
+    /// Finds the directories of a task on the host, and in a container without and with a cgroup namespace.
     #[test]
     fn a_tasks_directories_are_found() {
         let dir = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ use rustix::fs::{flock, FlockOperation};
 
 use place::{At, Identity, Place};
 
-/// The output that the user chose.
+/// The place that the user chose for an output: a file or standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     File(PathBuf),
@@ -33,7 +33,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The file; standard output for `-`.
+    /// The target that a path on the command line names: the file, or standard output for `-`.
     pub fn of(path: &Path) -> Target {
         if path.as_os_str() == "-" {
             Target::Stdout
@@ -43,10 +43,10 @@ impl Target {
     }
 }
 
-/// The kind of output.
+/// The properties of an output that decide how it is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The mode of a new file, before the umask.
+    /// The mode of a new file, before the umask is applied.
     pub mode: u32,
     /// Whether the output is binary, so that it is never written to a terminal.
     pub binary: bool,
@@ -67,11 +67,12 @@ pub const BEGINNING: usize = 64 << 10;
 pub struct Kind {
     /// The name of the kind, with an article.
     pub name: &'static str,
-    /// Whether a file that begins with these bytes, [`BEGINNING`] at most, is of this kind.
+    /// The function that returns whether a file that begins with these bytes, [`BEGINNING`] at most, is of
+    /// this kind.
     pub is: fn(&[u8]) -> bool,
 }
 
-/// An existing file is not of the kind that an output may replace.
+/// The error that an existing file is not of the kind that an output may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The name of the kind that the output may replace.
@@ -90,7 +91,7 @@ impl std::fmt::Display for Foreign {
 
 impl std::error::Error for Foreign {}
 
-/// Standard output is a terminal, which cannot take a binary output.
+/// The error that standard output is a terminal, which cannot take a binary output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal;
 
@@ -102,15 +103,16 @@ impl std::fmt::Display for Terminal {
 
 impl std::error::Error for Terminal {}
 
-/// Whether the command line names an output that this program must not write, whatever its rights are.
+/// Whether an error says that the command line names an output that this program must not write, whatever its
+/// rights are.
 pub fn is_mistake(error: &io::Error) -> bool {
     error
         .get_ref()
         .is_some_and(|inner| inner.is::<Foreign>() || inner.is::<Terminal>())
 }
 
-/// Checks that an output may replace the regular file at `path`, if there is one. Every output may
-/// replace an empty file.
+/// Verifies that an output may replace the regular file at `path`, if there is one. Every output may replace
+/// an empty file.
 ///
 /// # Errors
 /// [`Foreign`] if the file is of another kind, or the error of reading it.
@@ -148,7 +150,7 @@ fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// A random part of a file's name, which nobody can predict.
+/// A random part for a file's name, which nobody can predict.
 fn mark() -> String {
     use std::hash::{BuildHasher, Hasher, RandomState};
     format!(".{:016x}", RandomState::new().build_hasher().finish())
@@ -220,7 +222,7 @@ impl Drop for Unnamed {
     }
 }
 
-/// A fifo. The first write opens it and waits for a reader.
+/// An output that is a fifo. The first write opens it and waits for a reader.
 #[derive(Debug)]
 struct Fifo {
     at: At,
@@ -285,7 +287,7 @@ pub fn lock(file: &File) -> io::Result<()> {
     Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Gives a written file its name.
+/// A written file that still has to get its name.
 #[derive(Debug)]
 pub struct Publish(Option<Unnamed>);
 
@@ -371,7 +373,7 @@ impl Write for Destination {
     }
 }
 
-/// A copy of a standard stream's descriptor. The stream's own number stays free for COMMAND.
+/// A copy of the descriptor of a standard stream. The stream's own number stays free for COMMAND.
 fn stream(number: i32, settings: &Settings) -> io::Result<File> {
     let index = usize::try_from(number).unwrap_or(0);
     if settings
@@ -457,7 +459,7 @@ pub fn directories(path: &Path) -> io::Result<()> {
     place::walk(path, true).map(drop)
 }
 
-/// The user and the group that called sudo. The output belongs to them.
+/// The user and the group that called sudo, to whom outputs belong; `None` without sudo.
 pub fn invoking_user() -> Option<(Uid, Gid)> {
     if !Uid::effective().is_root() {
         return None;
@@ -469,7 +471,8 @@ pub fn invoking_user() -> Option<(Uid, Gid)> {
     ))
 }
 
-/// The mode of an output that is derived from `input`: as readable as `input`, and not executable.
+/// The mode of an output file that is derived from the file `input`: as readable as `input`, and not
+/// executable.
 pub fn mode_like(input: &Path) -> u32 {
     match std::fs::metadata(input) {
         Ok(meta) if meta.is_file() => meta.mode() & 0o666 | 0o600,

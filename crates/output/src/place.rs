@@ -1,6 +1,6 @@
-//! The place of an output: the file that a name refers to, and whether another user can have put
-//! it there. Directories are opened one by one, and their files are named by the directories'
-//! descriptors, so nobody can replace a name between its check and its use.
+//! Finds the place of an output: the file that a name refers to, and whether another user can have put it
+//! there. Directories are opened one by one, and their files are named by the directories' descriptors, so
+//! nobody can replace a name between its check and its use.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -23,7 +23,7 @@ const LINKS: usize = 40;
 #[derive(Debug)]
 pub struct At {
     directory: OwnedFd,
-    /// The directory's name, for messages.
+    /// The name of the directory, for messages.
     shown: PathBuf,
     name: OsString,
 }
@@ -34,7 +34,8 @@ impl At {
         self.directory().join(&self.name)
     }
 
-    /// A path to the directory that stays valid when it is renamed; where /proc is not mounted, its name.
+    /// A path to the directory that stays valid when it is renamed. Where /proc is not mounted, it is the
+    /// directory's name.
     pub fn directory(&self) -> PathBuf {
         let open = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
         if open.is_dir() {
@@ -48,12 +49,12 @@ impl At {
 /// The file that an output's name refers to.
 #[derive(Debug)]
 pub enum Place {
-    /// Nothing yet, or a regular file.
+    /// The name is free, or is that of a regular file.
     File(At),
-    /// A device, fifo or socket.
+    /// The name is that of a device, fifo or socket.
     Special(At, Identity),
-    /// An open file of a process, named by a path in /proc, and its descriptor's number if the process is
-    /// this one.
+    /// The name is a path in /proc to an open file of a process. The number is that of its descriptor if the
+    /// process is this one.
     Descriptor(PathBuf, Option<i32>),
 }
 
@@ -67,7 +68,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Takes the identity from a file's metadata.
+    /// The identity of the file that has this metadata.
     pub fn of(meta: &Metadata) -> Identity {
         Identity {
             device: meta.dev(),
@@ -77,7 +78,7 @@ impl Identity {
     }
 }
 
-/// The directory of a file.
+/// The directory that a file's path is in.
 pub fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -85,7 +86,7 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Follows the links of a name.
+/// Follows the links of a name to the file that it refers to.
 ///
 /// # Errors
 /// A link, device or fifo that another user can have put there; a directory; a loop.
