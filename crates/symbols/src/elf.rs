@@ -20,8 +20,9 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
 ];
 
-/// Answers the frames that are in files. The symbol tables are quick to read and give the names first;
-/// debug information, where there is any, then adds source lines and inlined functions.
+/// Finds the functions of the requested frames that are in files, and sends them as answers. The symbol
+/// tables are quick to read and give the names first; debug information, where there is any, then adds source
+/// lines and inlined functions.
 pub fn answer(
     request: &Request,
     send: &mut impl FnMut(Answer) -> io::Result<()>,
@@ -132,7 +133,7 @@ fn functions(
     Ok(())
 }
 
-/// The function of a symbol and then the functions that are inlined in it, each with its source line.
+/// The function that a symbol is and then the functions that are inlined in it, each with its source line.
 fn of(symbol: &Sym<'_>) -> Vec<Function> {
     let outermost = (&*symbol.name, symbol.code_info.as_deref());
     let inlined = symbol

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use table::Table;
 
-/// The first argument of the process.
+/// The first argument with which `tr` is executed to find functions.
 pub const SERVER: &str = "symbol-server";
-/// The largest request in bytes.
+/// The size in bytes of the largest request.
 const REQUEST: u64 = 256 << 20;
 /// The longest name of a function that is kept, in bytes.
 const NAME: usize = 1024;
@@ -30,15 +30,15 @@ const NAME: usize = 1024;
 /// `OsString`s: serde writes their bytes, whereas it refuses a `PathBuf` that is not UTF-8.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
-    /// Paths where the files may be, in the order in which they are tried.
+    /// The paths at which the files may be, in the order in which they are tried.
     pub paths: Vec<OsString>,
     pub modules: Vec<Module>,
-    /// Frames in the kernel: the number and the address of each.
+    /// The frames in the kernel: the number and the address of each.
     pub kernel: Vec<(u32, u64)>,
-    /// Frames in the generated code of processes: the pid, then the number and the address of each frame.
+    /// The frames in the generated code of processes: the pid, then the number and the address of each frame.
     pub processes: Vec<(u32, Vec<(u32, u64)>)>,
-    /// The time in which the processes ran. A JIT compiler's list that was last written before or after
-    /// it belongs to another process with the same pid.
+    /// The time in which the processes ran. A list of a JIT compiler that was last written before or after it
+    /// belongs to another process with the same pid.
     pub lifetime: Lifetime,
     /// Whether only the paths of the files are requested.
     pub paths_only: bool,
@@ -47,13 +47,13 @@ pub struct Request {
 /// The time in which processes ran, from the first one's start to the last one's end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// The start, in ns since 1970.
+    /// The start of the first process, in ns since 1970.
     pub begin: u64,
-    /// The end, in ns since 1970.
+    /// The end of the last process, in ns since 1970.
     pub end: u64,
 }
 
-/// A file and the frames in it.
+/// A file, and the frames whose addresses are in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
     pub number: u32,
@@ -61,7 +61,7 @@ pub struct Module {
     pub build_id: Vec<u8>,
     /// The file itself, if it has no build id.
     pub file: Option<File>,
-    /// The frames: the number of each, and its offset in the file.
+    /// The frames in the file: the number of each, and its offset in the file.
     pub frames: Vec<(u32, u64)>,
 }
 
@@ -70,13 +70,13 @@ pub struct Module {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: OsString,
-    /// `st_dev`.
+    /// The device of the file (`st_dev`).
     pub device: u64,
-    /// `st_ino`.
+    /// The number of the file's inode (`st_ino`).
     pub inode: u64,
-    /// `st_size` in bytes.
+    /// The size of the file in bytes (`st_size`).
     pub size: u64,
-    /// `st_mtim` in ns since 1970; 0 for an earlier time.
+    /// The time of the file's last change (`st_mtim`) in ns since 1970; 0 for an earlier time.
     pub modified: u64,
 }
 
@@ -123,7 +123,7 @@ pub enum Answer {
 pub struct Function {
     /// The demangled name of the function.
     pub name: String,
-    /// The source file; empty if it is unknown.
+    /// The source file of the function; empty if it is unknown.
     pub file: String,
     /// The line in the source file; 0 if it is unknown.
     pub line: u32,
@@ -166,7 +166,7 @@ pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Answers the frames whose addresses are in the table.
+/// Sends answers for the frames whose addresses are in a table of functions.
 fn answer_all(
     frames: &[(u32, u64)],
     table: impl FnOnce() -> Option<Table>,

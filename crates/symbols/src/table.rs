@@ -8,26 +8,26 @@ use std::time::SystemTime;
 
 use crate::Lifetime;
 
-/// The longest list that is read, in bytes.
+/// The length in bytes of the longest list that is read.
 const LONGEST: u64 = 128 << 20;
-/// `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a list in /tmp may be a link
-/// or a fifo of a stranger.
+/// The flags with which a list is opened, `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a
+/// list in /tmp may be a link or a fifo of a stranger.
 const FLAGS: i32 = 0o400_000 | 0o4000;
 /// The longest tick of a kernel's clock in ns (CONFIG_HZ_100).
 const TICK: u64 = 10_000_000;
 
-/// Functions in the order of their addresses.
+/// A list of functions in the order of their addresses.
 #[derive(Debug, Default)]
 pub struct Table {
     functions: Vec<Listed>,
 }
 
-/// A function in a list.
+/// A function in a list of functions.
 #[derive(Debug)]
 struct Listed {
-    /// The address of the first byte.
+    /// The address of the function's first byte.
     begin: u64,
-    /// The address after the last byte; `None` if the function ends where the next one begins.
+    /// The address after the function's last byte; `None` if the function ends where the next one begins.
     end: Option<u64>,
     name: Box<str>,
 }
@@ -40,9 +40,8 @@ impl Table {
             .filter(|table| !table.functions.is_empty())
     }
 
-    /// The functions of a JIT compiler in a process
-    /// (tools/perf/Documentation/jit-interface.txt), if the list was last written while the process ran.
-    /// Nobody removes the lists, and pids are reused.
+    /// The functions that a JIT compiler has made in a process (tools/perf/Documentation/jit-interface.txt),
+    /// if their list was last written while the process ran. Nobody removes the lists, and pids are reused.
     pub fn of_process(pid: u32, lifetime: Lifetime) -> Option<Table> {
         let file = open(&path(pid))?;
         let modified = file.metadata().ok()?.modified().ok()?;
@@ -91,14 +90,14 @@ impl Table {
         Table::sorted(functions.collect())
     }
 
-    /// Sorts functions by their addresses. Functions with one address keep the order of the list, in
-    /// which replaced code comes first, so that [`Table::name`] finds the last one.
+    /// A table of these functions, sorted by their addresses. Functions with one address keep the order of
+    /// the list, in which replaced code comes first, so that [`Table::name`] finds the last one.
     fn sorted(mut functions: Vec<Listed>) -> Table {
         functions.sort_by_key(|function| function.begin);
         Table { functions }
     }
 
-    /// The name of the function at an address.
+    /// The name of the function that contains an address.
     pub fn name(&self, address: u64) -> Option<&str> {
         let after = self
             .functions
