@@ -1,4 +1,4 @@
-//! The accounts of the machine, and the truth that is made from them.
+//! Keeps the accounts of the simulated machine, from which the truth about a run is made.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,15 @@ use crate::sums::Sums;
 use crate::task::{Place, IDLE};
 use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 
-/// The accounts of the whole machine. Times are in ns and clipped to the span.
+/// The accounts of the whole machine: of tasks, processes and CPUs. Times are in ns and clipped to the span
+/// of the recording.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// The ended tasks, with the serial number of their process.
+    /// The truth about the ended tasks, with the serial number of their process.
     tasks: Vec<(u64, TaskTruth)>,
-    /// The ended processes, with their own and their parent's serial number.
+    /// The truth about the ended processes, with their own and their parent's serial number.
     processes: Vec<(u64, Option<u64>, ProcessTruth)>,
-    /// The number of recorded tasks on CPUs. The next field has the stamp of its last change.
+    /// The number of recorded tasks on CPUs. The next field is the stamp of its last change.
     running: usize,
     running_since: u64,
     concurrency: Vec<u64>,
@@ -45,7 +46,7 @@ impl Accounts {
 }
 
 impl Machine {
-    /// Accounts for the time that CPU `c` has run `prev`, until `stamp`.
+    /// Adds the time that CPU `c` has run the task `prev`, until `stamp`, to the accounts.
     #[inline]
     pub(crate) fn count_cpu(&mut self, c: usize, prev: u32, stamp: u64) {
         let length = self.clip(self.cpus[c].since, stamp);
@@ -57,7 +58,7 @@ impl Machine {
         self.cpus[c].since = stamp;
     }
 
-    /// Accounts for the recorded tasks on CPUs, of which there are `more` from `stamp` on.
+    /// Notes that from `stamp` on there are `more` recorded tasks on CPUs than before.
     #[inline]
     pub(crate) fn count_running(&mut self, stamp: u64, more: isize) {
         let length = self.clip(self.accounts.running_since, stamp);
@@ -188,7 +189,8 @@ impl Machine {
         self.link()
     }
 
-    /// Sorts processes and threads and links them.
+    /// Sorts the processes and threads, and links each thread with its process and each process with its
+    /// parent.
     fn link(self) -> Truth {
         let accounts = self.accounts;
         let mut processes = accounts.processes;
@@ -226,7 +228,7 @@ impl Machine {
     }
 }
 
-/// Keeps the programs that reach into the span, from its start on.
+/// Keeps the programs of a process that reach into the span, from its start on.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

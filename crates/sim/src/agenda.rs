@@ -1,4 +1,5 @@
-//! The agenda: the next action of each CPU, and the first of them.
+//! Keeps the time of each actor's next action, and finds the first of them. Actors are the CPUs and the
+//! recorder.
 
 /// The number of bits for the actor in a key. The other bits are the time: 2⁵⁴ ns are 208 days.
 const ACTOR_BITS: u32 = 10;
@@ -10,7 +11,7 @@ pub(crate) const NEVER: u64 = u64::MAX >> ACTOR_BITS;
 /// first, so that a run is repeatable.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// `nodes[1]` is the winner; the leaves are the second half.
+    /// The nodes of the tree: `nodes[1]` is the winner; the leaves are the second half.
     nodes: Vec<u64>,
 }
 
@@ -23,7 +24,7 @@ impl Agenda {
         }
     }
 
-    /// The first time and its actor.
+    /// The earliest time of a next action, and the actor that acts then.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
         let key = self.nodes[1];

@@ -1,4 +1,4 @@
-//! Cuts the rings into blocks, in the order of the file.
+//! Cuts the rings of a recording into blocks, in the order of the file.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,45 +7,47 @@ use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
 use crate::draw::Draw;
 use crate::recording::{Recording, Written};
 
-/// The events of a block.
+/// The events of a block, by the stream that they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Events {
-    /// Events of a CPU's ring.
+    /// The events of a CPU's ring.
     Sched(Vec<SchedEvent>),
-    /// Events of one of the other two streams.
+    /// The events of the lifecycle stream or of the recorder's stream.
     Life(Vec<LifeEvent>),
 }
 
 /// One block of one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The stream.
+    /// The stream that the block belongs to.
     pub stream: Stream,
     /// The number of the block in its stream, from 0.
     pub seq: u32,
-    /// The events in the order of their writes.
+    /// The events of the block, in the order of their writes.
     pub events: Events,
 }
 
 /// The order of blocks of different streams. The blocks of one stream keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The order of a recorder: each block when it is full, and all blocks before each progress.
+    /// Blocks come in the order in which a recorder writes them: each block when it is full, and all blocks
+    /// before each watermark.
     Written,
-    /// A random order. It is only for a recording with a summary, because the progress records become wrong.
+    /// Blocks come in a random order. It is only for a recording with a summary, because the watermarks
+    /// become wrong.
     Any,
-    /// One stream after the other. It is only for a recording with a summary.
+    /// All blocks of one stream come after those of the other. It is only for a recording with a summary.
     ByStream,
 }
 
-/// The sizes and the order of blocks.
+/// How a recording is cut into blocks: their sizes and their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The number of events in the largest block.
+    /// The largest number of events in a block.
     pub largest: u32,
-    /// The order of the streams.
+    /// The order of the blocks of different streams.
     pub order: Order,
-    /// The seed of the sizes (1 to `largest`) and of the order.
+    /// The seed for drawing the sizes of blocks (1 to `largest` events) and their order.
     pub seed: u64,
 }
 
@@ -70,7 +72,7 @@ fn cut_ring<E: Clone>(
 }
 
 impl Recording {
-    /// The blocks, in file order.
+    /// The blocks of the recording, in file order.
     pub fn blocks(&self, cut: &Cut) -> Vec<Block> {
         let mut draw = Draw::new(cut.seed);
         let mut blocks: Vec<(u64, Block)> = Vec::new();
@@ -136,7 +138,7 @@ impl Recording {
     }
 }
 
-/// Shuffles the blocks. The order inside each stream stays.
+/// Shuffles the blocks at random. The order inside each stream stays.
 fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     let mut streams: Vec<Stream> = blocks.iter().map(|(_, block)| block.stream).collect();
     for i in (1..streams.len()).rev() {

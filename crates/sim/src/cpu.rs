@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::agenda::NEVER;
 use crate::task::IDLE;
 
-/// The interrupt that ends a wait: its time, the task's slot, and the task's count of waits, which identifies an
-/// outdated timer. They are packed into one number to make comparisons in the heap fast.
+/// An interrupt that will end a task's wait: its time, the task's slot, and the task's count of waits, which
+/// identifies an outdated timer. They are packed into one number to make comparisons in the heap fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer(u128);
 
@@ -39,24 +39,24 @@ pub(crate) struct Cpu {
     pub(crate) cur: u32,
     /// The time of the CPU's last action. No two actions have the same time.
     pub(crate) last: u64,
-    /// The time of the current task's next action.
+    /// The time of the next action of the task that runs.
     pub(crate) op_at: u64,
-    /// The time of the current task's preemption.
+    /// The time at which the task that runs is preempted.
     pub(crate) resched_at: u64,
-    /// Preemption is off.
+    /// Whether preemption is switched off.
     pub(crate) hold: bool,
     /// The time at which the current task's slice ends.
     pub(crate) slice_end: u64,
-    /// The stamp of the last switch.
+    /// The stamp of the last switch of the CPU.
     pub(crate) since: u64,
-    /// The queued tasks, the next one first.
+    /// The tasks that wait for the CPU, the next one first.
     pub(crate) queue: VecDeque<u32>,
-    /// The interrupts to come.
+    /// The interrupts that will come on the CPU.
     pub(crate) timers: BinaryHeap<Reverse<Timer>>,
 }
 
 impl Cpu {
-    /// An idle CPU at this time.
+    /// A CPU that is idle at the time `now`.
     pub(crate) fn new(now: u64) -> Cpu {
         Cpu {
             cur: IDLE,
@@ -71,13 +71,13 @@ impl Cpu {
         }
     }
 
-    /// The time of the next interrupt.
+    /// The time of the CPU's next interrupt.
     #[inline]
     pub(crate) fn timer(&self) -> u64 {
         self.timers.peek().map_or(NEVER, |timer| timer.0.time())
     }
 
-    /// The time of the next action.
+    /// The time of the CPU's next action.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         let resched = if self.hold { NEVER } else { self.resched_at };

@@ -1,4 +1,4 @@
-//! Recordings that the tests of several crates analyze.
+//! Makes recordings that the tests of several crates analyze.
 
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -9,10 +9,10 @@ use crate::program::{ms, Op, Resident};
 use crate::recording::Recording;
 use crate::scenario;
 
-/// The trace of a recording, written to a file and read.
+/// Writes a recording to a trace file and opens it.
 ///
 /// # Panics
-/// If what was written cannot be read.
+/// If the written trace cannot be read.
 #[allow(clippy::expect_used)] // for tests alone
 pub fn trace(recording: &Recording) -> Trace {
     let cut = Cut {

@@ -1,4 +1,4 @@
-//! Exec: a process replaces its program (fs/exec.c).
+//! Simulates exec: a process replaces its program (fs/exec.c).
 
 use tr_format::event::{Argv, Comm, Exec, LifeKind, Tgid, Tid};
 
@@ -13,7 +13,7 @@ use crate::truth::{ExecTruth, Times};
 pub(crate) const PID_REST: u64 = 20_000;
 
 impl Machine {
-    /// `execve`: first the siblings are killed (`de_thread`).
+    /// Begins an `execve` of the current task: first the sibling threads are killed (`de_thread`).
     pub(crate) fn begin_exec(&mut self, turn: Turn, image: u16) {
         let process = self.tasks[turn.cur].process;
         let at = &mut self.processes[process];
@@ -108,7 +108,7 @@ impl Machine {
         self.wake(turn, slot, raw::INTERRUPTIBLE | raw::WAKEKILL, false);
     }
 
-    /// Waits until the caller is its process's only thread.
+    /// Waits until the task that executes a program is the only thread of its process.
     fn de_thread(&mut self, turn: Turn) {
         let process = &self.processes[self.tasks[turn.cur].process];
         if process.unreleased > 1 {
@@ -122,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// The caller gets the leader's tid and start time.
+    /// Gives the leader's tid and start time to the task that executes a program.
     fn take_over(&mut self, turn: Turn) {
         let process = self.tasks[turn.cur].process;
         let leader = self.processes[process].leader;

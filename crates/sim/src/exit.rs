@@ -1,4 +1,4 @@
-//! Tasks and processes end (kernel/exit.c).
+//! Simulates the ends of tasks and processes (kernel/exit.c).
 
 use tr_format::event::{Exit, Final, LifeKind, Tgid, Tid};
 
@@ -7,7 +7,7 @@ use crate::machine::{Machine, Turn};
 use crate::task::{raw, Step, Wait};
 
 impl Machine {
-    /// The current task exits: with its killer's status, or with its own.
+    /// Begins the exit of the current task, with the status of a signal that kills it, or with its own.
     pub(crate) fn begin_exit(&mut self, turn: Turn) {
         let first = self.cfg.kernel.exit_first;
         let steps = &mut self.tasks[turn.cur].steps;
@@ -21,7 +21,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Ends the whole process (`do_group_exit`).
+    /// Ends the current process with all of its threads (`do_group_exit`).
     pub(crate) fn exit_group(&mut self, turn: Turn, status: u32) {
         let process = self.tasks[turn.cur].process;
         let at = &mut self.processes[process];
@@ -104,7 +104,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Wakes the parent or a sibling in exec, and orphans the children (`exit_notify`).
+    /// Wakes the parent or a sibling in exec, and gives the children another parent (`exit_notify`).
     pub(crate) fn exit_notify(&mut self, turn: Turn) {
         let task = &mut self.tasks[turn.cur];
         task.released = true;
@@ -163,7 +163,7 @@ impl Machine {
         }
     }
 
-    /// Reaps a zombie.
+    /// Removes a zombie, after its parent has waited for it.
     pub(crate) fn reap(&mut self, process: u32, now: u64) {
         let at = &mut self.processes[process];
         at.reaped = true;
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// Frees the process's slot and pid.
+    /// Frees the slot and the pid of a process.
     fn forget(&mut self, process: u32, now: u64) {
         let at = &mut self.processes[process];
         self.pids.free(at.tgid, now + PID_REST);

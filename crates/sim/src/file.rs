@@ -1,4 +1,4 @@
-//! A recording as a trace file.
+//! Writes a simulated recording as a trace file.
 
 use std::io::Write;
 
@@ -15,8 +15,8 @@ use crate::sink::Sink;
 use crate::truth::Truth;
 
 impl Recording {
-    /// The trace file with these blocks, each as a frame. Without a summary the file has no
-    /// end, as after a kill of the recorder.
+    /// The bytes of a trace file with the blocks of this recording, each as a frame. Without a summary the
+    /// file has no end, as after a kill of the recorder.
     ///
     /// # Errors
     /// The writer refuses an event.
@@ -46,7 +46,7 @@ impl Recording {
     }
 }
 
-/// Writes the events of a run one by one.
+/// A sink that writes the events of a run into a trace file one by one.
 struct ToWriter<W: Write> {
     writer: Writer<W>,
     result: Result<(), Error>,
@@ -75,8 +75,8 @@ impl<W: Write> Sink for ToWriter<W> {
     }
 }
 
-/// Runs the simulation into a trace file, with memory that does not grow with the number of events. Returns the output,
-/// its counts and the truth.
+/// Runs the simulation into a trace file, with memory that does not grow with the number of events. Returns
+/// the output, the numbers of what was written and the truth.
 ///
 /// # Errors
 /// The errors of the writer. The first one ends the run.

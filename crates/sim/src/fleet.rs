@@ -1,4 +1,4 @@
-//! Many runs of many builds, with planted changes of known cause.
+//! Simulates many runs of many builds, with changes of known cause between the runs.
 
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::{Context, LifeEvent, LifeKind, Reason, SchedKind};
@@ -10,10 +10,10 @@ use crate::draw::Draw;
 use crate::program::{chan, ns, Arg, Image, Op, Resident, World};
 use crate::recording::Recording;
 
-/// The change that is planted in a series of runs.
+/// The change that happens between two runs of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
-    /// Nothing changes.
+    /// Nothing changes in the series.
     Quiet,
     /// A compilation needs three times the CPU time.
     Code,
@@ -29,12 +29,12 @@ pub enum Plant {
     Flaky,
     /// All runs are on other hosts, whose CPUs have a lower frequency.
     Slower,
-    /// COMMAND ends badly after its first steps in ten runs.
+    /// COMMAND fails after its first steps in ten runs.
     Broken,
 }
 
 impl Plant {
-    /// All changes.
+    /// All kinds of changes.
     pub const ALL: [Plant; 9] = [
         Plant::Quiet,
         Plant::Code,
@@ -55,9 +55,9 @@ pub struct FleetRun {
     pub series: u32,
     /// The number of the run in the series.
     pub number: u32,
-    /// The change of the series.
+    /// The change that happens in the series.
     pub plant: Plant,
-    /// The first run with the change.
+    /// The number of the first run with the change.
     pub since: u32,
 }
 
@@ -79,28 +79,28 @@ pub const STEPS: [(&str, &str, &str); 7] = [
 /// The number of steps that can run at the same time.
 const UNITS: u16 = 4;
 
-/// The runs that a broken command takes to be repaired.
+/// The number of runs until a command that fails is repaired.
 pub const BROKEN: u32 = 10;
 
 const MS: u64 = 1_000_000;
 
-/// The beginning of the first run in ns since 1970, and the time between two runs in ns.
+/// The beginning of the first run in ns since 1970. The next constant is the time between two runs in ns.
 const FIRST: u64 = 1_780_000_000_000_000_000;
 const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
-/// How long the work of a run takes.
+/// How long the work of a run takes, as factors.
 struct Pace {
-    /// The length in thousandths.
+    /// The factor for the length of all work by the speed of the machine, in thousandths.
     speed: u64,
-    /// The length in tenths.
+    /// The factor for the length of all work by the size of the repository, in tenths.
     size: u64,
-    /// The length in halves.
+    /// The factor for the length of work on CPUs of which the hypervisor takes a part, in halves.
     stolen: u64,
     /// The CPUs' frequency in kHz.
     frequency: u64,
 }
 
-/// The frequency of the CPUs in kHz, and the frequency of slower CPUs.
+/// The usual frequency of the CPUs in kHz. The next constant is the frequency of slower CPUs.
 const FREQUENCY: u64 = 3_000_000;
 const SLOWER: u64 = 2_300_000;
 
@@ -136,7 +136,7 @@ impl FleetRun {
         }
     }
 
-    /// Whether COMMAND stops early in this run.
+    /// Whether COMMAND fails early in this run.
     pub fn breaks(&self) -> bool {
         self.is(Plant::Broken) && self.number < self.since + BROKEN
     }
@@ -150,7 +150,7 @@ impl FleetRun {
         Draw::new(u64::from(self.series) << 32 | u64::from(self.number))
     }
 
-    /// The programs of the run: COMMAND, and one program for each step.
+    /// The programs that the run consists of: COMMAND, and one program for each step.
     fn world(&self, draw: &mut Draw) -> World {
         let pace = self.pace(draw);
         let mut programs = vec![self.make(&pace)];
@@ -200,7 +200,7 @@ impl FleetRun {
         }
     }
 
-    /// The program of COMMAND: it runs the units, as many at a time as there are slots, and then the other steps.
+    /// The program of COMMAND. It runs as many units at a time as there are slots, and then the other steps.
     fn make(&self, pace: &Pace) -> Vec<Op> {
         let mut make = vec![Op::Exec(0), pace.run(1)];
         for unit in 1..=UNITS {
@@ -218,7 +218,7 @@ impl FleetRun {
         make
     }
 
-    /// The programs of the steps.
+    /// The programs of the run's steps.
     fn steps(&self, pace: &Pace) -> Vec<Vec<Op>> {
         let (run, wait) = (|ms| pace.run(ms), |ms| pace.wait(ms));
         let unit = |unit: u16| {
@@ -253,7 +253,7 @@ impl FleetRun {
         steps
     }
 
-    /// The trace file of the run.
+    /// The bytes of the trace file of the run.
     ///
     /// # Errors
     /// The writer refuses an event.
@@ -322,7 +322,7 @@ impl FleetRun {
     }
 }
 
-/// Makes all waits for a timer waits for the network: reads from a socket that softirqs end.
+/// Turns all waits for a timer into waits for the network: reads from a socket that softirqs end.
 fn by_network(recording: &mut Recording) {
     for written in recording.cpus.iter_mut().flatten() {
         match &mut written.event.kind {

@@ -1,4 +1,4 @@
-//! New tasks (kernel/fork.c), and the tasks that exist from the beginning.
+//! Makes tasks: those that are forked (kernel/fork.c), and those that exist from the beginning.
 
 use tr_format::event::{Argv, Comm, Fork, Ktime, LifeKind, Tgid, Tid};
 
@@ -8,7 +8,7 @@ use crate::program::{Arg, Resident};
 use crate::task::{raw, Bucket, Place, Ref, Step, Task, Wait};
 use crate::truth::ExecTruth;
 
-/// The system call of a fork.
+/// The system call by which a task makes another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Fork,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Thread,
 }
 
-/// The task that a fork makes.
+/// The properties of the task that a fork makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child {
     pub(crate) kind: Kind,
@@ -25,7 +25,7 @@ pub(crate) struct Child {
 }
 
 impl Machine {
-    /// The current task forks, vforks or makes a thread (`kernel_clone`).
+    /// Lets the current task fork, vfork or make a thread (`kernel_clone`).
     pub(crate) fn fork(&mut self, turn: Turn, child: Child) {
         let process = self.tasks[turn.cur].process;
         let parent = &self.processes[process];
@@ -126,7 +126,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// The parent of a vfork waits, unless the child has exec'd or exited already.
+    /// Lets the parent of a vfork wait, unless the child has exec'd or exited already.
     pub(crate) fn vfork_wait(&mut self, turn: Turn, child: Ref) {
         let killed = self.tasks[turn.cur].killed.is_some();
         let waits = self.find(child).is_some_and(|slot| {
@@ -246,7 +246,7 @@ impl Machine {
         self.enqueue(on, now, slot);
     }
 
-    /// Makes COMMAND's process. A timer releases it at the start.
+    /// Makes the process of COMMAND. A timer releases it at the start of the recording.
     fn add_command(&mut self, now: u64) {
         let tgid = self.pids.take(now).unwrap_or(1);
         let process = self.new_process(tgid, now, None);

@@ -1,4 +1,4 @@
-//! The machine: its clock, its tables, and the order of its actions.
+//! The simulated machine: its clock, its tables, and the order of its actions.
 
 use std::collections::VecDeque;
 
@@ -22,13 +22,13 @@ use crate::task::{Cause, Place, Ref, Task, IDLE, OPEN};
 
 /// The value of `CLOCK_MONOTONIC` in ns when the machine's run begins.
 const BOOTED: u64 = 1_000_000_000_000;
-/// The difference of `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` in ns.
+/// The difference between `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` of the machine in ns.
 const SUSPENDED: u64 = 7_000_000_000;
 /// The value of `CLOCK_REALTIME` in ns when `CLOCK_MONOTONIC` is 0.
 const EPOCH: u64 = 1_790_000_000_000_000_000;
 const HOUR: u64 = 3_600_000_000_000;
 
-/// A channel: the number of posts in it, and the tasks that wait for one.
+/// A channel between tasks: the number of posts in it, and the tasks that wait for one.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) count: u32,
@@ -39,11 +39,11 @@ pub(crate) struct Channel {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub(crate) cpu: usize,
-    /// The true time in ns.
+    /// The true time of the action in ns.
     pub(crate) now: u64,
-    /// The time that events of this turn carry.
+    /// The time that the events of this action carry as their stamp, in ns.
     pub(crate) stamp: u64,
-    /// The slot of the task that runs when the turn begins, or [`IDLE`].
+    /// The slot of the task that runs when the action begins, or [`IDLE`].
     pub(crate) cur: u32,
 }
 
@@ -54,15 +54,15 @@ pub struct Machine {
     pub(crate) draw: Draw,
     pub(crate) agenda: Agenda,
     pub(crate) cpus: Vec<Cpu>,
-    /// The CPU whose turn it is.
+    /// The CPU that does the present action.
     acting: usize,
-    /// A bit for each CPU: the CPU is idle and its queue is empty.
+    /// For each CPU, a bit that says whether the CPU is idle and its queue is empty.
     pub(crate) idle_cpus: [u64; 4],
     pub(crate) tasks: Table<Task>,
     pub(crate) alive: u32,
     pub(crate) alive_followed: u32,
     pub(crate) processes: Table<Process>,
-    /// The number of processes so far.
+    /// The number of processes that were made so far.
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
@@ -73,12 +73,12 @@ pub struct Machine {
     pub(crate) follow_all: bool,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The time at which the run ends.
+    /// The true time at which the run ends, in ns.
     stop: u64,
     pub(crate) root_serial: u64,
     pub(crate) root_tgid: Tgid,
     pub(crate) root_status: Option<u32>,
-    /// The events of this step.
+    /// The events of the present action.
     events: Vec<Event>,
     emitted: u64,
     pub(crate) exec_count: u64,
@@ -141,7 +141,8 @@ impl Machine {
         machine
     }
 
-    /// Does the next action and passes its events, mostly one, to `sink`. Returns false at the end of the run.
+    /// Does the next action of the machine and passes its events, mostly one, to `sink`. Returns false at the
+    /// end of the run.
     pub fn step<S: Sink>(&mut self, sink: &mut S) -> bool {
         let (now, actor) = self.agenda.first();
         if now >= self.stop {
@@ -165,7 +166,7 @@ impl Machine {
         true
     }
 
-    /// Does the next action of a CPU.
+    /// Does the next action of CPU `c`.
     fn act_on(&mut self, c: usize, now: u64) {
         self.acting = c;
         let cpu = &mut self.cpus[c];
@@ -201,7 +202,7 @@ impl Machine {
         }
     }
 
-    /// The time that an event at `now` carries.
+    /// The stamp in ns that an event at the true time `now` carries.
     #[inline]
     pub(crate) fn stamp(&self, now: u64) -> u64 {
         if self.cfg.grain == 1 {
@@ -211,8 +212,8 @@ impl Machine {
         }
     }
 
-    /// Puts CPU `c`'s next time into the agenda, unless `c` acts now: the step does so at
-    /// its end.
+    /// Puts the time of CPU `c`'s next action into the agenda, unless `c` acts now: its action does so at its
+    /// end.
     #[inline]
     pub(crate) fn replan(&mut self, c: usize) {
         if c != self.acting {
@@ -220,19 +221,19 @@ impl Machine {
         }
     }
 
-    /// Puts the next time of any CPU into the agenda.
+    /// Puts the time of CPU `c`'s next action into the agenda.
     #[inline]
     pub(crate) fn plan(&mut self, c: usize) {
         self.agenda.set(c + 1, self.cpus[c].next());
     }
 
-    /// The part of `from..to` that lies in the span.
+    /// The length in ns of the part of `from..to` that lies in the span of the recording.
     #[inline]
     pub(crate) fn clip(&self, from: u64, to: u64) -> u64 {
         to.min(self.end).saturating_sub(from.max(self.start))
     }
 
-    /// Whether `stamp` lies in the span.
+    /// Whether `stamp` lies in the span of the recording.
     #[inline]
     pub(crate) fn in_span(&self, stamp: u64) -> bool {
         stamp >= self.start && stamp < self.end
@@ -294,14 +295,14 @@ impl Machine {
         slot != IDLE && self.tasks[slot].followed
     }
 
-    /// The process that reaps `process`, if it lives.
+    /// The process that waits for the end of `process`, if it lives.
     pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
         let parent = self.processes[process].parent?;
         let at = &self.processes[parent.slot];
         (at.used == parent.used && !at.gone).then_some(parent.slot)
     }
 
-    /// Attaches tracing. The facts that only an earlier event could show are dropped.
+    /// Attaches tracing. The machine forgets the facts that only an earlier event could show.
     pub(crate) fn attach(&mut self) {
         self.attached = true;
         for task in self.tasks.iter_mut() {
@@ -313,8 +314,8 @@ impl Machine {
         }
     }
 
-    /// The clocks at `now`. Runs of different seeds begin at different hours, because recordings of one moment are one
-    /// recording to those who compare them.
+    /// The machine's clocks at the time `now`. Runs of different seeds begin at different hours, because
+    /// recordings of one moment would be taken for the same recording.
     pub(crate) fn clock(&self, now: u64) -> Clock {
         let hours = self.cfg.seed.saturating_sub(1) % 1000;
         Clock {
@@ -323,7 +324,7 @@ impl Machine {
         }
     }
 
-    /// The metadata at the start of the trace.
+    /// The metadata at the start of the trace of the run.
     pub fn meta(&self) -> Metadata {
         Metadata {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -359,7 +360,7 @@ impl Machine {
         }
     }
 
-    /// The summary at the end of the trace; call it after the run.
+    /// The summary at the end of the trace. Call it after the run.
     pub fn summary(&self) -> Summary {
         Summary {
             end: Ktime(self.end),

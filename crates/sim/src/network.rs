@@ -1,4 +1,4 @@
-//! TCP connections and DNS queries of a recording's tasks, and the truth about them.
+//! Adds TCP connections and DNS queries of tasks to a recording, and returns the truth about them.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use crate::program::Span;
 use crate::recording::{Recording, Written};
 use crate::sink::Sink;
 
-/// The truth about a connection.
+/// The truth about a TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// The process that had the connection or sent the query.
+    /// The process that had the connection.
     pub tgid: Tgid,
-    /// The peer began the connection.
+    /// Whether the peer began the connection.
     pub accepted: bool,
-    /// The time of the call of connect(2), or, for an accepted connection, the time when it was established.
+    /// The time at which connect(2) was called or, for an accepted connection, at which it was established.
     pub begun: Ktime,
     /// The time when the connection was established.
     pub established: Option<Ktime>,
     /// The time when the connection was closed.
     pub closed: Option<Ktime>,
-    /// The bytes sent and the bytes received.
+    /// The numbers of bytes that the process sent and received.
     pub bytes: Option<(u64, u64)>,
-    /// The remote end.
+    /// The remote end of the connection.
     pub remote: Endpoint,
 }
 
@@ -51,10 +51,10 @@ pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> 
     all
 }
 
-/// The truth about a DNS query.
+/// The truth about a DNS query that was added to a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The process that had the connection or sent the query.
+    /// The process that sent the query.
     pub tgid: Tgid,
     /// The time when the query was sent.
     pub asked: Ktime,
@@ -66,7 +66,8 @@ pub struct Question {
     pub code: Option<u8>,
 }
 
-/// Adds up to `most` DNS queries, as [`connect`] adds connections. Some answers are unreadable.
+/// Adds up to `most` DNS queries of tasks that the recording shows from their fork to their exit, before late
+/// writes are injected. Some answers are unreadable.
 pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     let mut draw = Draw::new(seed ^ 0x0064_6e73);
     let lives = lives(recording);
@@ -83,7 +84,7 @@ pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     all
 }
 
-/// Adds the events of one query.
+/// Adds the events of one DNS query of a task. Returns the truth about it.
 fn question(
     recording: &mut Recording,
     (tid, tgid, since, until): Life,
@@ -134,10 +135,10 @@ fn question(
     }
 }
 
-/// The tid of a task, its process, and the times of its fork and its exit.
+/// A leader of a process: its tid, its process, and the times of its fork and its exit.
 type Life = (Tid, Tgid, Ktime, Ktime);
 
-/// The leaders that the recording shows from their fork to their exit.
+/// The leaders of processes that the recording shows from their fork to their exit.
 fn lives(recording: &Recording) -> Vec<Life> {
     let mut forks = HashMap::new();
     let mut lives = Vec::new();
@@ -159,7 +160,7 @@ fn lives(recording: &Recording) -> Vec<Life> {
     lives
 }
 
-/// Adds the events of one connection.
+/// Adds the events of one TCP connection of a task. Returns the truth about it.
 fn one(
     recording: &mut Recording,
     (tid, tgid, since, until): Life,

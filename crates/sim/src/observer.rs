@@ -1,4 +1,4 @@
-//! The recorder's own events: the snapshot of living tasks, clocks and progress.
+//! Simulates the recorder's own events: the snapshot of living tasks, clocks and watermarks.
 
 use tr_format::event::{Argv, CgroupPath, LifeKind, Snapshot, Tgid, Tid};
 
@@ -10,13 +10,13 @@ use crate::task::{raw, Place, Ref};
 /// The interval between two clock events in ns.
 const CLOCK_EVERY: u64 = 10_000_000_000;
 
-/// The next actions of the recorder.
+/// The next actions of the simulated recorder.
 #[derive(Debug)]
 pub(crate) struct Observer {
     attach: u64,
-    /// Tasks of the snapshot, the next one last.
+    /// The tasks of the snapshot that are still to be recorded, the next one last.
     list: Vec<Ref>,
-    /// The time between two tasks of the snapshot in ns.
+    /// The time in ns between the recording of two tasks of the snapshot.
     spacing: u64,
     next_snapshot: u64,
     next_clock: u64,
@@ -65,8 +65,8 @@ impl Machine {
         self.agenda.set(0, next);
     }
 
-    /// Attaches tracing. The snapshot of the tasks alive now takes until the span starts;
-    /// a later task has a fork event.
+    /// Attaches tracing. Recording the snapshot of the tasks that live now takes until the span starts; a
+    /// later task has a fork event.
     fn begin(&mut self, now: u64) {
         self.attach();
         for n in 0..self.cfg.world.cgroups.max(1) {

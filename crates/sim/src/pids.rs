@@ -1,20 +1,20 @@
-//! The allocation of task ids.
+//! Allocates the ids of tasks.
 
 use std::collections::VecDeque;
 
-/// Ids below this are not used again after the first wrap, as in the kernel
-/// (`RESERVED_PIDS`, kernel/pid.c), scaled down for small machines.
+/// The smallest id that is given out after all ids were used once, as in the kernel (`RESERVED_PIDS`,
+/// kernel/pid.c), scaled down for small machines.
 const RESERVED: u32 = 300;
 
-/// The kernel's cyclic allocator (`idr_alloc_cyclic` in `alloc_pid`): the next
-/// free id after the last one given out, from the start again at `pid_max`.
+/// An allocator of task ids like the kernel's (`idr_alloc_cyclic` in `alloc_pid`): it gives out the next free
+/// id after the last one, and begins again at `pid_max`.
 #[derive(Debug)]
 pub(crate) struct Pids {
     used: Vec<u64>,
     next: u32,
     max: u32,
     low: u32,
-    /// The freed ids that must not be given out before a time.
+    /// The freed ids that must not be given out before a time, each with that time.
     held: VecDeque<(u64, u32)>,
 }
 
@@ -60,7 +60,7 @@ impl Pids {
         None
     }
 
-    /// Frees an id, which may be given out again from `until` on.
+    /// Frees an id, which can be given out again from the time `until` on.
     pub(crate) fn free(&mut self, pid: u32, until: u64) {
         self.held.push_back((until, pid));
     }

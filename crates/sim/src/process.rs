@@ -6,7 +6,7 @@ use crate::sums::Sums;
 use crate::task::Ref;
 use crate::truth::{ExecTruth, Times};
 
-/// The cgroup with number `n`.
+/// The id of the cgroup with the number `n`.
 pub(crate) fn cgroup(n: u32) -> CgroupId {
     CgroupId(4_000 + u64::from(n) * 73)
 }
@@ -20,11 +20,11 @@ pub(crate) struct Process {
     pub(crate) serial: u64,
     /// The serial number and the tgid of the process that forked this one.
     pub(crate) forked_by: Option<(u64, u32)>,
-    /// The process that reaps this one.
+    /// The process that waits for the end of this one.
     pub(crate) parent: Option<Ref>,
     pub(crate) children: Vec<u32>,
     pub(crate) zombies: Vec<u32>,
-    /// Threads that wait for a child.
+    /// The threads that wait for a child of the process.
     pub(crate) waiters: Vec<Ref>,
     /// The slot of the leader until its last switch-out.
     pub(crate) leader: Option<u32>,
@@ -32,15 +32,15 @@ pub(crate) struct Process {
     pub(crate) threads: Vec<u32>,
     /// The number of threads that have not begun to exit (`signal->live`).
     pub(crate) live: u32,
-    /// The number of threads that have not been released.
+    /// The number of threads that have not been released (`release_task`).
     pub(crate) unreleased: u32,
-    /// All threads have gone through `exit_notify`.
+    /// Whether all threads have gone through `exit_notify`.
     pub(crate) gone: bool,
     pub(crate) reaped: bool,
-    /// The raw status of `exit_group` or a fatal signal.
+    /// The raw `wait` status of `exit_group` or of a fatal signal, if there was one.
     pub(crate) group_exit: Option<u32>,
     pub(crate) leader_code: u32,
-    /// The thread in exec, while its siblings exit.
+    /// The thread that executes a program, while its sibling threads exit.
     pub(crate) execing: Option<u32>,
     pub(crate) stopped: bool,
     pub(crate) followed: bool,
@@ -49,9 +49,9 @@ pub(crate) struct Process {
     pub(crate) cgroup: CgroupId,
     pub(crate) argv: Argv,
     pub(crate) start_time: Ktime,
-    /// The stamp of the leader's fork.
+    /// The stamp of the fork that made the process.
     pub(crate) born: u64,
-    /// The sums over the ended threads.
+    /// The sums over the threads that have ended.
     pub(crate) sums: Sums,
     pub(crate) faults: (u64, u64),
     pub(crate) max_rss: Option<u64>,
@@ -59,12 +59,12 @@ pub(crate) struct Process {
     pub(crate) rss_before: u64,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
-    /// The times of the process when its present program began.
+    /// The times of the process at the moment at which its present program began.
     pub(crate) span_base: Times,
 }
 
 impl Process {
-    /// A process without a thread, forked at `born`.
+    /// A process that is forked at `born` and has no thread yet.
     pub(crate) fn new(tgid: u32, serial: u64, used: u32, born: u64) -> Process {
         Process {
             used,
@@ -77,7 +77,7 @@ impl Process {
         }
     }
 
-    /// Ends the last program at `stamp`. `times` are the times of the process until then.
+    /// Ends the last program of the process at `stamp`. `times` are the times of the process until then.
     pub(crate) fn end_program(&mut self, stamp: u64, times: Times) {
         if let Some(last) = self.execs.last_mut() {
             last.end = Ktime(stamp);

@@ -1,6 +1,6 @@
-//! The simulated tasks' programs, and their world.
+//! The programs of simulated tasks, and the world that they run in.
 
-/// A length of time in ns, drawn evenly from `lo..=hi`.
+/// A length of time, which is drawn evenly from `lo..=hi` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The shortest length in ns.
@@ -9,12 +9,12 @@ pub struct Span {
     pub hi: u64,
 }
 
-/// A length of `lo` to `hi` ns.
+/// A length of time that is drawn from `lo` to `hi` ns.
 pub const fn ns(lo: u64, hi: u64) -> Span {
     Span { lo, hi }
 }
 
-/// A length of `lo` to `hi` µs.
+/// A length of time that is drawn from `lo` to `hi` µs.
 pub const fn us(lo: u64, hi: u64) -> Span {
     Span {
         lo: lo * 1_000,
@@ -22,7 +22,7 @@ pub const fn us(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// A length of `lo` to `hi` ms.
+/// A length of time that is drawn from `lo` to `hi` ms.
 pub const fn ms(lo: u64, hi: u64) -> Span {
     Span {
         lo: lo * 1_000_000,
@@ -30,101 +30,105 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// A channel of the world (a pipe, a futex, a job server): the number of posts not taken yet.
+/// A channel between tasks, such as a pipe, a futex or a job server. It has a number of posts that were not
+/// taken yet. The number of the channel can depend on the task's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chan {
     /// The number of the channel for a task with argument 0.
     pub base: u16,
-    /// The distance for each unit of the task's argument.
+    /// The number that is added for each unit of the task's argument.
     pub stride: u16,
 }
 
-/// The channel `n`, the same for all tasks.
+/// The channel `n`, which is the same for all tasks.
 pub const fn chan(n: u16) -> Chan {
     Chan { base: n, stride: 0 }
 }
 
-/// The channel `n` plus the task's argument.
+/// The channel whose number is `n` plus the task's argument.
 pub const fn own_chan(n: u16) -> Chan {
     Chan { base: n, stride: 1 }
 }
 
-/// The argument of a new task.
+/// The argument that a new task gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// The argument of the parent.
+    /// The new task gets the argument of its parent.
     Same,
-    /// The parent's counter of this loop.
+    /// The new task gets the present value of its parent's counter of this loop.
     Loop(u8),
 }
 
-/// One operation of a task. An operation on another task draws one; if none fits it does
-/// nothing.
+/// One operation of a simulated task. An operation on another task draws that task; if no task fits, nothing
+/// happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Runs for this time.
+    /// The task runs for this time.
     Run(Span),
-    /// Sleeps (S) until a timer's interrupt.
+    /// The task sleeps (state S) until the interrupt of a timer.
     Sleep(Span),
-    /// Waits for the disk (D, in_iowait) until its interrupt.
+    /// The task waits for the disk (state D, in_iowait) until its interrupt.
     Io(Span),
-    /// Waits for a kernel lock (D, not in_iowait), until an interrupt frees it.
+    /// The task waits for a kernel lock (state D, not in_iowait), until an interrupt frees it.
     Lock(Span),
-    /// Yields the CPU (`sched_yield`).
+    /// The task yields the CPU (`sched_yield`).
     Yield,
-    /// Forks a child that runs this program.
+    /// The task forks a child that runs this program.
     Fork(u16, Arg),
-    /// Makes a child that runs this program by `vfork`, and waits (D) for the child's exec or exit.
+    /// The task makes a child that runs this program by `vfork`, and waits (state D) for the child's exec or
+    /// exit.
     Vfork(u16, Arg),
-    /// Makes a thread of this process that runs this program (`clone`).
+    /// The task makes a thread of its process that runs this program (`clone`).
     Thread(u16, Arg),
-    /// Executes this image, which kills the process's other threads, and goes on with the next operation.
+    /// The task executes this image, which kills the process's other threads, and goes on with its next
+    /// operation.
     Exec(u16),
-    /// Waits for one child. Does nothing if there are no children.
+    /// The task waits for one child. Nothing happens if it has no children.
     Wait,
-    /// Waits for all children.
+    /// The task waits for all of its children.
     WaitAll,
-    /// Posts to a channel, and wakes a task that waits for it.
+    /// The task posts to a channel, and wakes a task that waits for it.
     Post(Chan),
-    /// Takes one post from a channel; sleeps (S) until there is one.
+    /// The task takes one post from a channel. It sleeps (state S) until there is one.
     Take(Chan),
-    /// Takes one post from a channel; sleeps (S) until there is one, but gives up after this time.
+    /// The task takes one post from a channel. It sleeps (state S) until there is one, but gives up after
+    /// this time.
     TakeFor(Chan, Span),
-    /// Takes one post from a channel; goes to this operation if there is none.
+    /// The task takes one post from a channel. If there is none, it goes to the operation with this number.
     Poll(Chan, u16),
-    /// Wakes a sleeping task in vain.
+    /// The task wakes a sleeping task in vain.
     Poke,
-    /// Changes the name of the task (`prctl(PR_SET_NAME)`).
+    /// The task changes its name (`prctl(PR_SET_NAME)`).
     Rename,
-    /// Moves its process to another cgroup.
+    /// The task moves its process to another cgroup.
     MoveCgroup,
-    /// Kills another process (SIGKILL).
+    /// The task kills another process (SIGKILL).
     Kill,
-    /// Stops another process (SIGSTOP).
+    /// The task stops another process (SIGSTOP).
     Stop,
-    /// Continues a stopped process (SIGCONT).
+    /// The task continues a stopped process (SIGCONT).
     Continue,
-    /// Goes back to operation `to` until the block was done `times` times. `slot` (0 to 3) is the number of the
-    /// counter.
+    /// The task goes back to operation `to` until the block was done `times` times. `slot` (0 to 3) is the
+    /// number of the counter.
     Repeat {
-        /// The task's counter.
+        /// The number of the counter of the loop, of which a task has four.
         slot: u8,
-        /// The number of passes.
+        /// How often the block is done in all.
         times: u32,
-        /// The block's first operation.
+        /// The number of the block's first operation.
         to: u16,
     },
-    /// Goes to this operation.
+    /// The task goes to the operation with this number.
     Goto(u16),
-    /// Does one operation of this mix.
+    /// The task does one operation of this mix, which is drawn.
     Pick(u16),
-    /// The thread ends (`exit`), with this code.
+    /// The thread ends (`exit`) with this code.
     Exit(u8),
-    /// The process ends (`exit_group`), with this code.
+    /// The process ends (`exit_group`) with this code.
     ExitGroup(u8),
 }
 
-/// Operations with weights.
+/// Operations of which one is drawn, each with its weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mix(pub Vec<(u16, Op)>);
 
@@ -147,22 +151,22 @@ impl Mix {
 /// A program that can be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The file's path; its last part is the comm.
+    /// The path of the program's file. Its last part becomes the name (comm) of the task.
     pub path: String,
-    /// The arguments; `{}` becomes a number that counts the execs.
+    /// The arguments of the program. `{}` in them becomes a number that counts the execs.
     pub args: Vec<String>,
 }
 
-/// A process from the beginning of the run.
+/// A process that exists from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
-    /// The program of the resident.
+    /// The number of the program that the process runs.
     pub program: u16,
-    /// The argument of the resident.
+    /// The argument of the process's task.
     pub arg: u32,
-    /// The task is a kernel thread.
+    /// Whether the process is a kernel thread.
     pub kthread: bool,
-    /// The resident and its children run only on this CPU.
+    /// The only CPU on which the process and its children run; `None` if they run on all.
     pub pin: Option<u16>,
 }
 
@@ -171,20 +175,20 @@ pub struct Resident {
 pub struct World {
     /// The name of the world for the user.
     pub name: String,
-    /// The programs; a program that ends without exit does `ExitGroup(0)`.
+    /// The programs of the world. A program that ends without exit does `ExitGroup(0)`.
     pub programs: Vec<Vec<Op>>,
-    /// The mixes of [`Op::Pick`].
+    /// The mixes from which [`Op::Pick`] draws operations.
     pub mixes: Vec<Mix>,
-    /// The images of [`Op::Exec`].
+    /// The images that [`Op::Exec`] can execute.
     pub images: Vec<Image>,
-    /// The channels' posts at the beginning.
+    /// The number of posts that each channel has at the beginning.
     pub channels: Vec<u32>,
-    /// Processes from the beginning of the run.
+    /// The processes that exist from the beginning of the run.
     pub residents: Vec<Resident>,
-    /// COMMAND's program, which begins with its exec.
+    /// The number of COMMAND's program, which begins with its exec.
     pub command: u16,
-    /// COMMAND and its descendants run on this CPU only.
+    /// The only CPU on which COMMAND and its descendants run; `None` if they run on all.
     pub command_pin: Option<u16>,
-    /// The number of cgroups.
+    /// The number of cgroups in the world.
     pub cgroups: u32,
 }

@@ -1,4 +1,4 @@
-//! The events of a run, ring by ring, in the order of their writes.
+//! The events of a simulated run, ring by ring, in the order of their writes.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Mark, Point, SchedEvent, Stream, Tid};
 use tr_format::meta::{Metadata, Summary};
@@ -11,7 +11,7 @@ use crate::truth::Truth;
 /// An event and the true time at which it was written into its ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<E> {
-    /// The true time of the write; the event's stamp may differ.
+    /// The true time at which the event was written, in ns. The event's stamp may differ.
     pub at: u64,
     /// The event's number in the recording, over all rings.
     pub seq: u64,
@@ -36,20 +36,20 @@ impl Stamped for LifeEvent {
     }
 }
 
-/// The rings of a recording, each in the order of its writes (`at`).
+/// The events of a simulated run by ring, each ring in the order of its writes (`at`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// The trace's beginning.
+    /// The metadata at the beginning of the trace.
     pub meta: Metadata,
-    /// The end of the trace; `None` if the trace was cut off.
+    /// The summary at the end of the trace; `None` if the trace was cut off.
     pub summary: Option<Summary>,
-    /// The CPUs' rings.
+    /// The rings of the CPUs' scheduling events.
     pub cpus: Vec<Vec<Written<SchedEvent>>>,
-    /// The events of [`Stream::Lifecycle`].
+    /// The ring of lifecycle events ([`Stream::Lifecycle`]).
     pub life: Vec<Written<LifeEvent>>,
-    /// The events of [`Stream::Recorder`].
+    /// The recorder's own events ([`Stream::Recorder`]).
     pub recorder: Vec<Written<LifeEvent>>,
-    /// The number of events so far.
+    /// The number of events that were added so far.
     count: u64,
 }
 
@@ -78,7 +78,7 @@ impl Recording {
         self.count
     }
 
-    /// Runs the simulation to its end.
+    /// Runs the simulation to its end. Returns the recording and the truth.
     pub fn record(config: &Config) -> (Recording, Truth) {
         let mut machine = Machine::new(config);
         let meta = machine.meta();
@@ -96,7 +96,7 @@ impl Recording {
         (recording, machine.into_truth())
     }
 
-    /// The number of events.
+    /// The number of events in the recording.
     pub fn len(&self) -> usize {
         self.cpus.iter().map(Vec::len).sum::<usize>() + self.life.len() + self.recorder.len()
     }
@@ -142,14 +142,14 @@ impl Recording {
         self.recorder.sort_by_key(|written| written.at);
     }
 
-    /// Inserts an event of the recorder, written at the true time `at`.
+    /// Inserts an event of the recorder that is written at the true time `at`.
     pub(crate) fn insert(&mut self, at: u64, event: LifeEvent) {
         let place = self.recorder.partition_point(|written| written.at <= at);
         let seq = self.seq();
         self.recorder.insert(place, Written { at, seq, event });
     }
 
-    /// The end of the span: the summary's, or else the last progress.
+    /// The end of the recording's span: that of the summary, or else the last watermark.
     pub fn end(&self) -> Ktime {
         let summary = self.summary.as_ref().map(|summary| summary.end);
         summary.or(self.last_progress()).unwrap_or(self.meta.start)

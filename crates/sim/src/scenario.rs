@@ -11,7 +11,7 @@ fn image(path: &str, args: &str) -> Image {
     }
 }
 
-/// Repeats from operation `to`, `times` times in all.
+/// The operation that repeats the operations from `to` on, `times` times in all.
 fn repeat(times: u32, to: u16) -> Op {
     Op::Repeat { slot: 0, times, to }
 }
@@ -50,14 +50,13 @@ fn with_background(mut world: World) -> World {
     world
 }
 
-/// `make -jN`: a driver that starts a shell for each of `units` while there are job tokens.
-/// The shell runs the compiler driver by vfork and exec, which runs compiler and assembler.
-/// A link follows.
+/// `make -jN`: a driver that starts a shell for each of `units` while there are job tokens. The shell runs
+/// the compiler driver by vfork and exec, which runs compiler and assembler. Linking follows.
 pub fn make(jobs: u32, units: u32) -> World {
     build(jobs, units, 3)
 }
 
-/// [`make`] with compilers that alternate `rounds` times between input and computation.
+/// The world of [`make`], but with compilers that alternate `rounds` times between input and computation.
 #[rustfmt::skip]
 pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
     let (cc, cc1, assembler, ld, job) = (1, 2, 3, 4, 5);
@@ -97,7 +96,7 @@ pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
     with_background(world("make", programs, images, vec![jobs]))
 }
 
-/// Groups of senders and receivers; every message is a wake-up.
+/// A world of groups of senders and receivers, in which every message is a wake-up.
 #[rustfmt::skip]
 pub fn hackbench(groups: u32, pairs: u32) -> World {
     let groups = groups.clamp(1, 1_000);
@@ -121,7 +120,7 @@ pub fn hackbench(groups: u32, pairs: u32) -> World {
     with_background(world("hackbench", programs, images, channels))
 }
 
-/// Two processes that pass a byte to and fro on one CPU.
+/// A world of two processes that pass a byte to and fro on one CPU.
 #[rustfmt::skip]
 pub fn pipe() -> World {
     let programs = vec![
@@ -135,7 +134,7 @@ pub fn pipe() -> World {
     World { command_pin: Some(0), ..world("pipe", programs, images, vec![0, 0]) }
 }
 
-/// Threads that take turns with one lock: a convoy.
+/// A world of threads that take turns with one lock (a convoy).
 #[rustfmt::skip]
 pub fn pool(threads: u32) -> World {
     let programs = vec![
@@ -152,7 +151,7 @@ pub fn pool(threads: u32) -> World {
     with_background(world("pool", programs, images, vec![1]))
 }
 
-/// `shells` shells with a loop over `/bin/true`, `count` times in each.
+/// A world of `shells` shells, each with a loop that runs `/bin/true` `count` times.
 #[rustfmt::skip]
 pub fn short_processes(shells: u32, count: u32) -> World {
     let programs = vec![
@@ -170,7 +169,7 @@ pub fn short_processes(shells: u32, count: u32) -> World {
     with_background(world("short", programs, images, vec![0]))
 }
 
-/// Independent tasks that only run and sleep: the most events.
+/// A world of independent tasks that only run and sleep, which gives the most events.
 #[rustfmt::skip]
 pub fn sleepers(tasks: u32) -> World {
     let programs = vec![
@@ -183,42 +182,42 @@ pub fn sleepers(tasks: u32) -> World {
     world("sleepers", programs, vec![image("/usr/bin/sleepers", "sleepers")], vec![0])
 }
 
-/// The frequency of each operation in [`chaos`]; 0: never.
+/// How often each operation occurs in [`chaos`], as weights; 0 for never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// Runs for µs.
+    /// The weight of running for some µs.
     pub run: u16,
-    /// Runs for ms.
+    /// The weight of running for some ms.
     pub long_run: u16,
-    /// Sleeps.
+    /// The weight of sleeping.
     pub sleep: u16,
-    /// Waits for the disk.
+    /// The weight of waiting for the disk.
     pub io: u16,
-    /// Waits for a kernel lock (D, not in_iowait).
+    /// The weight of waiting for a kernel lock (state D, not in_iowait).
     pub lock: u16,
-    /// Yields.
+    /// The weight of yielding the CPU.
     pub yields: u16,
-    /// Posts to another task, or waits for a post.
+    /// The weight of posting to another task, or waiting for a post.
     pub pipe: u16,
-    /// Forks.
+    /// The weight of forking.
     pub fork: u16,
-    /// Forks by vfork.
+    /// The weight of forking by vfork.
     pub vfork: u16,
-    /// Makes a thread.
+    /// The weight of making a thread.
     pub thread: u16,
-    /// Executes a program.
+    /// The weight of executing a program.
     pub exec: u16,
-    /// Waits for a child.
+    /// The weight of waiting for a child.
     pub wait: u16,
-    /// The frequency of ending the thread or the process.
+    /// The weight of ending the thread or the process.
     pub exit: u16,
-    /// Kills another process.
+    /// The weight of killing another process.
     pub kill: u16,
-    /// Stops or continues another process.
+    /// The weight of stopping or continuing another process.
     pub stop: u16,
-    /// Wakes a task in vain.
+    /// The weight of waking a task in vain.
     pub poke: u16,
-    /// Renames itself, or goes to another cgroup.
+    /// The weight of renaming the task, or moving it to another cgroup.
     pub rename: u16,
 }
 
@@ -246,7 +245,7 @@ impl Default for Weights {
     }
 }
 
-/// Everything that the simulator can do, at random.
+/// A world in which tasks do everything that the simulator can do, at random.
 #[rustfmt::skip]
 pub fn chaos(weights: &Weights, residents: u32) -> World {
     let w = weights;

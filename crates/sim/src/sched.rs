@@ -1,4 +1,4 @@
-//! Switching, waking, choosing a CPU (kernel/sched/core.c).
+//! Simulates switching, waking and choosing a CPU (kernel/sched/core.c).
 
 use std::cmp::Reverse;
 
@@ -24,7 +24,7 @@ pub(crate) enum Out {
 }
 
 impl Machine {
-    /// An interrupt of a timer or a device ends a task's wait.
+    /// Lets an interrupt of a timer or a device end a task's wait.
     pub(crate) fn interrupt(&mut self, turn: Turn) {
         let Some(Reverse(timer)) = self.cpus[turn.cpu].timers.pop() else {
             return;
@@ -43,7 +43,7 @@ impl Machine {
         self.wake(turn, slot, raw::NORMAL, true);
     }
 
-    /// An interrupt on CPU `on` will end the wait of `slot` at `time`.
+    /// Arms a timer: an interrupt on CPU `on` will end the wait of the task in `slot` at `time`.
     pub(crate) fn arm(&mut self, on: usize, time: u64, slot: u32) {
         let timer = Timer::new(time, slot, self.tasks[slot].waits);
         self.cpus[on].timers.push(Reverse(timer));
@@ -72,7 +72,7 @@ impl Machine {
         self.switch(turn, Out::Runnable { preempt });
     }
 
-    /// The current task calls `schedule()` while it is runnable.
+    /// Lets the current task call `schedule()` while it is runnable.
     pub(crate) fn give_way(&mut self, turn: Turn) {
         if self.cpus[turn.cpu].queue.is_empty() {
             self.proceed(turn);
@@ -155,7 +155,7 @@ impl Machine {
         }
     }
 
-    /// Does the outgoing half of a switch. Returns the `prev_state` of the event.
+    /// Does the half of a switch that is about the outgoing task. Returns the `prev_state` of the event.
     fn switch_out(&mut self, turn: Turn, prev: u32, out: Out) -> u16 {
         let vfork = match self.tasks[prev].wait {
             Wait::Vfork(child) => self.find(child).is_some_and(|child| {
@@ -211,7 +211,7 @@ impl Machine {
         prev_state
     }
 
-    /// Does the incoming half of a switch.
+    /// Does the half of a switch that is about the incoming task.
     fn switch_in(&mut self, turn: Turn, next: u32) {
         let (start, end, cpu) = (self.start, self.end, turn.cpu as u16);
         let in_span = self.in_span(turn.stamp);
@@ -232,7 +232,7 @@ impl Machine {
         task.last_cpu = cpu;
     }
 
-    /// The task that was just switched in continues.
+    /// Lets the task that was just switched in continue.
     fn resume(&mut self, turn: Turn) {
         let cpu = &mut self.cpus[turn.cpu];
         cpu.slice_end = turn.now + self.cfg.kernel.slice;
@@ -265,8 +265,8 @@ impl Machine {
         task.waits = task.waits.wrapping_add(1);
     }
 
-    /// `try_to_wake_up` of `slot`, if its state is among `mask`. With `irq` an interrupt
-    /// wakes it, otherwise the task on this CPU.
+    /// Wakes the task in `slot` if its state is among `mask` (`try_to_wake_up`). With `irq` an interrupt
+    /// wakes it, otherwise the task on this CPU. Returns whether it was woken.
     pub(crate) fn wake(&mut self, turn: Turn, slot: u32, mask: u16, irq: bool) -> bool {
         let (start, end) = (self.start, self.end);
         let task = &mut self.tasks[slot];
@@ -301,7 +301,7 @@ impl Machine {
         true
     }
 
-    /// Emits the event of a waking. `new`: it is the first one of a new task.
+    /// Emits the event of a waking. `new` is whether it is the first one of a new task.
     pub(crate) fn emit_waking(&mut self, turn: Turn, wakee: u32, irq: bool, new: bool) {
         let waker = self.cpus[turn.cpu].cur;
         let recorded = self.follow_all || self.is_followed(wakee) || self.is_followed(waker);
@@ -322,7 +322,8 @@ impl Machine {
         }
     }
 
-    /// `select_task_rq` in short: the last CPU if it is idle, another idle one, the last one.
+    /// Chooses the CPU for a woken task (`select_task_rq` in short): its last CPU if that is idle, else
+    /// another idle one, else its last one.
     pub(crate) fn choose_cpu(&mut self, slot: u32, here: usize) -> usize {
         let cpus = self.cpus.len();
         let task = &self.tasks[slot];
@@ -356,7 +357,7 @@ impl Machine {
         }
     }
 
-    /// Puts a task into the queue of CPU `on`.
+    /// Puts the task in `slot` into the queue of CPU `on`.
     pub(crate) fn enqueue(&mut self, on: usize, now: u64, slot: u32) {
         self.tasks[slot].place = Place::Queued;
         let cpu = &mut self.cpus[on];
@@ -401,7 +402,7 @@ impl Machine {
         None
     }
 
-    /// The current task has set its state and goes to sleep.
+    /// Notes that the current task has set its state and goes to sleep.
     pub(crate) fn fall_asleep(&mut self, turn: Turn, state: u16) {
         let slot = self.cpus[turn.cpu].cur;
         self.tasks[slot].state = state;
@@ -437,7 +438,7 @@ fn timeout(task: &Task) -> Timeout {
     }
 }
 
-/// The account of the time after a switch-out in `state`.
+/// The account for the time after a switch-out in `state`, and the cause.
 fn asleep(task: &Task, state: u16, vfork: bool, attached: bool) -> (Bucket, Cause) {
     if state & raw::STOPPED != 0 {
         (Bucket::Sleep, Cause::Stopped)

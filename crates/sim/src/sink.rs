@@ -1,21 +1,21 @@
-//! The receivers of a run's events.
+//! Defines the receivers of a simulated run's events.
 
 use tr_format::event::{CpuId, LifeEvent, SchedEvent, Stream};
 
 /// Receives the events of a run in the order of true time.
 pub trait Sink {
-    /// An event of this CPU's ring.
+    /// Receives an event of this CPU's ring.
     fn sched(&mut self, cpu: CpuId, event: SchedEvent);
-    /// An event of [`Stream::Lifecycle`] or [`Stream::Recorder`].
+    /// Receives an event of [`Stream::Lifecycle`] or [`Stream::Recorder`].
     fn life(&mut self, stream: Stream, event: LifeEvent);
 }
 
-/// Counts the events.
+/// A sink that only counts the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Events of the CPUs' rings.
+    /// The number of events of the CPUs' rings.
     pub sched: u64,
-    /// Events of the other two streams.
+    /// The number of events of the lifecycle stream and of the recorder's stream.
     pub life: u64,
 }
 
@@ -29,12 +29,12 @@ impl Sink for Count {
     }
 }
 
-/// One event with its ring.
+/// One event, with the ring or stream that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An event of a CPU's ring.
+    /// An event of the ring of this CPU.
     Sched(CpuId, SchedEvent),
-    /// An event of another stream.
+    /// An event of the lifecycle stream or of the recorder's stream.
     Life(Stream, LifeEvent),
 }
 
@@ -48,7 +48,7 @@ impl Event {
     }
 }
 
-/// Keeps the events.
+/// Keeps all events in the order in which they come.
 impl Sink for Vec<Event> {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) {
         self.push(Event::Sched(cpu, event));

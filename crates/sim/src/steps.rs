@@ -1,5 +1,5 @@
-//! The next action of a CPU's current task: a step that the kernel does for it, a signal,
-//! or its program's next operation.
+//! Does the next action of a CPU's current task: a step that the kernel does for it, a signal, or its
+//! program's next operation.
 
 use tr_format::event::{CgroupMove, Comm, LifeKind, Rename, Tgid, Tid};
 
@@ -10,11 +10,11 @@ use crate::program::{ns, Chan, Op};
 use crate::sched::Out;
 use crate::task::{raw, Place, Ref, Step, Task, Wait, IDLE};
 
-/// The longest sequence of jumps in a program.
+/// The largest number of jumps in a row that a program may do.
 const JUMPS: u32 = 1_000;
 
 impl Machine {
-    /// The current task's next action.
+    /// Does the next action of the current task.
     pub(crate) fn act(&mut self, turn: Turn) {
         let slot = turn.cur;
         if slot == IDLE {
@@ -118,7 +118,7 @@ impl Machine {
         self.cpus[turn.cpu].op_at = turn.now + delay;
     }
 
-    /// One operation of a program.
+    /// Does one operation of the current task's program.
     fn do_op(&mut self, turn: Turn, op: Op) {
         let cur = turn.cur;
         let fork = |kind, program, arg| Child { kind, program, arg };
@@ -173,7 +173,7 @@ impl Machine {
         }
     }
 
-    /// The current task waits for an interrupt on CPU `on`.
+    /// Lets the current task wait until an interrupt comes on CPU `on` at the time `until`.
     fn wait_until(&mut self, turn: Turn, wait: Wait, on: usize, until: u64) {
         let task = &mut self.tasks[turn.cur];
         task.wait = wait;
@@ -234,7 +234,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Kills or stops another process.
+    /// Lets the current task kill or stop another process, which is drawn.
     fn signal_other(&mut self, turn: Turn, stop: bool) {
         if let Some(other) = self.any_process(turn.cur) {
             let process = &mut self.processes[other];
@@ -251,7 +251,7 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Continues a stopped process.
+    /// Lets the current task continue a stopped process.
     fn continue_other(&mut self, turn: Turn) {
         let count = self.processes.len();
         let start = self.draw.below(count);
@@ -341,7 +341,7 @@ impl Machine {
         self.fall_asleep(turn, raw::INTERRUPTIBLE);
     }
 
-    /// One of eight drawn tasks, the first for which `fits`.
+    /// Draws up to eight tasks, and returns the first one for which `fits` is true.
     fn any_task(&mut self, fits: impl Fn(&Task) -> bool) -> Option<u32> {
         let count = self.tasks.len();
         let drawn = [(); 8].map(|()| self.draw.below(count));
@@ -351,7 +351,7 @@ impl Machine {
         })
     }
 
-    /// Another process that may be signalled.
+    /// Draws another process that may be signalled.
     fn any_process(&mut self, cur: u32) -> Option<u32> {
         let own = self.tasks[cur].process;
         let follow_all = self.follow_all;
@@ -376,7 +376,7 @@ impl Machine {
     }
 }
 
-/// The state of a task in this wait.
+/// The kernel's state of a task that is in this wait.
 pub(crate) fn sleep_state(wait: Wait) -> u16 {
     match wait {
         Wait::Io => raw::UNINTERRUPTIBLE,

@@ -1,5 +1,5 @@
-//! Property-test strategies for runs and injections. A failing case shrinks to few CPUs,
-//! few tasks, few operations, a short span.
+//! Strategies of property tests that draw runs and injections. A failing case shrinks to few CPUs, few tasks,
+//! few operations, a short span.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -17,8 +17,8 @@ use crate::recording::Recording;
 use crate::scenario::{self, Weights};
 use crate::timeline;
 
-/// `count` cases, the same in each run. `PROPTEST_CASES` sets another number, with other
-/// cases in each run: their seed is printed, and `PROPTEST_RNG_SEED` repeats them. A
+/// Settings for a test with `count` cases, which are the same in each run. `PROPTEST_CASES` sets another
+/// number, with other cases in each run: their seed is printed, and `PROPTEST_RNG_SEED` repeats them. A
 /// failing case is in the message, not in a file.
 pub fn cases(count: u32) -> ProptestConfig {
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
@@ -40,19 +40,19 @@ pub fn cases(count: u32) -> ProptestConfig {
     }
 }
 
-/// One case: a run, the injections into its recording, and its blocks.
+/// One case of a property test: a run, the injections into its recording, and its blocks.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The run.
+    /// The settings of the run.
     pub config: Config,
     /// The injections that change the recording of the run.
     pub plan: Plan,
-    /// The blocks.
+    /// The way in which the recording is cut into blocks.
     pub cut: Cut,
 }
 
 impl Case {
-    /// Draws the first `most` events of the recording after the injections.
+    /// Draws a picture of the first `most` events of the recording after the injections.
     pub fn draw(&self, most: usize) -> String {
         let (mut recording, _) = Recording::record(&self.config);
         let before = recording.len();
@@ -69,7 +69,7 @@ impl Case {
     }
 }
 
-/// Weights of everything, each 0 when shrunk; running and sleeping stay.
+/// Draws weights of all operations, each of which shrinks to 0, except those of running and sleeping.
 fn weights() -> impl Strategy<Value = Weights> {
     let some = |most: u16| 0..=most;
     (
@@ -98,7 +98,7 @@ fn weights() -> impl Strategy<Value = Weights> {
         })
 }
 
-/// A run of [`scenario::chaos`] of up to `longest` ns.
+/// Draws the settings of a run of [`scenario::chaos`] of up to `longest` ns.
 pub fn run(longest: u64) -> impl Strategy<Value = Config> {
     let kernel = (
         any::<bool>(),
@@ -155,7 +155,7 @@ pub fn run(longest: u64) -> impl Strategy<Value = Config> {
         )
 }
 
-/// Blocks in a recorder's order.
+/// Draws blocks in the order of a recorder.
 fn written() -> impl Strategy<Value = Cut> {
     (1..=200u32, any::<u64>()).prop_map(|(largest, seed)| Cut {
         largest,
@@ -164,7 +164,7 @@ fn written() -> impl Strategy<Value = Cut> {
     })
 }
 
-/// Blocks in any order.
+/// Draws blocks in any order.
 fn any_order() -> impl Strategy<Value = Cut> {
     let order = prop_oneof![
         Just(Order::Written),
@@ -178,14 +178,14 @@ fn any_order() -> impl Strategy<Value = Cut> {
     })
 }
 
-/// The faults in the order of writes.
+/// The faults in the order in which events are written.
 #[derive(Clone, Debug)]
 struct Disorder {
     late: Option<Late>,
     inversions: Option<Inversions>,
 }
 
-/// Late writes by up to 10 s, and inversions.
+/// Draws late writes by up to 10 s, and inversions.
 fn disorder() -> impl Strategy<Value = Disorder> {
     let late = (0..=500u16, 1..=10_000_000_000u64, any::<bool>()).prop_map(
         |(per_mille, longest, life_only)| Late {
@@ -199,7 +199,7 @@ fn disorder() -> impl Strategy<Value = Disorder> {
         .prop_map(|(late, inversions)| Disorder { late, inversions })
 }
 
-/// Lost spans, of CPUs' rings and of the lifecycle ring.
+/// Draws losses in CPUs' rings and in the lifecycle ring.
 fn losses() -> impl Strategy<Value = Vec<Loss>> {
     let stream = prop_oneof![4 => (0..32u16).prop_map(|cpu| Stream::Cpu(CpuId(cpu))), 1 => Just(Stream::Lifecycle)];
     let cause = prop_oneof![3 => Just(LossCause::RingFull), 1 => Just(LossCause::Recursion)];
@@ -215,7 +215,8 @@ fn losses() -> impl Strategy<Value = Vec<Loss>> {
     vec(loss, 1..5)
 }
 
-/// Clocks of CPUs below `cpus` with an error of ±`size` ns and a drift of up to 50 µs a second.
+/// Draws the clocks of some CPUs below `cpus`, with an error of ±`size` ns and a drift of up to 50 µs a
+/// second.
 fn clocks(
     cpus: u16,
     size: impl Strategy<Value = i64>,
@@ -233,18 +234,19 @@ fn clocks(
     })
 }
 
-/// Clocks off by ±50 µs to ±100 ms.
+/// Draws clocks that are wrong by ±50 µs to ±100 ms.
 fn skews() -> impl Strategy<Value = Skew> {
     clocks(32, 50_000..=100_000_000i64, 1..4)
 }
 
-/// Clocks of some of this many CPUs that are off by ±50 µs to ±100 ms. At least one clock is right.
+/// Draws the clocks of some of this many CPUs, which are wrong by ±50 µs to ±100 ms. At least one clock is
+/// right.
 fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
     let size = prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64];
     clocks(cpus, size, 1..usize::from(cpus.clamp(2, 8)))
 }
 
-/// Repeated lifecycle events, or missing ones without a loss record.
+/// Draws repeated lifecycle events, or missing ones without a loss record.
 fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     let sort = || {
         prop_oneof![
@@ -272,7 +274,7 @@ fn disordered(disorder: Disorder, seed: u64) -> Plan {
     }
 }
 
-/// No loss: any lateness, any inversions, any order of the blocks.
+/// Draws a case without losses: any lateness, any inversions, any order of the blocks.
 pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (run(longest), disorder(), any_order(), any::<u64>());
     parts.prop_map(|(config, disorder, cut, seed)| {
@@ -281,7 +283,7 @@ pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Lost spans, with disorder.
+/// Draws a case with losses and with events that are written in disorder.
 pub fn lossy(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (
         run(longest),
@@ -299,7 +301,7 @@ pub fn lossy(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// The file ends early.
+/// Draws a case in which the file ends early.
 pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (run(longest), 0..=1000u16, written(), any::<u64>());
     parts.prop_map(|(config, at, cut, seed)| {
@@ -312,7 +314,7 @@ pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// All injectors at once.
+/// Draws a case with all kinds of faults at once.
 pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     let cut_off = option::of((0..=1000u16).prop_map(|at| CutOff { at }));
     let loss = prop_oneof![Just(Vec::new()), losses()];
@@ -344,8 +346,8 @@ pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     )
 }
 
-/// A run of `least` to `longest` ns on 2 to 64 CPUs, with realistic reuse of task ids: of
-/// chaos, a build, pipes or short processes.
+/// Draws the settings of a run of `least` to `longest` ns on 2 to 64 CPUs, with realistic reuse of task ids:
+/// of chaos, a build, pipes or short processes.
 fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
     let world =
@@ -370,7 +372,7 @@ fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     )
 }
 
-/// Wrong clocks and late writes; if `worse`, lost spans as well.
+/// Draws a case with wrong clocks and late writes and, if `worse` is set, losses as well.
 pub fn skewed(least: u64, longest: u64, worse: bool) -> impl Strategy<Value = Case> {
     let case = long_run(least, longest).prop_flat_map(|config| {
         let cpus = config.cpus;

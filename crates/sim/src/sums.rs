@@ -3,9 +3,9 @@
 /// The sums over a task's life in the span, or over the ended threads of a process. Times are in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
-    /// The times in the order of [`crate::task::Bucket`].
+    /// The times in ns, in the order of [`crate::task::Bucket`].
     pub(crate) times: [u64; 4],
-    /// The times in the order of [`crate::task::Cause`].
+    /// The times in ns by cause, in the order of [`crate::task::Cause`].
     pub(crate) causes: [u64; 4],
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,

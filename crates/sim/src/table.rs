@@ -1,8 +1,8 @@
-//! Tables of tasks and processes, by slot.
+//! Tables of the tasks and the processes of the simulated machine.
 
 use std::ops::{Index, IndexMut};
 
-/// Entries by slot. A freed slot is given to a later entry.
+/// A table whose entries are found by their slot. A freed slot is given to a later entry.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<T>,
@@ -19,7 +19,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Puts an entry into a free slot; `make` gets the slot's previous entry.
+    /// Puts an entry into a free slot and returns the slot. `make` gets the slot's previous entry.
     pub(crate) fn insert(&mut self, make: impl FnOnce(Option<&mut T>) -> T) -> u32 {
         let Some(slot) = self.free.pop() else {
             self.entries.push(make(None));
@@ -30,7 +30,7 @@ impl<T> Table<T> {
         slot
     }
 
-    /// Frees a slot; its entry stays until the next one.
+    /// Frees a slot. Its entry stays until the slot is used again.
     pub(crate) fn free(&mut self, slot: u32) {
         self.free.push(slot);
     }
@@ -39,7 +39,7 @@ impl<T> Table<T> {
         self.entries.get(slot as usize)
     }
 
-    /// The number of slots, free ones included.
+    /// The number of slots of the table, free ones included.
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
     }

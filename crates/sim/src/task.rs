@@ -5,33 +5,34 @@ use tr_format::event::{Comm, Delays, Ktime};
 use crate::agenda::NEVER;
 use crate::sums::Sums;
 
-/// The slot of the idle task, which has no entry.
+/// The slot that stands for the idle task, which has no entry.
 pub(crate) const IDLE: u32 = u32::MAX;
 
-/// A slot and the number of its earlier users, which identify a task or process even after its end.
+/// The slot of a task or process and the number of the slot's earlier users, which identify the task or
+/// process even after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref {
     pub(crate) slot: u32,
     pub(crate) used: u32,
 }
 
-/// A task's position.
+/// The place of a task: on a CPU, in a queue, or neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Forked, not woken for the first time.
+    /// The task is forked and was not woken for the first time.
     #[default]
     New,
-    /// In a CPU's queue.
+    /// The task is in the queue of a CPU.
     Queued,
-    /// On that CPU.
+    /// The task is on the CPU with this number.
     OnCpu(u16),
-    /// Asleep or blocked.
+    /// The task is asleep or blocked.
     Off,
-    /// After its last switch-out.
+    /// The task has made its last switch-out.
     Dead,
 }
 
-/// The account of a task's time, in the order of [`crate::truth::Times`].
+/// The account that a task's time is added to, in the order of [`crate::truth::Times`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Bucket {
     OnCpu,
@@ -41,7 +42,7 @@ pub(crate) enum Bucket {
     Blocked,
 }
 
-/// The cause, in the order of [`crate::truth::Causes`].
+/// The cause of a task's time, in the order of [`crate::truth::Causes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cause {
     Preempted,
@@ -52,7 +53,7 @@ pub(crate) enum Cause {
     Plain,
 }
 
-/// The end of a task's wait.
+/// The thing that ends a task's wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
     #[default]
@@ -61,14 +62,14 @@ pub(crate) enum Wait {
     Io,
     Lock,
     Chan(u16),
-    /// A post from a channel, or a timer.
+    /// A post to a channel with this number ends the wait, or a timer.
     ChanFor(u16),
     Child,
     Vfork(Ref),
     DeThread,
 }
 
-/// Kernel state bits (include/linux/sched.h) used here.
+/// The bits of the kernel's task state (include/linux/sched.h) that the simulation uses.
 pub(crate) mod raw {
     pub(crate) const RUNNING: u16 = 0;
     pub(crate) const INTERRUPTIBLE: u16 = 0x1;
@@ -82,37 +83,38 @@ pub(crate) mod raw {
     pub(crate) const NORMAL: u16 = INTERRUPTIBLE | UNINTERRUPTIBLE;
 }
 
-/// A step of a system call or of the exit. Between two steps the task can be interrupted
-/// and, unless [`Step::held`], preempted.
+/// A step of a system call or of a task's exit. Between two steps the task can be interrupted and, unless
+/// [`Step::held`], preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The child is woken for the first time.
+    /// The new child is woken for the first time.
     WakeNew(Ref),
-    /// Wait until this child has exec'd or exited.
+    /// The parent waits until this vfork child has exec'd or exited.
     VforkWait(Ref),
-    /// Send a fatal signal to a sibling or another process's thread.
+    /// The task sends a fatal signal to a sibling or to another process's thread. The number is the raw
+    /// status.
     Kill(Ref, u32),
-    /// Stop a thread of another process.
+    /// The task stops a thread of another process.
     Stop(Ref),
-    /// Let a thread of another process go on.
+    /// The task lets a stopped thread of another process go on.
     Continue(Ref),
-    /// Wait until the siblings are gone.
+    /// The task waits until its sibling threads are gone.
     DeThread,
-    /// Become the leader.
+    /// The task becomes the leader of its process.
     TakeOver,
-    /// Complete the vfork parent's wait.
+    /// The wait of the vfork parent is completed.
     VforkDone,
-    /// The event `sched_process_exec`.
+    /// The kernel emits the event `sched_process_exec`.
     ExecEvent { image: u16, old_tid: u32 },
-    /// `do_exit` begins.
+    /// The exit begins (`do_exit`).
     ExitBegin,
-    /// The event `sched_process_exit`.
+    /// The kernel emits the event `sched_process_exit`.
     ExitEvent,
-    /// Runs a little.
+    /// The task runs a little while the kernel releases its resources.
     Teardown,
-    /// The step `exit_notify`.
+    /// The task notifies its parent (`exit_notify`).
     ExitNotify,
-    /// The last switch-out.
+    /// The task is switched out for the last time.
     Die,
 }
 
@@ -133,40 +135,40 @@ pub(crate) struct Task {
     pub(crate) place: Place,
     pub(crate) bucket: Bucket,
     pub(crate) cause: Cause,
-    /// The kernel's `__state`.
+    /// The state of the task as in the kernel's `__state`.
     pub(crate) state: u16,
     pub(crate) followed: bool,
-    /// The wait of the task has been completed.
+    /// Whether the wait of the task has been completed.
     pub(crate) done: bool,
-    /// The task has set its state and is about to call `schedule()`.
+    /// Whether the task has set its state and is about to call `schedule()`.
     pub(crate) scheduling: bool,
-    /// The state of the task has been read for the switch-out, which is not stamped yet.
+    /// Whether the state of the task has been read for the switch-out, which is not stamped yet.
     pub(crate) committed: bool,
-    /// The task was woken after `committed`.
+    /// Whether the task was woken after its state was read for the switch-out.
     pub(crate) woken_early: bool,
-    /// The state that was read, if a waking has changed it since.
+    /// The state that was read for the switch-out, if a waking has changed it since.
     pub(crate) committed_state: u16,
-    /// A waking of the task was recorded, according to the stamps, since it was switched in.
+    /// Whether a waking of the task was recorded, according to the stamps, since it was switched in.
     pub(crate) woken: bool,
-    /// The stamp of the last recorded waking while it was in a queue.
+    /// The stamp of the last recorded waking while the task was in a queue.
     pub(crate) vain: u64,
-    /// The task was switched out asleep after `woken`, or with the stamp of a waking, and was neither woken nor
-    /// switched in since. The events do not show the order of the two.
+    /// Whether the task was switched out asleep after `woken`, or with the stamp of a waking, and was neither
+    /// woken nor switched in since. The events do not show the order of the two.
     pub(crate) doubt: bool,
     /// The time of `doubt` up to the end of the span in ns, if only a later event ended it.
     pub(crate) undecided: u64,
-    /// The exit of the task has begun.
+    /// Whether the exit of the task has begun.
     pub(crate) exiting: bool,
-    /// The task no longer counts for its process (`release_task`).
+    /// Whether the task no longer counts for its process (`release_task`).
     pub(crate) released: bool,
-    /// The task has to stop.
+    /// Whether the task has to stop.
     pub(crate) stopping: bool,
     pub(crate) tid: u32,
     /// The slot of the task's process.
     pub(crate) process: u32,
-    /// The stamp from which on the time has not been added to `times`.
+    /// The stamp from which on the task's time has not been added to `times`.
     pub(crate) since: u64,
-    /// The stamp of its last switch-in or switch-out, or of its fork.
+    /// The stamp of the task's last switch-in or switch-out, or of its fork.
     pub(crate) switched: u64,
     pub(crate) sums: Sums,
     /// The remaining run time before the next action in ns, while the task is off CPU.
@@ -178,34 +180,34 @@ pub(crate) struct Task {
     pub(crate) limit: u64,
     pub(crate) program: u16,
     pub(crate) pc: u16,
-    /// The CPU of its last switch-in.
+    /// The CPU on which the task was switched in last.
     pub(crate) last_cpu: u16,
-    /// The CPU of its last recorded switch.
+    /// The CPU of the task's last recorded switch.
     pub(crate) seen_cpu: u16,
-    /// The only CPU it may use, or `u16::MAX`.
+    /// The only CPU that the task may use, or `u16::MAX`.
     pub(crate) pin: u16,
     pub(crate) loops: [u32; 4],
     pub(crate) arg: u32,
-    /// Steps to be done, the next one last.
+    /// The steps of a system call that are still to be done, the next one last.
     pub(crate) steps: Vec<Step>,
-    /// The raw status with which it is to be killed.
+    /// The raw status with which the task is to be killed, if it is.
     pub(crate) killed: Option<u32>,
     pub(crate) exit_code: u32,
-    /// The stamp of its `sched_process_exit`.
+    /// The stamp of the task's event `sched_process_exit`.
     pub(crate) exited: Option<u64>,
-    /// The exit was recorded, in the span.
+    /// Whether the exit of the task was recorded in the span.
     pub(crate) exit_seen: bool,
-    /// The task was the last living thread of its process when it began to exit.
+    /// Whether the task was the last living thread of its process when it began to exit.
     pub(crate) group_dead: bool,
     /// The parent that waits for this vfork child.
     pub(crate) vfork_parent: Option<Ref>,
-    /// The waking of the task with the vfork flag was recorded.
+    /// Whether the waking of the task with the vfork flag was recorded.
     pub(crate) vfork_seen: bool,
     pub(crate) used: u32,
     pub(crate) first_tid: u32,
     pub(crate) ns_tid: u32,
     pub(crate) comm: Comm,
-    /// The stamp of its fork.
+    /// The stamp of the task's fork.
     pub(crate) born: u64,
     pub(crate) start_time: Ktime,
     pub(crate) run_time: u64,
@@ -213,7 +215,7 @@ pub(crate) struct Task {
     pub(crate) nivcsw: u64,
     pub(crate) migrations: u64,
     pub(crate) max_off_cpu: u64,
-    /// The kernel's `run_delay`: time in run queues, ns.
+    /// The time in ns that the task has spent in run queues, as the kernel's `run_delay` counts it.
     pub(crate) run_delay: u64,
 }
 
@@ -237,8 +239,8 @@ impl Task {
         }
     }
 
-    /// The tid of its events so far, if it has taken over the leader's tid and its exec
-    /// event is still to come.
+    /// The tid that the task's events had so far, if it has taken over the leader's tid and its exec event is
+    /// still to come.
     pub(crate) fn recorded_tid(&self) -> Option<u32> {
         self.steps.iter().find_map(|step| match step {
             Step::ExecEvent { old_tid, .. } if *old_tid != self.tid => Some(*old_tid),
@@ -246,7 +248,7 @@ impl Task {
         })
     }
 
-    /// An event ends the doubt about the time since the switch-out.
+    /// Ends the doubt about the task's time since the switch-out, because an event at `stamp` decides it.
     #[inline]
     pub(crate) fn decide(&mut self, stamp: u64, start: u64, end: u64) {
         if self.doubt && stamp > end && self.switched < end {
@@ -255,7 +257,7 @@ impl Task {
         self.doubt = false;
     }
 
-    /// The kernel's sums of its times off CPU.
+    /// The kernel's sums of the task's times off CPU.
     pub(crate) fn delays(&self) -> Delays {
         Delays {
             run: Some(self.run_delay),
@@ -263,7 +265,7 @@ impl Task {
         }
     }
 
-    /// Adds the time up to `stamp`, clipped to the span, to its accounts.
+    /// Adds the task's time up to `stamp`, clipped to the span, to its accounts.
     #[inline]
     pub(crate) fn settle(&mut self, stamp: u64, start: u64, end: u64) {
         if self.bucket == Bucket::RunQueue {
@@ -281,5 +283,5 @@ impl Task {
     }
 }
 
-/// The end of a span without a known end.
+/// The end of a span whose end is not known.
 pub(crate) const OPEN: u64 = NEVER;

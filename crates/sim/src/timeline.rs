@@ -6,10 +6,9 @@
 //! cpu1 ____..==B===   B runs
 //! ```
 //!
-//! One column for each event, in the order of the stamps; not to scale. In the event's
-//! column and CPU: `A=` switch-in of A, `__` idle, `>B` waking of B, `!B` by an interrupt,
-//! `+B` the first one, `fB` fork of B, `eA` exec, `xA` exit, `.A` any other event. The
-//! events follow in words.
+//! There is one column for each event, in the order of the stamps; the picture is not to scale. In the
+//! event's column and CPU: `A=` switch-in of A, `__` idle, `>B` waking of B, `!B` by an interrupt, `+B` the
+//! first one, `fB` fork of B, `eA` exec, `xA` exit, `.A` any other event. The events follow in words.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -19,7 +18,7 @@ use tr_format::event::{LifeKind, SchedKind, Stream, Tid};
 use crate::recording::Recording;
 use crate::sink::Event;
 
-/// Letters for tasks, in the order of their first events.
+/// The letters that stand for tasks in a picture, in the order of the tasks' first events.
 #[derive(Default)]
 struct Letters {
     of: HashMap<Tid, char>,
@@ -62,7 +61,7 @@ pub fn in_order(recording: &Recording) -> Vec<Event> {
     events.into_iter().map(|(_, event)| event).collect()
 }
 
-/// Draws the events from `from` to before `to`, counted in [`in_order`].
+/// A picture of the events from `from` to before `to`, counted in the order of [`in_order`].
 pub fn draw(recording: &Recording, from: usize, to: usize) -> String {
     let mut letters = Letters::default();
     let mut rows = vec![String::new(); recording.cpus.len()];
@@ -112,7 +111,7 @@ pub fn draw(recording: &Recording, from: usize, to: usize) -> String {
     out
 }
 
-/// An event's CPU and its two characters.
+/// The CPU of an event, and the two characters that stand for it in the picture.
 fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
     match event {
         Event::Sched(cpu, sched) => {
@@ -156,13 +155,13 @@ fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
     }
 }
 
-/// The names of the flags of an event that are set.
+/// The names of the flags that are set.
 fn flags(flags: &[(bool, &str)]) -> String {
     let set = flags.iter().filter(|(set, _)| *set);
     set.map(|(_, name)| *name).collect()
 }
 
-/// An event in words.
+/// An event as a text of words.
 #[rustfmt::skip]
 fn describe(event: &Event) -> String {
     match event {

@@ -1,4 +1,4 @@
-//! Switches that a guest's kernel does not report.
+//! Leaves out switches, like the kernel of a virtual machine that does not report them.
 
 use tr_format::event::SchedKind;
 
@@ -6,11 +6,11 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// Leaves out some switches: the switch-out of one task and the switch-in of another. All
-/// wakings stay.
+/// Leaves out some pairs of switches: the switch-out of one task and the switch-in of another. All wakings
+/// stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// The number of switches of 1000 that are left out.
+    /// How many of 1000 switches are left out.
     pub per_mille: u16,
 }
 

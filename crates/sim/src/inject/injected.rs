@@ -2,51 +2,51 @@
 
 use tr_format::event::{CpuId, Ktime, LossCause, Stream, Tid};
 
-/// The change by an injector.
+/// A change that an injector has made to a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Injected {
-    /// The stamps of a CPU are wrong.
+    /// The stamps of a CPU's events are wrong.
     Skewed {
-        /// The CPU.
+        /// The CPU whose stamps are wrong.
         cpu: CpuId,
-        /// The errors at the start and at the end of the span in ns.
+        /// The errors of the CPU's stamps at the start and at the end of the span, in ns.
         offset: (i64, i64),
     },
-    /// Events were written late.
+    /// Some events were written late into their ring.
     Late {
-        /// The number of events.
+        /// The number of events that were written late.
         events: u64,
-        /// The longest delay, ns.
+        /// The longest time in ns from the stamp of an event to its write.
         longest: u64,
     },
-    /// Neighbours in a ring were swapped.
+    /// Neighbouring events in a ring were swapped.
     Inverted {
-        /// The number of pairs.
+        /// The number of pairs of events that were swapped.
         pairs: u64,
-        /// The largest step back in time, ns.
+        /// The largest step back in time in a ring, in ns.
         largest: u64,
     },
-    /// Events are missing, with a loss record.
+    /// Events are missing, and a loss record says so.
     Lost {
-        /// The stream of the events.
+        /// The stream of the missing events.
         stream: Stream,
-        /// The stamps of the first and the last of the events.
+        /// The stamps of the first and the last of the missing events.
         span: (Ktime, Ktime),
-        /// The number of events.
+        /// The number of missing events.
         count: u64,
-        /// The recorded cause.
+        /// The cause of the loss, as it is recorded.
         cause: LossCause,
     },
-    /// The file ends early.
+    /// The file ends before the recording does.
     CutOff {
-        /// The time of the last progress: the span that can be analyzed ends here.
+        /// The time of the last watermark in the file. The span that can be analyzed ends there.
         end: Ktime,
-        /// The number of missing events.
+        /// The number of events that are missing because of it.
         events: u64,
     },
     /// Switches are missing without a loss record.
     Hidden {
-        /// The number of switches.
+        /// The number of switches that are missing.
         switches: u64,
     },
     /// An event of a task is repeated.

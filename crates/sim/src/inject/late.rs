@@ -1,4 +1,4 @@
-//! Late writes and inversions: the stamps stay, the order in the ring changes.
+//! Injects late writes and inversions: the stamps of events stay, and their order in the ring changes.
 
 use tr_format::event::Ktime;
 
@@ -11,12 +11,12 @@ use crate::recording::{Recording, Stamped, Written};
 /// CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// The number of events of 1000 that are affected.
+    /// How many of 1000 events are written late.
     pub per_mille: u16,
     /// The longest delay in ns. Delays are evenly distributed on a logarithmic scale.
     pub longest: u64,
-    /// Only the lifecycle ring has late writes, because all CPUs write into it. The own ring of a real CPU hardly ever
-    /// has them.
+    /// Whether only the lifecycle ring has late writes, because all CPUs write into it. The own ring of a
+    /// real CPU hardly ever has them.
     pub life_only: bool,
 }
 
@@ -63,11 +63,11 @@ impl Late {
     }
 }
 
-/// Swaps neighbours in a ring: an interrupt's event comes between another event's stamp
+/// Swaps neighbouring events in a ring, as when the event of an interrupt comes between another event's stamp
 /// and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
-    /// The number of events of 1000 that are affected.
+    /// How many of 1000 events are swapped with their neighbours.
     pub per_mille: u16,
 }
 

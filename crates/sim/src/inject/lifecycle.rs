@@ -1,4 +1,4 @@
-//! Lifecycle events that are repeated, or missing without a loss record.
+//! Repeats lifecycle events, or leaves them out without a loss record.
 
 use tr_format::event::{LifeKind, Tid};
 
@@ -6,25 +6,25 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// A kind of lifecycle event.
+/// The kind of lifecycle events that an injector changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifeSort {
-    /// Forks.
+    /// The events of forks.
     Fork,
-    /// Execs.
+    /// The events of execs.
     Exec,
-    /// Exits.
+    /// The events of tasks that begin to exit.
     Exit,
-    /// Final accounts.
+    /// The events with the final accounts of tasks.
     Final,
-    /// Snapshots.
+    /// The snapshots of tasks.
     Snapshot,
-    /// Any of them.
+    /// The events of all these kinds.
     Any,
 }
 
 impl LifeSort {
-    /// The event's task, if the event is of this kind.
+    /// The task that an event is about, if the event is of this kind.
     fn task(self, kind: &LifeKind) -> Option<Tid> {
         let (sort, tid) = match kind {
             LifeKind::Fork(fork) => (LifeSort::Fork, fork.tid),
@@ -41,9 +41,9 @@ impl LifeSort {
 /// Records some lifecycle events twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicates {
-    /// The number of events of 1000 that are affected.
+    /// How many of 1000 events of the kind are recorded twice.
     pub per_mille: u16,
-    /// The kind of these events.
+    /// The kind of events that are recorded twice.
     pub sort: LifeSort,
 }
 
@@ -69,9 +69,9 @@ impl Duplicates {
 /// Leaves out some lifecycle events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The number of events of 1000 that are affected.
+    /// How many of 1000 events of the kind are left out.
     pub per_mille: u16,
-    /// The kind of these events.
+    /// The kind of events that are left out.
     pub sort: LifeSort,
 }
 

@@ -1,4 +1,4 @@
-//! Lost spans: events missing in their ring, with a loss record.
+//! Removes events from their ring, with a loss record.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 
@@ -9,15 +9,15 @@ use crate::recording::{Recording, Stamped, Written};
 /// Removes a stretch of consecutive events of one ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The ring; the recorder's own stream is never lost.
+    /// The ring that loses events. The recorder's own stream is never lost.
     pub stream: Stream,
-    /// The beginning of the stretch, in 1/1000 of the ring.
+    /// The place in the ring at which the lost events begin, in 1/1000 of the ring.
     pub from: u16,
-    /// The longest stretch in events; it is drawn, and ends with the ring.
+    /// The largest number of lost events. The number is drawn, and the loss ends with the ring.
     pub most: u32,
-    /// The recorded cause.
+    /// The cause of the loss, as it is recorded.
     pub cause: LossCause,
-    /// The record of the loss has the number of events.
+    /// Whether the loss record has the number of lost events.
     pub counted: bool,
 }
 
@@ -52,8 +52,8 @@ impl Loss {
         })
     }
 
-    /// Removes the stretch. Returns its first and last stamp, its length, and the true time of its record, which
-    /// precedes the next event that has room.
+    /// Removes the events. Returns the stamps of the first and the last of them, their number, and the true
+    /// time of the loss record, which precedes the next event that has room.
     fn take<E: Stamped>(
         &self,
         ring: &mut Vec<Written<E>>,

@@ -1,11 +1,10 @@
-//! Injectors of the faults between an event and the file. Each changes a [`Recording`] and
-//! returns its changes; the truth stays the same.
+//! Injects the faults that can happen between an event and the file. Each injector changes a [`Recording`]
+//! and returns its changes; the truth stays the same.
 //!
-//! A [`Plan`] applies one or several in the order of their causes: the clocks of the
-//! stamps, the events that are not recorded, the order of the writes, the end of the file.
+//! A [`Plan`] applies one or several in the order of their causes: the clocks of the stamps, the events that
+//! are not recorded, the order of the writes, the end of the file.
 //!
-//! Equal times are not injected: they come from [`crate::config::Config::grain`],
-//! as they change the truth.
+//! Equal times are not injected: they come from [`crate::config::Config::grain`], as they change the truth.
 
 mod cut;
 mod hidden;
@@ -26,42 +25,43 @@ pub use skew::{ClockError, Skew};
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// The guarantee for an analysis.
+/// How close an analysis of a recording with faults must come to the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provable {
-    /// Every number is equal to the truth.
+    /// Every number of the analysis must be equal to the truth.
     Exact,
-    /// Known ≤ truth ≤ known + unknown.
+    /// Every true time must be at least the known time of the analysis, and at most that plus the unknown
+    /// time.
     Bounds,
-    /// Only the analysis's own sums are consistent.
+    /// Only the sums of the analysis must be consistent with each other.
     Sums,
 }
 
-/// The injectors to apply. The default does nothing.
+/// The injectors to apply to a recording. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Wrong clocks.
+    /// The wrong clocks of CPUs, if there are any.
     pub skew: Option<Skew>,
-    /// Lost spans.
+    /// The stretches of events that are lost with a loss record.
     pub loss: Vec<Loss>,
-    /// Switches missing without a loss record.
+    /// The switches that are left out without a loss record, if any are.
     pub hidden: Option<Hidden>,
-    /// Lifecycle events missing without a loss record.
+    /// The lifecycle events that are left out without a loss record, if any are.
     pub missing: Option<Missing>,
-    /// Repeated lifecycle events.
+    /// The lifecycle events that are recorded twice, if any are.
     pub duplicates: Option<Duplicates>,
-    /// Late writes.
+    /// The events that are written late, if any are.
     pub late: Option<Late>,
-    /// Swapped neighbours.
+    /// The neighbouring events that are swapped, if any are.
     pub inversions: Option<Inversions>,
-    /// A file that ends early.
+    /// The early end of the file, if it has one.
     pub cut: Option<CutOff>,
-    /// The seed of all draws.
+    /// The seed of all random draws of the injectors.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Applies all injectors.
+    /// Applies all injectors of the plan to a recording. Returns what they have changed.
     pub fn apply(&self, recording: &mut Recording) -> Vec<Injected> {
         let mut draw = Draw::new(self.seed ^ 0x1213_1415_1617_1819);
         let mut done = Vec::new();
@@ -86,7 +86,7 @@ impl Plan {
     }
 }
 
-/// The guarantee for an analysis of a recording after these injections.
+/// How close an analysis must come to the truth after these changes to the recording.
 pub fn provable(done: &[Injected]) -> Provable {
     let late = done
         .iter()

@@ -1,4 +1,4 @@
-//! Clocks that disagree between CPUs.
+//! Makes the clocks of CPUs disagree.
 
 use tr_format::event::{CpuId, Ktime, LifeKind};
 
@@ -8,14 +8,14 @@ use crate::recording::Recording;
 /// The error of a CPU's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
-    /// The error at the start of the span in ns.
+    /// The error of the clock at the start of the span in ns.
     pub offset: i64,
-    /// The growth of the error in each second in ns.
+    /// The growth of the clock's error in each second, in ns.
     pub drift: i64,
 }
 
 impl ClockError {
-    /// The clock's time at the true time `time`.
+    /// The time that the clock shows at the true time `time`, in ns. `start` is the start of the span.
     pub fn shown(&self, time: u64, start: u64) -> u64 {
         let error = i128::from(self.offset)
             + i128::from(self.drift) * (i128::from(time) - i128::from(start)) / 1_000_000_000;
@@ -23,10 +23,10 @@ impl ClockError {
     }
 }
 
-/// The wrong clocks; the others are right.
+/// The clocks that are wrong. All others are right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skew {
-    /// The CPUs with wrong clocks, and the errors.
+    /// The CPUs with wrong clocks, and the errors of these clocks.
     pub clocks: Vec<(CpuId, ClockError)>,
 }
 
